@@ -1,0 +1,1 @@
+"""Text to checked values and back: `.pg` schemas today. Pure; knows neither plans nor storage."""

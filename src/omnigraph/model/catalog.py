@@ -1,0 +1,114 @@
+"""Owns the catalog: a schema plus what must outlive its text: stable ids and column names.
+
+An id is given once, survives renames and is never used again. A column keeps the name it was
+created with for life, so renaming or dropping a property touches no data file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.model.schema import EdgeDecl, InterfaceDecl, NodeDecl, PropertyDecl
+from omnigraph.model.types import Base, ScalarType, arrow_type
+
+SYSTEM_NODE_COLUMNS = ("id",)
+SYSTEM_EDGE_COLUMNS = ("id", "src", "dst")
+
+
+class Property(PropertyDecl, frozen=True, omit_defaults=True, kw_only=True):
+    id: str
+    column: str
+
+
+class NodeType(
+    NodeDecl, frozen=True, omit_defaults=True, kw_only=True, tag="node", tag_field="kind"
+):
+    """`retired` holds columns of dropped properties: still in old files, never given again."""
+
+    id: str
+    properties: tuple[Property, ...] = ()
+    retired: tuple[str, ...] = ()
+
+    @property
+    def table_key(self) -> str:
+        return f"node:{self.name}"
+
+
+class EdgeType(
+    EdgeDecl, frozen=True, omit_defaults=True, kw_only=True, tag="edge", tag_field="kind"
+):
+    id: str
+    properties: tuple[Property, ...] = ()
+    retired: tuple[str, ...] = ()
+
+    @property
+    def table_key(self) -> str:
+        return f"edge:{self.name}"
+
+
+GraphType = NodeType | EdgeType
+
+
+class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dict=True):
+    """`generation` grows with every accepted change, so that no two catalogs of one line are
+    equal and an id derived from the digest is never given twice."""
+
+    generation: int = 0
+    interfaces: tuple[InterfaceDecl, ...] = ()
+    nodes: tuple[NodeType, ...] = ()
+    edges: tuple[EdgeType, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        return hashlib.sha256(encode_catalog(self)).hexdigest()
+
+    @cached_property
+    def by_key(self) -> dict[str, GraphType]:
+        return {t.table_key: t for t in (*self.nodes, *self.edges)}
+
+    @cached_property
+    def node_names(self) -> dict[str, NodeType]:
+        return {t.name: t for t in self.nodes}
+
+    @cached_property
+    def edge_names(self) -> dict[str, EdgeType]:
+        return {t.name: t for t in self.edges}
+
+    def find(self, name: str) -> GraphType | None:
+        """A type by its name (`Person`) or its table key (`node:Person`, `edge:Knows`)."""
+        return self.by_key.get(name) or self.node_names.get(name) or self.edge_names.get(name)
+
+
+def encode_catalog(catalog: Catalog) -> bytes:
+    """The JSON form: canonical, so that equal catalogs have equal bytes."""
+    return msgspec.json.encode(catalog, order="deterministic")
+
+
+def decode_catalog(data: bytes) -> Catalog:
+    return msgspec.json.decode(data, type=Catalog)
+
+
+def system_columns(kind: GraphType) -> tuple[str, ...]:
+    return SYSTEM_EDGE_COLUMNS if isinstance(kind, EdgeType) else SYSTEM_NODE_COLUMNS
+
+
+def row_schema(kind: GraphType) -> pa.Schema:
+    """Rows as users see them: system columns, then properties by name, in order."""
+    return pa.schema(
+        [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
+        + [pa.field(p.name, arrow_type(p.type), nullable=p.nullable) for p in kind.properties]
+    )
+
+
+def table_schema(kind: GraphType) -> pa.Schema:
+    """The table's columns. Only system columns are non-null on disk: whether a property is
+    required can change without touching a file, so validation enforces it, not the column."""
+    fields = [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
+    for p in kind.properties:
+        metadata = {"lance-encoding:blob": "true"} if p.type == ScalarType(Base.BLOB) else None
+        fields.append(pa.field(p.column, arrow_type(p.type), nullable=True, metadata=metadata))
+    return pa.schema(fields)
