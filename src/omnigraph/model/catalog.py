@@ -7,12 +7,20 @@ created with for life, so renaming or dropping a property touches no data file.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from functools import cached_property
 
 import msgspec
 import pyarrow as pa
 
-from omnigraph.model.schema import EdgeDecl, InterfaceDecl, NodeDecl, PropertyDecl
+from omnigraph.model.schema import (
+    EdgeDecl,
+    InterfaceDecl,
+    NodeDecl,
+    PropertyDecl,
+    Schema,
+    canonical,
+)
 from omnigraph.model.types import Base, ScalarType, arrow_type
 
 SYSTEM_NODE_COLUMNS = ("id",)
@@ -27,7 +35,8 @@ class Property(PropertyDecl, frozen=True, omit_defaults=True, kw_only=True):
 class NodeType(
     NodeDecl, frozen=True, omit_defaults=True, kw_only=True, tag="node", tag_field="kind"
 ):
-    """`retired` holds columns of dropped properties: still in old files, never given again."""
+    """`retired` holds columns that no property uses any more: still in old files, never given
+    again. `rename_from` is kept once applied, so that the same text does not rename twice."""
 
     id: str
     properties: tuple[Property, ...] = ()
@@ -68,7 +77,8 @@ class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dic
 
     @cached_property
     def by_key(self) -> dict[str, GraphType]:
-        return {t.table_key: t for t in (*self.nodes, *self.edges)}
+        types: tuple[GraphType, ...] = (*self.nodes, *self.edges)
+        return {t.table_key: t for t in types}
 
     @cached_property
     def node_names(self) -> dict[str, NodeType]:
@@ -84,12 +94,63 @@ class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dic
 
 
 def encode_catalog(catalog: Catalog) -> bytes:
-    """The JSON form: canonical, so that equal catalogs have equal bytes."""
-    return msgspec.json.encode(catalog, order="deterministic")
+    """The JSON form: members sorted, defaults left out, so equal catalogs have equal bytes in
+    every release that only adds fields."""
+    return msgspec.json.encode(catalog, order="sorted")
 
 
 def decode_catalog(data: bytes) -> Catalog:
     return msgspec.json.decode(data, type=Catalog)
+
+
+def declared(catalog: Catalog) -> Schema:
+    """What a schema text would have to say to describe this catalog, in canonical order."""
+    return canonical(
+        Schema(
+            interfaces=catalog.interfaces,
+            nodes=tuple(_node_decl(t) for t in catalog.nodes),
+            edges=tuple(_edge_decl(t) for t in catalog.edges),
+        )
+    )
+
+
+def _node_decl(kind: NodeType) -> NodeDecl:
+    fields = {f: getattr(kind, f) for f in NodeDecl.__struct_fields__ if f != "properties"}
+    return NodeDecl(**fields, properties=tuple(property_decl(p) for p in kind.properties))
+
+
+def _edge_decl(kind: EdgeType) -> EdgeDecl:
+    fields = {f: getattr(kind, f) for f in EdgeDecl.__struct_fields__ if f != "properties"}
+    return EdgeDecl(**fields, properties=tuple(property_decl(p) for p in kind.properties))
+
+
+def property_decl(prop: Property) -> PropertyDecl:
+    return PropertyDecl(**{f: getattr(prop, f) for f in PropertyDecl.__struct_fields__})
+
+
+def stable_id(accepted: Catalog, kind: str, type_name: str, property_name: str = "") -> str:
+    """The id of something added on top of `accepted`; `kind` is "node" or "edge".
+
+    It is a function of the catalog it was added to. No catalog of one line repeats, so no id is
+    given twice; and two branches that add the same thing to the same base give it the same id.
+    """
+    origin = "/".join((accepted.digest, kind, type_name, property_name))
+    return hashlib.sha256(origin.encode()).hexdigest()[:16]
+
+
+def fresh_column(name: str, used: Collection[str]) -> str:
+    """A column name that the table never had. Property names cannot start with an underscore, so
+    a numbered column never takes the name that a later property would get."""
+    column, number = name, 1
+    while column in used:
+        number += 1
+        column = f"_{number}_{name}"
+    return column
+
+
+def used_columns(kind: GraphType) -> frozenset[str]:
+    """Every column that the table has or ever had."""
+    return frozenset((*system_columns(kind), *kind.retired, *(p.column for p in kind.properties)))
 
 
 def system_columns(kind: GraphType) -> tuple[str, ...]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import TypeVar
+
 import msgspec
 
 from omnigraph.model.types import PropertyType
 
 Atom = str | int | float | bool | None
 Literal = Atom | tuple[Atom, ...]
+T = TypeVar("T", bound="TypeDecl")
+
+
+def _require_finite(value: Literal) -> None:
+    """JSON has no NaN or infinity and would silently store null instead."""
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, float) and not math.isfinite(item):
+            raise ValueError(f"a schema cannot hold the number {item}")
 
 
 class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -21,11 +33,19 @@ class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
     given: bool = False
     arguments: tuple[tuple[str, Literal], ...] = ()
 
+    def __post_init__(self) -> None:
+        _require_finite(self.value)
+        for _, value in self.arguments:
+            _require_finite(value)
+
 
 class Default(msgspec.Struct, frozen=True):
     """`@default(value)`: what an entity gets when the property is left out."""
 
     value: Literal
+
+    def __post_init__(self) -> None:
+        _require_finite(self.value)
 
 
 class Embed(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -41,6 +61,10 @@ class Range(msgspec.Struct, frozen=True, omit_defaults=True):
     property: str
     low: int | float | None = None
     high: int | float | None = None
+
+    def __post_init__(self) -> None:
+        _require_finite(self.low)
+        _require_finite(self.high)
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -113,3 +137,45 @@ class Schema(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     interfaces: tuple[InterfaceDecl, ...] = ()
     nodes: tuple[NodeDecl, ...] = ()
     edges: tuple[EdgeDecl, ...] = ()
+
+
+def same(left: object, right: object) -> bool:
+    """Equal to the letter: Python's `==` would take `@x(1)` for `@x(true)` and for `@x(1.0)`."""
+    return left == right and msgspec.json.encode(left) == msgspec.json.encode(right)
+
+
+def canonical(schema: Schema) -> Schema:
+    """The schema without what means nothing to a graph that accepted it.
+
+    The order of types and of constraints is dropped (sorted), and so is `@rename_from`, which
+    tells how to get here, not what is here. The order of properties stays: users see it.
+    """
+    return Schema(
+        interfaces=tuple(
+            msgspec.structs.replace(i, properties=_without_renames(i.properties))
+            for i in sorted(schema.interfaces, key=lambda i: i.name)
+        ),
+        nodes=tuple(_canonical_type(t) for t in sorted(schema.nodes, key=lambda t: t.name)),
+        edges=tuple(_canonical_type(t) for t in sorted(schema.edges, key=lambda t: t.name)),
+    )
+
+
+def sorted_constraints(kind: T) -> T:
+    """The type with its uniques, indexes, ranges and checks in the one canonical order."""
+    return msgspec.structs.replace(
+        kind,
+        uniques=tuple(sorted(kind.uniques)),
+        indexes=tuple(sorted(kind.indexes)),
+        ranges=tuple(sorted(kind.ranges, key=msgspec.json.encode)),
+        checks=tuple(sorted(kind.checks, key=msgspec.json.encode)),
+    )
+
+
+def _canonical_type(kind: T) -> T:
+    return msgspec.structs.replace(
+        sorted_constraints(kind), properties=_without_renames(kind.properties), rename_from=None
+    )
+
+
+def _without_renames(properties: Sequence[PropertyDecl]) -> tuple[PropertyDecl, ...]:
+    return tuple(msgspec.structs.replace(p, rename_from=None) for p in properties)
