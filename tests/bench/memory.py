@@ -1,0 +1,54 @@
+"""The object-store port over a dictionary: the smallest right store, for tests of its users."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from omnigraph.store.objects import Absent
+
+
+class DictStore:
+    """Atomic and immediately consistent; shared by the threads of one process only."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, bytes] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: str) -> bytes:
+        try:
+            return self.objects[key]
+        except KeyError:
+            raise Absent(key) from None
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        with self._lock:
+            if key in self.objects:  # the same bytes twice are still two puts
+                return False
+            self.objects[key] = data
+            return True
+
+    def put(self, key: str, data: bytes) -> None:
+        self.objects[key] = data
+
+    def exists(self, key: str) -> bool:
+        return key in self.objects
+
+    def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
+        return sorted(key for key in self.objects if key.startswith(prefix))[:limit]
+
+    def last(
+        self,
+        prefix: str,
+        key_of: Callable[[int], str],  # noqa: ARG002
+        number_of: Callable[[str], int],
+        *,
+        at_least: int,  # noqa: ARG002
+    ) -> int:
+        newest = self.list(prefix, limit=1)
+        if not newest:
+            raise Absent(prefix)
+        return number_of(newest[0])
+
+    def delete(self, key: str) -> None:
+        self.objects.pop(key, None)
