@@ -94,8 +94,14 @@ class PropertyDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
 
 class InterfaceDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """`key`, `uniques` and `indexes` come from `@key`, `@unique`, `@index` of its properties; the
+    nodes that implement it hold copies of them, before their own."""
+
     name: str
     properties: tuple[PropertyDecl, ...] = ()
+    key: tuple[str, ...] = ()
+    uniques: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
     description: str | None = None
     instruction: str | None = None
     annotations: tuple[Annotation, ...] = ()

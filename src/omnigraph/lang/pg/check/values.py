@@ -1,0 +1,135 @@
+"""Owns which literals fit which property types, and the one value each of them stands for."""
+
+from __future__ import annotations
+
+import math
+import re
+from datetime import date, datetime
+from functools import lru_cache
+from typing import assert_never
+
+from omnigraph.model.schema import Atom, Literal
+from omnigraph.model.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    Base,
+    EnumType,
+    ListType,
+    PropertyType,
+    ScalarType,
+    VectorType,
+)
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_DATETIME = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+)
+_LARGEST_F32 = (2 - 2**-23) * 2.0**127
+
+
+class MisfitError(ValueError):
+    """A literal does not fit; the text says what would."""
+
+
+def fit_value(value: Literal, kind: PropertyType) -> Literal:
+    """The value as a property of this type holds it: 1 for an F64 is 1.0, and so on."""
+    match kind:
+        case ScalarType(base=base):
+            return _fit_atom(value, base)
+        case ListType(item=item):
+            if not isinstance(value, tuple):
+                raise MisfitError(f"a list of {item.value} is written `[…]`")
+            return tuple(_fit_atom(atom, item) for atom in value)
+        case EnumType(values=values):
+            if value not in values:
+                raise MisfitError(f"it must be one of {', '.join(values)}")
+            return value
+        case VectorType():
+            raise MisfitError("vectors have no literals")
+        case _:
+            assert_never(kind)
+
+
+def _fit_atom(value: Literal, base: Base) -> Atom:
+    if base in INTEGER_RANGES:
+        return fit_integer(value, base)
+    if base in FLOATS:
+        return fit_float(value, base)
+    if base is Base.BOOL and isinstance(value, bool):
+        return value
+    if base is Base.STRING and isinstance(value, str):
+        return value
+    if base is Base.DATE and isinstance(value, str) and _is_date(value):
+        return value
+    if base is Base.DATETIME and isinstance(value, str) and _is_datetime(value):
+        return value
+    raise MisfitError(_WANTED[base])
+
+
+_WANTED = {
+    Base.BOOL: "a Bool is `true` or `false`",
+    Base.STRING: "a String is written in double quotes",
+    Base.DATE: 'a Date is written "2024-12-31"',
+    Base.DATETIME: 'a DateTime is written "2024-12-31T23:59:59Z"',
+    Base.BLOB: "blobs have no literals",
+}
+
+
+def fit_integer(value: Literal, base: Base) -> int:
+    low, high = INTEGER_RANGES[base]
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise MisfitError(f"{base.value} takes whole numbers")
+    if not low <= value <= high:
+        raise MisfitError(f"{base.value} goes from {low} to {high}")
+    return value
+
+
+def fit_float(value: Literal, base: Base) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise MisfitError(f"{base.value} takes numbers")
+    number = float(value)
+    if not math.isfinite(number) or (base is Base.F32 and abs(number) > _LARGEST_F32):
+        raise MisfitError(f"the number is too large for {base.value}")
+    return number
+
+
+def _is_date(text: str) -> bool:
+    if not _DATE.fullmatch(text):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_datetime(text: str) -> bool:
+    if not _DATETIME.fullmatch(text):
+        return False
+    try:
+        datetime.fromisoformat(text.upper())
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def pattern_error(pattern: str) -> str | None:
+    """Why a `@check` pattern cannot be used; None if it can.
+
+    Arrow evaluates patterns, so Arrow is asked: its dialect (RE2) has neither look-around nor
+    back-references and always answers in linear time.
+    """
+    try:
+        pattern_matches(pattern, "")
+    except ValueError as error:
+        text = str(error).removeprefix("Invalid regular expression: ")
+        return text.splitlines()[0] if text else "it cannot be compiled"
+    return None
+
+
+def pattern_matches(pattern: str, value: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return bool(pc.match_substring_regex(pa.array([value], pa.string()), pattern)[0].as_py())

@@ -1,0 +1,109 @@
+"""Owns pg.lark at run time: the LALR tables that lark makes of it, in the form the parser walks.
+
+lark is imported here only, when a text is first parsed.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from omnigraph.lang.pg.lexer import END, Lexer
+
+
+class Reduction(NamedTuple):
+    """Take `size` values off the stack, put what `build` makes of them, go where `rule` says."""
+
+    size: int
+    rule: str
+    build: Callable[[list[Any]], Any]
+
+
+class Grammar(NamedTuple):
+    """`actions[state][terminal]` is a state to shift to or a reduction; `moves[state][rule]` is
+    the state after one."""
+
+    actions: dict[int, dict[str, int | Reduction]]
+    moves: dict[int, dict[str, int]]
+    start: int
+    lexer: Lexer
+
+    def expects(self, states: list[int], terminal: str) -> bool:
+        """Whether the terminal would be taken with these states on the stack."""
+        stack = list(states)
+        while True:
+            action = self.actions[stack[-1]].get(terminal)
+            if action is None or isinstance(action, int):
+                return action is not None
+            if action.size:
+                del stack[-action.size :]
+            if terminal == END and action.rule == "schema":
+                return True
+            stack.append(self.moves[stack[-1]][action.rule])
+
+
+def grammar_text() -> str:
+    return (files("omnigraph.lang.pg") / "pg.lark").read_text(encoding="utf-8")
+
+
+@cache
+def load_grammar() -> Grammar:
+    from lark import Lark
+    from lark.lexer import Lexer as LarkLexer
+    from lark.parsers.lalr_analysis import Shift
+
+    from omnigraph.lang.pg.build import TreeBuilder
+
+    class NoLexer(LarkLexer):
+        """Ours walks the text; lark is not to build one of its own."""
+
+        def __init__(self, _conf: object) -> None: ...
+
+        def lex(self, lexer_state: object, parser_state: object) -> Any:
+            raise AssertionError((lexer_state, parser_state))
+
+    lark = Lark(
+        grammar_text(),
+        start="schema",
+        parser="lalr",
+        lexer=NoLexer,
+        transformer=TreeBuilder(),
+        keep_all_tokens=True,
+        maybe_placeholders=False,
+    )
+    conf = lark.parse_interactive().parser_state.parse_conf
+    actions: dict[int, dict[str, int | Reduction]] = {}
+    moves: dict[int, dict[str, int]] = {}
+    for state, row in conf.states.items():
+        actions[state], moves[state] = {}, {}
+        for symbol_token, (kind, target) in row.items():
+            # lark's own strings compare slowly.
+            symbol = sys.intern(str(symbol_token))
+            if kind is not Shift:
+                rule = sys.intern(str(target.origin.name))
+                reduction = Reduction(len(target.expansion), rule, conf.callbacks[target])
+                actions[state][symbol] = reduction
+            elif symbol.isupper() or symbol == END:
+                actions[state][symbol] = target
+            else:
+                moves[state][symbol] = target
+    return Grammar(actions, moves, conf.start_state, _lexer(lark.terminals))
+
+
+def _lexer(terminals: Iterable[Any]) -> Lexer:
+    """Terminals that are plain words are keywords; what they are is for the lexer to decide."""
+    patterns: dict[str, str] = {}
+    words: dict[str, str] = {}
+    for terminal in terminals:
+        if terminal.pattern is None:
+            continue
+        pattern = terminal.pattern.to_regexp()
+        if re.fullmatch(r"[A-Za-z|]+", pattern):
+            words.update(dict.fromkeys(pattern.split("|"), str(terminal.name)))
+        else:
+            patterns[str(terminal.name)] = pattern
+    return Lexer(patterns, words)

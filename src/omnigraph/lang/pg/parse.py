@@ -1,0 +1,161 @@
+"""Owns parsing: `.pg` text to a tree and every syntax error in it.
+
+After an error the parser goes back to the nearest place where the grammar allows ERROR, skips to
+the next declaration, property, constraint or brace that fits there, and goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from omnigraph.lang.diagnostics import Diagnostic, Span
+from omnigraph.lang.pg.explain import explain_open_body, explain_token, repair_keyword
+from omnigraph.lang.pg.grammar import Reduction, load_grammar
+from omnigraph.lang.pg.lexer import BAD, DECLARATIONS, END, Token, starts_property
+from omnigraph.lang.pg.tree import Name, SchemaTree
+
+_EXPLAINED = 200
+"""After so many errors only their number matters: nobody reads on, and words cost time."""
+
+
+class Parsed(msgspec.Struct, frozen=True):
+    """With errors, the tree holds what could be read in spite of them."""
+
+    tree: SchemaTree
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def parse_schema(text: str) -> Parsed:
+    parser = _Parser(text)
+    return Parsed(parser.parse(), tuple(parser.diagnostics))
+
+
+class _Parser:
+    """Walks the LALR tables; `states` and `values` are the two stacks."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.grammar = load_grammar()
+        self.diagnostics: list[Diagnostic] = []
+        self.states: list[int] = [self.grammar.start]
+        self.values: list[Any] = []
+        self.tokens = self._lex(0)
+        self.resumed_at = -1
+
+    def parse(self) -> SchemaTree:
+        actions, states, values = self.grammar.actions, self.states, self.values
+        token = next(self.tokens)
+        while True:
+            action = actions[states[-1]].get(token.type)
+            if isinstance(action, int):
+                states.append(action)
+                values.append(token)
+                token = next(self.tokens)
+            elif action is None:
+                token = self._recover(token)
+            elif self._reduce(action):
+                tree: SchemaTree = values[-1]
+                return tree
+
+    def _reduce(self, reduction: Reduction) -> bool:
+        """Apply a rule; True when it was the last one."""
+        size, rule, build = reduction
+        states, values = self.states, self.values
+        if size:
+            children = values[-size:]
+            del values[-size:], states[-size:]
+        else:
+            children = []
+        values.append(build(children))
+        if rule == "schema":
+            return True
+        states.append(self.grammar.moves[states[-1]][rule])
+        return False
+
+    def _lex(self, start: int) -> Iterator[Token]:
+        return self.grammar.lexer.tokens(self.text, self.diagnostics.append, start=start)
+
+    def _recover(self, token: Token) -> Token:
+        """Report the token, make the stacks ready to go on, and say with which token."""
+        closes = token.type in (*DECLARATIONS, END) and self.grammar.expects(self.states, "RBRACE")
+        # A second error at the token where the parser took up again has the same cause.
+        if token.type != BAD and token.start != self.resumed_at and not closes:
+            self.diagnostics.append(self._explain(token))
+            repaired = repair_keyword(self.grammar, self.states, token)
+            if repaired is not None:
+                return repaired
+        word = self.values[-1] if token.type == "COLON" and self.values else None
+        self._give_up(token)
+        token = self._skip(self._back(word) or token)
+        if not self.grammar.expects(self.states, token.type):
+            self.diagnostics.append(explain_open_body(token))
+            self._feed(Token("RBRACE", "", token.start))
+        self.resumed_at = token.start
+        return token
+
+    def _explain(self, token: Token) -> Diagnostic:
+        if len(self.diagnostics) < _EXPLAINED:
+            return explain_token(self.grammar, self.states, token)
+        span = Span(token.start, token.end)
+        return Diagnostic(code="P001", message="unexpected text", span=span)
+
+    def _give_up(self, token: Token) -> None:
+        """Drop what is unfinished, down to a place where ERROR may stand, and put it there."""
+        while not self.grammar.expects(self.states, "ERROR"):
+            self._pop()
+            if _is_annotation(self.values[-2:]):
+                # Its arguments were wrong; without them it would only be wrong once more.
+                self._pop()
+                self._pop()
+        self._feed(Token("ERROR", "", token.start))
+
+    def _pop(self) -> None:
+        self.states.pop()
+        self.values.pop()
+
+    def _back(self, word: object) -> Token | None:
+        """The word before a colon, if a property can begin with it here: a parenthesis that was
+        never closed took it."""
+        start = word.start if isinstance(word, Token) else -1
+        if isinstance(word, Name):
+            start = word.span.start
+        if start < 0 or not self.grammar.expects(self.states, "NAME"):
+            return None
+        self.tokens = self._lex(start)
+        return next(self.tokens)
+
+    def _feed(self, token: Token) -> None:
+        """Take a token that is known to be expected."""
+        while not isinstance(action := self.grammar.actions[self.states[-1]][token.type], int):
+            self._reduce(action)
+        self.states.append(action)
+        self.values.append(token)
+
+    def _skip(self, token: Token) -> Token:
+        """The next token from which the parser can go on, not inside braces that it skips."""
+        depth = 0
+        while token.type not in DECLARATIONS and token.type != END:
+            if token.type == "VALUE":
+                # The values of an enum that was never closed are words like all others.
+                self.tokens = self._lex(token.start)
+            elif depth == 0 and self._resumes(token):
+                return token
+            elif token.type == "LBRACE":
+                depth += 1
+            elif token.type == "RBRACE":
+                depth = max(depth - 1, 0)
+            token = next(self.tokens)
+        return token
+
+    def _resumes(self, token: Token) -> bool:
+        if token.type in {"LBRACE", "RBRACE", "CONSTRAINT"}:
+            return self.grammar.expects(self.states, token.type)
+        return starts_property(token, self.text) and self.grammar.expects(self.states, token.type)
+
+
+def _is_annotation(values: list[Any]) -> bool:
+    """Whether the stack ends with `@name`."""
+    return [v.type for v in values if isinstance(v, Token)] == ["AT", "NAME"]
