@@ -87,8 +87,18 @@ def step_text(step: MigrationStep) -> str:
             return f"{'add' if is_new else 'change'} interface {name}"
         case DropInterface():
             return f"drop interface {name}"
-        case ReorderProperties(order=order):
-            return f"reorder properties of {name}: {', '.join(order)}"
+        case ChangeKey() | ChangeCard() | AddConstraint() | DropConstraint():
+            return _constraint_step_text(name, step)
+        case Unsupported(property=prop):
+            return f"{kind} type {name}" if prop is None else f"property {name}.{prop}"
+        case _:
+            return _property_text(name, step)
+
+
+def _constraint_step_text(
+    name: str, step: ChangeKey | ChangeCard | AddConstraint | DropConstraint
+) -> str:
+    match step:
         case ChangeKey(old=old_key, new=new_key):
             return f"change the key of {name} from {_key(old_key)} to {_key(new_key)}"
         case ChangeCard(old=old_card, new=new_card):
@@ -97,10 +107,8 @@ def step_text(step: MigrationStep) -> str:
             return f"add {constraint_text(constraint)} to {name}"
         case DropConstraint(constraint=constraint):
             return f"drop {constraint_text(constraint)} of {name}"
-        case Unsupported(property=prop):
-            return f"{kind} type {name}" if prop is None else f"property {name}.{prop}"
         case _:
-            return _property_text(name, step)
+            assert_never(step)
 
 
 def _property_text(
@@ -111,9 +119,12 @@ def _property_text(
     | ChangeEnum
     | ChangeNullability
     | ChangeProperty
+    | ReorderProperties
     | DropProperty,
 ) -> str:
     match step:
+        case ReorderProperties(order=order):
+            return f"reorder properties of {name}: {', '.join(order)}"
         case AddProperty(property=prop):
             return f"add property {name}.{_declaration(prop)}"
         case RenameProperty(old=old, new=new):
