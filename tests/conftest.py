@@ -45,8 +45,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 def pytest_configure(config: pytest.Config) -> None:
     """The controller names the directory of this run; workers inherit it by the environment."""
+    # A proxy of the machine must not come between a client and our own server.
+    os.environ["NO_PROXY"] = os.environ["no_proxy"] = "127.0.0.1,localhost"
     if not hasattr(config, "workerinput"):
-        os.environ[RUN_DIRECTORY] = tempfile.mkdtemp(prefix="omnigraph-bench-")
+        name = f"omnigraph-bench-{uuid.uuid4().hex}"  # made only when the server is needed
+        os.environ[RUN_DIRECTORY] = str(Path(tempfile.gettempdir()) / name)
         os.environ[RUN_OWNER] = str(os.getpid())
 
 

@@ -76,6 +76,7 @@ def main() -> None:
     except BaseException as error:  # noqa: BLE001  a panic of Lance is no Exception
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         _say({"error": kind, "message": str(error), "traceback": traceback.format_exc()})
+    sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # threads of the function, and the listener, must not hold us
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import lance
 import obstore
@@ -61,6 +64,32 @@ def test_keys_with_odd_letters_keep_their_signature(
     with proxy.counting() as seen:
         assert bytes(obstore.get(store, key).bytes()) == b"odd"
     assert seen.log[0].key.endswith(key)
+
+
+def test_what_a_client_writes_reaches_the_upstream_letter_by_letter() -> None:
+    raw = "/bucket/%7Ea%2fb+c//./d?x=%7e&y=a+b&&z"
+    received: list[tuple[str, str | None, bytes]] = []
+
+    class Upstream(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            received.append((self.path, self.headers["Host"], body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Upstream) as upstream:
+        threading.Thread(target=upstream.serve_forever, daemon=True).start()
+        proxy = Proxy(f"http://127.0.0.1:{upstream.server_port}")
+        connection = HTTPConnection("127.0.0.1", proxy.port)
+        connection.request("PUT", raw, body=b"as it is", headers={"Host": "signed.example"})
+        assert connection.getresponse().status == 200
+        connection.close()
+        proxy.close()
+        upstream.shutdown()
+    assert received == [(raw, "signed.example", b"as it is")]
 
 
 def test_large_uploads_and_ranges_pass_unchanged(store: obstore.store.S3Store) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import obstore
 import pytest
 from obstore.store import S3Store
+from tests.bench import s3
 from tests.bench.s3 import S3Server, free_ports, shared_server, stop_server
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -28,7 +29,9 @@ def test_the_environment_alone_is_enough_for_a_client(
 @pytest.mark.s3
 def test_asking_again_gives_the_same_server(s3_server: S3Server) -> None:
     directory = Path(os.environ["OMNIGRAPH_BENCH_DIRECTORY"])
+    started = len(s3._keepers)
     assert shared_server(directory, owner=os.getpid()) == s3_server
+    assert len(s3._keepers) == started
 
 
 @pytest.mark.s3
