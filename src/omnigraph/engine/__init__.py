@@ -1,0 +1,1 @@
+"""Effects: open, read, write, publish. Decides nothing that `plan` can decide."""

@@ -1,0 +1,149 @@
+"""Owns binding: one table action carried out on the head's version of its table, unseen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import Conflict
+from omnigraph.model.version import GraphVersion, TablePin, TableStatistics
+from omnigraph.plan.publish import (
+    AddColumns,
+    Adopt,
+    Append,
+    Delete,
+    DropColumns,
+    Index,
+    Overwrite,
+    Register,
+    Rename,
+    Rewrite,
+    TableAction,
+    Tombstone,
+    Update,
+    Upsert,
+)
+from omnigraph.store import commits
+from omnigraph.store.staging import Segment, StagedDeletes
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A `pin` of None takes the table out of the graph."""
+
+    pin: TablePin | None
+    before: Table | None = None
+    after: Table | None = None
+    statistics: TableStatistics = TableStatistics()
+
+
+def merge_pins(
+    head: GraphVersion, bound: Sequence[tuple[TableAction, Bound]]
+) -> dict[str, TablePin]:
+    """The head's pins with what the actions made of them. Types leave first, then renames happen
+    all at once (two names may be swapped), then new types come."""
+    pins = dict(head.pins)
+    for action, result in bound:
+        match action:
+            case Tombstone():
+                pins.pop(action.table, None)
+            case Rename() | Register():
+                pass
+            case _:
+                if result.pin is not None:
+                    pins[action.table] = result.pin
+    renames = {action.table: action.to for action, _ in bound if isinstance(action, Rename)}
+    moved = [msgspec.structs.replace(pins.pop(old), key=new) for old, new in renames.items()]
+    pins |= {pin.key: pin for pin in moved}
+    pins |= {action.pin.key: action.pin for action, _ in bound if isinstance(action, Register)}
+    return pins
+
+
+def bind_action(session: Session, action: TableAction, head: GraphVersion, ledger: Ledger) -> Bound:
+    match action:
+        case Register(pin=pin):
+            return Bound(pin)
+        case Tombstone():
+            return Bound(None)
+        case Rename():
+            return Bound(_pin(head, action))
+        case DropColumns():
+            return Bound(_counted(_pin(head, action)))
+        case Adopt(pin=pin):
+            return Bound(_counted(msgspec.structs.replace(pin, key=action.table), after=head))
+    pin = _pin(head, action)
+    table = session.tables.open(pin.location, pin.lance_version, ledger)
+    match action:
+        case Append():
+            new = commits.append(table, action.fragments, action.fields, ledger)
+            stats = TableStatistics(inserted=action.rows, bytes=action.bytes)
+            return Bound(_moved(pin, new), table, new, stats)
+        case Upsert() | Update() | Delete():
+            deletes = StagedDeletes(action.updated_fragments, action.removed_fragments)
+            new = commits.change(table, action.base, deletes, action.fragments, ledger)
+            stats = TableStatistics(
+                inserted=action.inserted,
+                updated=action.updated,
+                deleted=action.deleted,
+                bytes=action.bytes,
+            )
+            return Bound(_moved(pin, new), table, new, stats)
+        case Overwrite():
+            new = commits.overwrite(table, action.base, action.fragments, ledger)
+            stats = TableStatistics(
+                inserted=action.rows, deleted=action.deleted, bytes=action.bytes
+            )
+            return Bound(_moved(pin, new), table, new, stats)
+        case Rewrite():
+            groups = [(group.old, group.new) for group in action.groups]
+            new = commits.rewrite(table, groups, ledger)
+            return Bound(_moved(pin, new, content=False), table, new)
+        case Index():
+            segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
+            new = commits.add_segments(table, action.files, segments, ledger)
+            return Bound(_moved(pin, new, content=False), table, new)
+        case AddColumns():
+            new = _add_columns(table, action, ledger)
+            return Bound(_moved(pin, new), table, new)
+        case _:
+            assert_never(action)
+
+
+def _pin(head: GraphVersion, action: Any) -> TablePin:
+    pin = head.pins.get(action.table)
+    if pin is None:
+        raise Conflict(f"{action.table} is no longer in the graph.")
+    return pin
+
+
+def _moved(pin: TablePin, table: Table, *, content: bool = True) -> TablePin:
+    number = pin.table_version + 1
+    return msgspec.structs.replace(
+        pin,
+        table_version=number,
+        content_version=number if content else pin.content_version,
+        lance_version=table.version,
+        rows=table.rows,
+        fragments=len(table.marks),
+    )
+
+
+def _counted(pin: TablePin, *, after: GraphVersion | None = None) -> TablePin:
+    before = pin if after is None else after.pins.get(pin.key, pin)
+    number = max(pin.table_version, before.table_version) + 1
+    return msgspec.structs.replace(pin, table_version=number, content_version=number)
+
+
+def _add_columns(table: Table, action: AddColumns, ledger: Ledger) -> Table:
+    columns = pa.ipc.read_schema(pa.py_buffer(action.columns))
+    fill = None
+    if action.fill is not None:
+        fill = pa.ipc.open_stream(pa.py_buffer(action.fill)).read_next_batch()
+    return commits.add_columns(table, action.base, columns, fill, action.casts, ledger)

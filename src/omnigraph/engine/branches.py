@@ -1,0 +1,73 @@
+"""Owns the life of branches: creating, deleting and creating again, one put each."""
+
+from __future__ import annotations
+
+import msgspec
+
+from omnigraph.engine.history import History
+from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.session import Session
+from omnigraph.errors import BranchExists, InvalidArgument
+from omnigraph.model.refs import check_branch_name
+from omnigraph.model.version import ForkPoint, GraphVersion
+from omnigraph.store.versions import encode_branch
+from omnigraph.telemetry import Ledger
+
+MAIN = "main"
+
+
+def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> GraphVersion:
+    """The same pins under a new chain: nothing is copied, whatever the size of the graph. A name
+    that was used before goes on with its chain, as a new incarnation."""
+    check_branch_name(name)
+    encode_branch(name)
+    origin = History(session, ledger).resolve(source)
+    previous: GraphVersion | None = None
+    while True:
+        if previous is not None and not previous.deleted:
+            raise BranchExists(f"The branch {name!r} exists already.")
+        number = 1 if previous is None else previous.version + 1
+        version = msgspec.structs.replace(
+            origin,
+            token=session.runtime.ulid(),
+            branch=name,
+            incarnation=1 if previous is None else previous.incarnation + 1,
+            version=number,
+            first=number,
+            keys=(),
+            floor=1 if previous is None else previous.floor,
+            forked_from=ForkPoint(
+                branch=origin.branch, incarnation=origin.incarnation, version=origin.version
+            ),
+        )
+        taken = put_version(session, version, ledger)
+        if taken is None:
+            return version
+        previous = session.versions(ledger).read_newer(taken)
+
+
+def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
+    """A tombstone at the end of the chain; what it holds stays readable by who has it open."""
+    if name == MAIN:
+        raise InvalidArgument("The branch 'main' cannot be deleted.")
+    head = session.live_head(name, ledger)
+    while True:
+        commit = commit_after(
+            session, head, kind="branch_delete", operation=session.runtime.ulid(), actor=actor
+        )
+        version = msgspec.structs.replace(
+            head,
+            token=session.runtime.ulid(),
+            version=head.version + 1,
+            commit=commit,
+            deleted=True,
+            keys=(),
+        )
+        taken = put_version(session, version, ledger)
+        if taken is None:
+            return
+        head = session.live_head(name, ledger)
+
+
+def list_branches(session: Session, ledger: Ledger) -> list[str]:
+    return [head.branch for head in History(session, ledger).heads()]

@@ -1,0 +1,339 @@
+"""Owns the handle on a graph: opens it and hands everything on. It decides nothing itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.engine import branches, manifest
+from omnigraph.engine.compact import Compacted, compact
+from omnigraph.engine.history import History
+from omnigraph.engine.migration import Applied, Migration, apply_schema, create_tables, read_schema
+from omnigraph.engine.publisher import put_version
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.transaction import Transaction
+from omnigraph.errors import (
+    Conflict,
+    GraphExists,
+    GraphNotFound,
+    InvalidArgument,
+    OmnigraphError,
+    ReadOnly,
+    UnsafeStore,
+)
+from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
+from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
+from omnigraph.plan.publish import Lineage
+from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
+from omnigraph.settings import Settings
+from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.roots import parse_root
+from omnigraph.telemetry import Ledger
+
+T = TypeVar("T")
+Mode = Literal["rw", "r"]
+
+
+class Graph:
+    """A graph that is open. Use it as a context manager, from any number of threads."""
+
+    def __init__(self, session: Session, mode: Mode) -> None:
+        self._session = session
+        self._mode = mode
+        self._closed = False
+
+    @property
+    def root(self) -> str:
+        return self._session.root.uri
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._closed = True
+
+    def __repr__(self) -> str:
+        return f"Graph({self.root!r})"
+
+    # Reading
+
+    def snapshot(self, ref: str = "main") -> Snapshot:
+        """The graph as it is at a ref, pinned for ever."""
+        self._require_open()
+        ledger = Ledger()
+        version = History(self._session, ledger).resolve(ref)
+        return self._session.snapshot(version, ledger)
+
+    def log(
+        self,
+        ref: str = "main",
+        *,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+    ) -> Iterator[Commit]:
+        """Commits along the first parents, newest first."""
+        self._require_open()
+        history = History(self._session, Ledger())
+        left = limit
+        for version in history.walk(history.resolve(ref)):
+            if left == 0:
+                return
+            commit = version.commit
+            if actor in (None, commit.actor) and kind in (None, commit.kind):
+                yield commit
+                left = None if left is None else left - 1
+
+    def manifest(self, ref: str = "main") -> pa.Table:
+        """The graph version as rows: tables, their versions, the head and its commit."""
+        self._require_open()
+        return manifest.manifest_rows(self.snapshot(ref).graph_version)
+
+    def branches(self) -> list[str]:
+        self._require_open()
+        return branches.list_branches(self._session, Ledger())
+
+    # Writing
+
+    def transaction(
+        self,
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        retry_for: float | None = None,
+    ) -> Transaction:
+        self._require_open(writing=True)
+        return Transaction(
+            self._session,
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            retry_for=self._session.settings.retry_for if retry_for is None else retry_for,
+        )
+
+    def run(
+        self,
+        unit: Callable[[Transaction], T],
+        *,
+        branch: str = "main",
+        retry_for: float = 30.0,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> T:
+        """Calls `unit(tx)` and publishes; when what it read has changed, calls it again on a
+        fresh base, for at most `retry_for` seconds."""
+        runtime = self._session.runtime
+        deadline = runtime.monotonic() + retry_for
+        attempt = 0
+        while True:
+            try:
+                with self.transaction(
+                    branch=branch,
+                    actor=actor,
+                    message=message,
+                    idempotency_key=idempotency_key,
+                    retry_for=max(0.0, deadline - runtime.monotonic()),
+                ) as tx:
+                    result = unit(tx)
+            except Conflict as error:
+                attempt += 1
+                if not error.retryable or runtime.monotonic() > deadline:
+                    raise
+                runtime.sleep(min(0.5, 0.002 * 2 ** min(attempt, 8)) * runtime.random())
+                continue
+            return result
+
+    def plan_schema(self, schema: str | os.PathLike[str], *, branch: str = "main") -> MigrationPlan:
+        """What applying a schema would do."""
+        self._require_open()
+        text = read_text(schema)
+        snapshot = self.snapshot(branch)
+        populated = {key for key, pin in snapshot.graph_version.pins.items() if pin.rows}
+        return plan_migration(snapshot.catalog, read_schema(text), populated=populated)
+
+    def apply_schema(
+        self,
+        schema: str | os.PathLike[str],
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Applied:
+        """Makes a schema the accepted one, as one commit."""
+        self._require_open(writing=True)
+        return apply_schema(
+            self._session,
+            branch,
+            read_text(schema),
+            actor=actor,
+            message=message,
+            retry_for=self._session.settings.retry_for,
+        )
+
+    def create_branch(self, name: str, from_: str = "main") -> Commit:
+        self._require_open(writing=True)
+        return branches.create_branch(self._session, name, from_, Ledger()).commit
+
+    def delete_branch(self, name: str, *, actor: str | None = None) -> None:
+        self._require_open(writing=True)
+        branches.delete_branch(self._session, name, actor, Ledger())
+
+    def compact(self, *, branch: str = "main", types: list[str] | None = None) -> Compacted:
+        """Rewrites small fragments into large ones, as one commit that no reader can see."""
+        self._require_open(writing=True)
+        return compact(self._session, branch, types)
+
+    def _require_open(self, *, writing: bool = False) -> None:
+        if self._closed:
+            raise InvalidArgument(f"The graph {self.root} was closed.", help="Open it again.")
+        if writing and self._mode == "r":
+            raise ReadOnly(f"The graph {self.root} is open for reading only.")
+
+
+def init(
+    root: str | os.PathLike[str],
+    *,
+    schema: str | os.PathLike[str],
+    actor: str | None = None,
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+) -> Graph:
+    """Creates a graph with a schema, given as text or as the path of a `.pg` file.
+
+    The first graph version decides who wins when two create at once; whatever a loser or a crash
+    leaves behind is unreferenced.
+    """
+    text = read_text(schema)
+    declared = read_schema(text)
+    session = _session(root, settings, runtime)
+    ledger = Ledger()
+    if _has_graph(session, ledger):
+        raise GraphExists(f"There is a graph at {session.root.uri} already.")
+    catalog = apply_steps(None, plan_migration(None, declared).steps)
+    texts = session.write_schema(text, catalog, ledger)
+    pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
+    now = runtime.now()
+    commit = Commit(
+        id=encode_ulid(now // 1000, 0)[:10] + runtime.ulid()[10:],
+        parents=(),
+        kind="init",
+        created_at=now,
+        operation=runtime.ulid(),
+        actor=actor,
+    )
+    first = GraphVersion(
+        format=FORMAT,
+        graph=runtime.ulid(),
+        token=runtime.ulid(),
+        branch="main",
+        incarnation=1,
+        version=1,
+        commit=commit,
+        schema=texts[0],
+        catalog=texts[1],
+        tables=tuple(pins),
+    )
+    reach("init staged")
+    _create(session, first, ledger)
+    return Graph(session, "rw")
+
+
+def open(  # noqa: A001
+    root: str | os.PathLike[str],
+    *,
+    mode: Mode = "rw",
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+) -> Graph:
+    """Opens a graph for reading and writing ("rw") or for reading alone ("r")."""
+    if mode not in ("rw", "r"):
+        raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
+    session = _session(root, settings, runtime)
+    ledger = Ledger()
+    try:
+        session.versions(ledger).read_stamp()
+    except Absent:
+        _adopt_unstamped(session, mode, ledger)
+    return Graph(session, mode)
+
+
+def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
+    """The creator died between the first version and the stamp: the graph is complete."""
+    try:
+        head = session.versions(ledger).read_head("main")
+    except Absent:
+        raise GraphNotFound(f"There is no graph at {session.root.uri}.") from None
+    if mode == "rw":
+        session.versions(ledger).write_stamp(GraphStamp(format=head.format, graph=head.graph))
+
+
+def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
+    versions = session.versions(ledger)
+    # The store is probed with an object that nobody else uses before anything is decided by it.
+    probe = GraphStamp(format=first.format, graph=first.graph)
+    probe_key = f"__wait/{first.graph}"
+    objects = session.metered(ledger)
+    try:
+        if not (
+            objects.put_if_absent(probe_key, b"") and not objects.put_if_absent(probe_key, b"")
+        ):
+            raise UnsafeStore(f"{session.root.uri} does not honour put-if-absent.")
+    except Ambiguous as error:
+        raise GraphNotFound(f"{session.root.uri} cannot be written: {error}.") from error
+    finally:
+        try:
+            objects.delete(probe_key)
+        except OmnigraphError:
+            pass
+    if put_version(session, first, ledger, stamped=False) is not None:
+        raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
+    reach("init put")
+    try:
+        versions.write_stamp(probe)
+    except Ambiguous:
+        pass  # the next open writes it
+
+
+def _has_graph(session: Session, ledger: Ledger) -> bool:
+    objects = session.metered(ledger)
+    if objects.exists("_graph.json"):
+        return True
+    return bool(objects.list("__manifest/main/", limit=1))
+
+
+def _session(root: str | os.PathLike[str], settings: Settings | None, runtime: Runtime) -> Session:
+    settings = settings or Settings.from_environment()
+    place = parse_root(root)
+    return Session(place, place.objects(settings), settings, runtime)
+
+
+def read_text(schema: str | os.PathLike[str]) -> str:
+    """A schema is a text if it holds a brace or is empty, else the path of a file."""
+    if isinstance(schema, str) and ("{" in schema or "\n" in schema or not schema.strip()):
+        return schema
+    try:
+        return Path(schema).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(
+            f"The schema {os.fspath(schema)!r} cannot be read: {error}."
+        ) from None

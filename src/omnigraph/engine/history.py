@@ -1,0 +1,127 @@
+"""Owns the way back: from a ref to the graph version that it names, and the log of a branch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import assert_never
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import Corrupt, Reclaimed, RefNotFound
+from omnigraph.model.refs import BranchRef, CommitRef, Ref, TimeRef, parse_ref
+from omnigraph.model.version import GraphVersion
+from omnigraph.store.objects import Absent
+from omnigraph.telemetry import Ledger
+
+
+class History:
+    def __init__(self, session: Session, ledger: Ledger) -> None:
+        self._session = session
+        self._ledger = ledger
+
+    def resolve(self, text: str) -> GraphVersion:
+        ref = parse_ref(text)
+        match ref:
+            case BranchRef(branch=branch, back=back):
+                return self._step_back(self._head(branch), back, text)
+            case TimeRef(branch=branch, time=time):
+                return self._at_time(self._head(branch), time, text)
+            case CommitRef():
+                return self._find_commit(ref, text)
+            case _:
+                assert_never(ref)
+
+    def walk(self, start: GraphVersion) -> Iterator[GraphVersion]:
+        """Versions along the first parents, newest first, one for each commit."""
+        version: GraphVersion | None = start
+        while version is not None:
+            yield version
+            version = self._parent(version)
+
+    def _head(self, branch: str) -> GraphVersion:
+        return self._session.live_head(branch, self._ledger)
+
+    def _parent(self, version: GraphVersion) -> GraphVersion | None:
+        if version.version > version.first:
+            return self._read(version.branch, version.version - 1, version.floor)
+        fork = self._fork(version)
+        # The first version of a branch carries the commit that it was forked from.
+        return None if fork is None else self._parent(fork)
+
+    def _fork(self, version: GraphVersion) -> GraphVersion | None:
+        if version.forked_from is None:
+            return None
+        return self._read(version.forked_from.branch, version.forked_from.version, 1)
+
+    def _step_back(self, head: GraphVersion, back: int, text: str) -> GraphVersion:
+        """Numbers of a branch are contiguous, so a step costs one read however long."""
+        while True:
+            if head.version - back >= head.first:
+                return self._read(head.branch, head.version - back, head.floor)
+            back -= head.version - head.first
+            first = self._read(head.branch, head.first, head.floor)
+            fork = self._fork(first)
+            if fork is None:
+                raise RefNotFound(f"{text!r} goes back further than the history does.", help="")
+            head = fork
+
+    def _at_time(self, head: GraphVersion, time: int, text: str) -> GraphVersion:
+        while True:
+            found = self._bisect(head, lambda version: version.commit.created_at <= time)
+            if found is not None:
+                return found
+            fork = self._fork(self._read(head.branch, head.first, head.floor))
+            if fork is None:
+                raise RefNotFound(f"{text!r} is before the first commit.", help="")
+            head = fork
+
+    def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
+        if ref.branch is not None:
+            heads = [self._head(ref.branch)]
+        else:
+            heads = self.heads()
+        for start in heads:
+            head: GraphVersion | None = start
+            while head is not None:
+                found = self._bisect(head, lambda version: version.commit.id <= ref.commit)
+                if found is not None:
+                    if found.commit.id == ref.commit:
+                        return found
+                    break
+                head = self._fork(self._read(head.branch, head.first, head.floor))
+        where = f" on branch {ref.branch!r}" if ref.branch else ""
+        raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+
+    def heads(self) -> list[GraphVersion]:
+        """Heads of all living branches, main first."""
+        names = self._session.versions(self._ledger).list_branches()
+        names.sort(key=lambda name: (name != "main", name))
+        heads = [self._session.head(name, self._ledger) for name in names]
+        return [head for head in heads if not head.deleted]
+
+    def _bisect(self, head: GraphVersion, early: object) -> GraphVersion | None:
+        """The newest version of this incarnation that is early enough. Times and commit ids
+        grow along a branch, so it takes a logarithm of reads."""
+        assert callable(early)
+        if early(head):
+            return head
+        low, high = max(head.first, head.floor), head.version
+        oldest = self._read(head.branch, low, head.floor)
+        if not early(oldest):
+            return None
+        best = oldest
+        while high - low > 1:
+            middle = (low + high) // 2
+            version = self._read(head.branch, middle, head.floor)
+            if early(version):
+                low, best = middle, version
+            else:
+                high = middle
+        return best
+
+    def _read(self, branch: str, number: int, floor: int) -> GraphVersion:
+        try:
+            return self._session.read_version(branch, number, self._ledger)
+        except Absent:
+            if number < floor:
+                raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None
+            raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None

@@ -1,0 +1,330 @@
+"""Owns publishing: binds a plan to the head, puts the next graph version, tells what happened.
+
+The only module that puts graph versions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Protocol, assert_never
+
+from omnigraph.engine.bind import bind_action, merge_pins
+from omnigraph.engine.session import Session
+from omnigraph.errors import (
+    BranchMoved,
+    Conflict,
+    Contention,
+    IdempotencyMismatch,
+    NewerFormat,
+    OutcomeUnknown,
+    PreconditionFailed,
+)
+from omnigraph.model.version import (
+    FORMAT,
+    Commit,
+    GraphVersion,
+    RecentKey,
+    TablePin,
+    TableStatistics,
+)
+from omnigraph.plan.publish import PublishPlan
+from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
+from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
+from omnigraph.store.tables import Table
+from omnigraph.store.versions import Put
+from omnigraph.telemetry import Ledger
+
+RECENT_KEYS = 512
+_PARALLEL = 8
+
+
+@dataclass(frozen=True)
+class Published:
+    """`commit` of an earlier call with the same idempotency key when `repeated`. `tables` holds
+    the versions of each table before and after."""
+
+    version: GraphVersion | None
+    commit: str
+    repeated: bool = False
+    tables: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
+
+
+class Publishable(Protocol):
+    """What the publisher needs of a write: its plan, now and again on another head."""
+
+    plan: PublishPlan
+
+    @property
+    def base(self) -> GraphVersion: ...
+
+    def replan(self, head: GraphVersion) -> None:
+        """Makes the plan again on a new base; raises what the statements raise there."""
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Whether staged files may be gone by the time that the plan is bound."""
+
+
+class Publisher:
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def publish(self, work: Publishable, ledger: Ledger, *, retry_for: float) -> Published:
+        """One commit, or an error that says what became of the write."""
+        session, branch = self._session, work.plan.branch
+        deadline = session.runtime.monotonic() + retry_for
+        objects = session.metered(ledger)
+        ticket: str | None = None
+        if session.root.directory is None:
+            session.tickets.give_way(objects, branch, deadline)
+        try:
+            with self._turn(branch, deadline) as waited:
+                head = session.head(branch, ledger, fresh=waited)
+                attempt = 0
+                while True:
+                    if (known := self._recall(work.plan, head)) is not None:
+                        return known
+                    self._rebase(work, head)
+                    bound = self._bind(work.plan, head, ledger)
+                    newer = self._put(work, head, bound, ledger)
+                    if newer is None:
+                        session.tickets.landed(branch)
+                        return bound
+                    head = newer
+                    attempt += 1
+                    if session.runtime.monotonic() > deadline:
+                        raise Contention(
+                            f"The branch {branch!r} was written by others {attempt} times in "
+                            f"{retry_for:g} s, each time before this write."
+                        )
+                    if attempt > 1 and ticket is None and session.root.directory is None:
+                        ticket = session.tickets.take(objects, branch)
+                    if session.queue is None or session.root.directory is None:
+                        session.runtime.sleep(0.002 * attempt * session.runtime.random())
+        finally:
+            if ticket is not None:
+                session.tickets.hand_back(objects, ticket)
+
+    @contextlib.contextmanager
+    def _turn(self, branch: str, deadline: float) -> Iterator[bool]:
+        queue = self._session.queue
+        if queue is None:
+            yield False
+            return
+        patience = max(0.0, deadline - self._session.runtime.monotonic()) / 2
+        with queue.turn(branch, patience) as waited:
+            yield waited
+
+    def _recall(self, plan: PublishPlan, head: GraphVersion) -> Published | None:
+        """An earlier call with this idempotency key has done the work already."""
+        if plan.lineage.key is None:
+            return None
+        for recent in head.keys:
+            if recent.key == plan.lineage.key:
+                if recent.call != plan.lineage.call:
+                    raise IdempotencyMismatch(
+                        f"The idempotency key belongs to commit {recent.commit}, which did "
+                        "something else."
+                    )
+                return Published(None, recent.commit, repeated=True)
+        return None
+
+    def _rebase(self, work: Publishable, head: GraphVersion) -> None:
+        plan = work.plan
+        if head.format > FORMAT:
+            raise NewerFormat(
+                f"The branch {plan.branch!r} has moved to format {head.format}; this program "
+                f"knows up to {FORMAT}."
+            )
+        if work.stale(head):
+            work.replan(head)
+            return
+        if head.version == work.base.version:
+            return
+        match resolve_rebase(plan, work.base, head):
+            case Keep():
+                pass
+            case Rerun():
+                reach("rerun")
+                work.replan(head)
+            case BranchGone():
+                raise BranchMoved(
+                    f"The branch {plan.branch!r} was deleted, or deleted and created again, "
+                    "since this write began.",
+                    help="Nothing was changed; open the branch again.",
+                )
+            case HeadMoved():
+                raise PreconditionFailed(
+                    f"The branch {plan.branch!r} is at commit {head.commit.id}, not at "
+                    f"{plan.if_commit}."
+                )
+            case Clash(mismatch=mismatch, because=because):
+                raise Conflict(
+                    f"{mismatch.table_key} is at version {mismatch.actual}, not at "
+                    f"{mismatch.expected}: {because}.",
+                    mismatch=mismatch,
+                )
+            case verdict:
+                assert_never(verdict)
+
+    def _bind(self, plan: PublishPlan, head: GraphVersion, ledger: Ledger) -> Published:
+        """Detached commits on the head's own tables, side by side."""
+        statistics: dict[str, TableStatistics] = {}
+        tables: dict[str, tuple[Table, Table]] = {}
+
+        def run(action: Any) -> tuple[Any, Ledger]:
+            own = Ledger()
+            return bind_action(self._session, action, head, own), own
+
+        if len(plan.actions) == 1:
+            results = [(bind_action(self._session, plan.actions[0], head, ledger), Ledger())]
+        else:
+            with ThreadPoolExecutor(_PARALLEL) as pool:
+                results = list(pool.map(run, plan.actions))
+            ledger.join([own for _, own in results])
+        for action, (bound, _) in zip(plan.actions, results, strict=True):
+            if bound.before is not None and bound.after is not None:
+                tables[action.table] = (bound.before, bound.after)
+            if bound.statistics != TableStatistics():
+                statistics[action.table] = bound.statistics
+        pairs = [(action, bound) for action, (bound, _) in zip(plan.actions, results, strict=True)]
+        pins = merge_pins(head, pairs)
+        reach("tables committed")
+        version = self._next_version(plan, head, pins, statistics)
+        return Published(version, version.commit.id, tables=tables)
+
+    def _next_version(
+        self,
+        plan: PublishPlan,
+        head: GraphVersion,
+        pins: dict[str, TablePin],
+        statistics: dict[str, TableStatistics],
+    ) -> GraphVersion:
+        lineage = plan.lineage
+        commit = commit_after(
+            self._session,
+            head,
+            kind=lineage.kind,
+            operation=lineage.operation,
+            actor=lineage.actor,
+            message=lineage.message,
+            statistics=statistics,
+        )
+        keys = head.keys
+        if lineage.key is not None and lineage.call is not None:
+            new = RecentKey(lineage.key, lineage.call, head.version + 1, commit.id)
+            keys = (new, *keys)[:RECENT_KEYS]
+        return GraphVersion(
+            format=FORMAT,
+            graph=head.graph,
+            token=self._session.runtime.ulid(),
+            branch=head.branch,
+            incarnation=head.incarnation,
+            version=head.version + 1,
+            commit=commit,
+            schema=plan.schema.schema if plan.schema else head.schema,
+            catalog=plan.schema.catalog if plan.schema else head.catalog,
+            tables=tuple(pins.values()),
+            keys=keys,
+            first=head.first,
+            forked_from=head.forked_from,
+            floor=head.floor,
+            gc_cutoff=head.gc_cutoff,
+        )
+
+    def _put(
+        self, work: Publishable, head: GraphVersion, bound: Published, ledger: Ledger
+    ) -> GraphVersion | None:
+        """None: landed. A version: the head that was faster."""
+        session = self._session
+        version = bound.version
+        assert version is not None
+        session.require_safe_store(version.graph, version.format, ledger)
+        slow_before = session.elapsed_since_seen(version.branch)
+        reach("before put")
+        versions = session.versions(ledger)
+        outcome = versions.put(version)
+        reach("after put")
+        match outcome.put:
+            case Put.LANDED:
+                asleep = max(slow_before, session.elapsed_since_seen(version.branch))
+                if asleep > session.settings.grace / 4:
+                    session.forget_head(version.branch)
+                    real = session.head(version.branch, ledger)
+                    if real.version > version.version and real.floor > version.version:
+                        versions.delete_ghost(version)
+                        return real
+                session.saw_head(version)
+                for _, table in bound.tables.values():
+                    session.tables.adopt(table)
+                return None
+            case Put.TAKEN:
+                assert outcome.taken_by is not None
+                newer = versions.read_newer(outcome.taken_by)
+                session.saw_head(newer)
+                return newer
+            case Put.UNKNOWN:
+                raise OutcomeUnknown(
+                    f"The answer to the put of commit {version.commit.id} was lost: "
+                    f"{outcome.reason}.",
+                    commit=version.commit.id,
+                )
+            case put:
+                assert_never(put)
+
+
+def commit_after(
+    session: Session,
+    head: GraphVersion,
+    *,
+    kind: str,
+    operation: str,
+    actor: str | None = None,
+    message: str | None = None,
+    statistics: dict[str, TableStatistics] | None = None,
+) -> Commit:
+    """A commit on top of the head: later than it by the clock that both carry."""
+    created_at = max(session.runtime.now(), head.commit.created_at + 1)
+    return Commit(
+        id=_commit_id(created_at, head.commit.id, session.runtime.ulid),
+        parents=(head.commit.id,),
+        kind=kind,
+        created_at=created_at,
+        operation=operation,
+        actor=actor,
+        message=message,
+        statistics=statistics or {},
+    )
+
+
+def put_version(
+    session: Session, version: GraphVersion, ledger: Ledger, *, stamped: bool = True
+) -> GraphVersion | None:
+    """Puts a version that needs no tables. None: landed; a version: who holds the number."""
+    if stamped:
+        session.require_safe_store(version.graph, version.format, ledger)
+    outcome = session.versions(ledger).put(version)
+    match outcome.put:
+        case Put.LANDED:
+            session.saw_head(version)
+            return None
+        case Put.TAKEN:
+            return outcome.taken_by
+        case Put.UNKNOWN:
+            raise OutcomeUnknown(
+                f"The answer to the put of version {version.version} of {version.branch!r} was "
+                f"lost: {outcome.reason}.",
+                commit=version.commit.id,
+            )
+        case put:
+            assert_never(put)
+
+
+def _commit_id(created_at: int, parent: str, new_ulid: Callable[[], str]) -> str:
+    """Above the parent's, so that a commit can be found on its branch by bisection."""
+    milliseconds = created_at // 1000
+    if milliseconds <= ulid_milliseconds(parent):
+        return next_ulid(parent)
+    return encode_ulid(milliseconds, 0)[:10] + new_ulid()[10:]

@@ -1,0 +1,208 @@
+"""Owns what everything done through one open handle shares: store, caches, known heads."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import msgspec
+
+from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.errors import BranchNotFound, Corrupt, UnsafeStore
+from omnigraph.lang.near import near
+from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
+from omnigraph.model.version import GraphStamp, GraphVersion
+from omnigraph.runtime import Runtime
+from omnigraph.settings import Settings
+from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
+from omnigraph.store.queue import LocalQueue, Tickets
+from omnigraph.store.roots import Root
+from omnigraph.store.tables import Tables
+from omnigraph.store.versions import Versions
+from omnigraph.telemetry import Ledger
+
+_CACHED_VERSIONS = 1024
+_CACHED_CATALOGS = 64
+
+
+@dataclass(frozen=True)
+class SeenHead:
+    """A head and when it was last known to be one, by both clocks."""
+
+    version: GraphVersion
+    monotonic: float
+    wall: int
+
+
+class Session:
+    def __init__(self, root: Root, objects: ObjectStore, settings: Settings, runtime: Runtime):
+        self.root = root
+        self.objects = objects
+        self.settings = settings
+        self.runtime = runtime
+        self.tables = Tables(root)
+        self.lookups = Lookups(rows=settings.lookup_rows, cache_bytes=settings.cache_bytes)
+        self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
+        self.tickets = Tickets(runtime)
+        self._lock = threading.Lock()
+        self._heads: dict[str, SeenHead] = {}
+        self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
+        self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
+        self._store_is_safe = False
+
+    def metered(self, ledger: Ledger) -> MeteredStore:
+        return MeteredStore(self.objects, ledger)
+
+    def versions(self, ledger: Ledger) -> Versions:
+        return Versions(self.metered(ledger))
+
+    # Heads
+
+    def head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
+        """The newest version. Not `fresh`: what was last seen, if that was lately enough for the
+        next number not to have come and gone (hazard 8)."""
+        seen = self._heads.get(branch)
+        try:
+            if seen is None or self._elapsed(seen) > self.settings.grace / 4:
+                version = self.versions(ledger).read_head(branch)
+            elif not fresh:
+                return seen.version
+            else:
+                version = self.versions(ledger).read_newer(seen.version)
+        except Absent:
+            raise self._no_branch(branch, ledger) from None
+        self.saw_head(version)
+        return version
+
+    def live_head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
+        """The head of a branch that exists now."""
+        version = self.head(branch, ledger, fresh=fresh)
+        if version.deleted and not fresh:
+            version = self.head(branch, ledger)
+        if version.deleted:
+            raise self._no_branch(branch, ledger)
+        return version
+
+    def saw_head(self, version: GraphVersion) -> None:
+        now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())
+        with self._lock:
+            known = self._heads.get(version.branch)
+            if known is None or known.version.version <= version.version:
+                self._heads[version.branch] = now
+            self._remember(version)
+
+    def _elapsed(self, seen: SeenHead) -> float:
+        """The larger of two clocks: one stands still while a machine sleeps, one may be set."""
+        by_wall = (self.runtime.now() - seen.wall) / 1e6
+        return max(self.runtime.monotonic() - seen.monotonic, by_wall)
+
+    def elapsed_since_seen(self, branch: str) -> float:
+        seen = self._heads.get(branch)
+        return 0.0 if seen is None else self._elapsed(seen)
+
+    def forget_head(self, branch: str) -> None:
+        with self._lock:
+            self._heads.pop(branch, None)
+
+    def _no_branch(self, branch: str, ledger: Ledger) -> BranchNotFound:
+        names = self.versions(ledger).list_branches()
+        guess = near(branch, names)
+        hint = f"Did you mean {guess!r}?" if guess else ""
+        return BranchNotFound(f"There is no branch {branch!r}.", help=hint)
+
+    # Versions and catalogs, both immutable
+
+    def read_version(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
+        """Raises `Absent`."""
+        with self._lock:
+            if (version := self._versions.get((branch, number))) is not None:
+                self._versions.move_to_end((branch, number))
+                return version
+        version = self.versions(ledger).read(branch, number)
+        with self._lock:
+            self._remember(version)
+        return version
+
+    def _remember(self, version: GraphVersion) -> None:
+        self._versions[version.branch, version.version] = version
+        while len(self._versions) > _CACHED_VERSIONS:
+            self._versions.popitem(last=False)
+
+    def read_catalog(self, digest: str, ledger: Ledger) -> Catalog:
+        with self._lock:
+            if (catalog := self._catalogs.get(digest)) is not None:
+                return catalog
+        key = _catalog_key(digest)
+        try:
+            data = self.metered(ledger).get(key)
+        except Absent:
+            raise Corrupt(f"The catalog {key} is missing.") from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise Corrupt(f"The catalog {key} is not what its name says ({len(data)} bytes).")
+        return self._keep_catalog(decode_catalog(data))
+
+    def read_schema_text(self, digest: str, ledger: Ledger) -> str:
+        key = _schema_key(digest)
+        try:
+            data = self.metered(ledger).get(key)
+        except Absent:
+            raise Corrupt(f"The schema text {key} is missing.") from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise Corrupt(f"The schema text {key} is not what its name says.")
+        return data.decode()
+
+    def write_schema(self, text: str, catalog: Catalog, ledger: Ledger) -> tuple[str, str]:
+        """Stores a text and a catalog under their hashes; having them already is as good."""
+        data = text.encode()
+        digest = hashlib.sha256(data).hexdigest()
+        objects = self.metered(ledger)
+        for key, body in (
+            (_schema_key(digest), data),
+            (_catalog_key(catalog.digest), encode_catalog(catalog)),
+        ):
+            try:
+                objects.put_if_absent(key, body)
+            except Ambiguous:
+                objects.put(key, body)  # the name is the content, so writing twice is harmless
+        self._keep_catalog(catalog)
+        return digest, catalog.digest
+
+    def _keep_catalog(self, catalog: Catalog) -> Catalog:
+        with self._lock:
+            self._catalogs[catalog.digest] = catalog
+            while len(self._catalogs) > _CACHED_CATALOGS:
+                self._catalogs.popitem(last=False)
+        return catalog
+
+    def snapshot(self, version: GraphVersion, ledger: Ledger) -> Snapshot:
+        return Snapshot(version, self.read_catalog(version.catalog, ledger), self, ledger)
+
+    # Safety of the store
+
+    def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:  # noqa: A002
+        """Once per handle, before the first write: creating the stamp again must be refused. A
+        store that ignores the condition would only have replaced it by the same bytes."""
+        if self._store_is_safe or self.root.directory is not None:
+            return
+        try:
+            created = self.versions(ledger).write_stamp(GraphStamp(format=format, graph=graph))
+        except Ambiguous:
+            return
+        if created:
+            raise UnsafeStore(f"{self.root.uri} accepted to create what was already there.")
+        self._store_is_safe = True
+
+
+def _schema_key(digest: str) -> str:
+    return f"_schema/{digest}.pg"
+
+
+def _catalog_key(digest: str) -> str:
+    return f"_schema/{digest}.json"
+
+
+def hash_call(parts: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:16]

@@ -1,0 +1,272 @@
+"""Owns the one door through which rows are read: a pinned table version plus an overlay.
+
+Queries, validation, merges and exports all read through a view, so none of them can miss rows
+that are pending in a transaction (or, later, that travel inside the graph version).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.lookup import Lookups
+from omnigraph.errors import InvalidArgument
+from omnigraph.lang.near import near
+from omnigraph.model.catalog import GraphType, row_schema, system_columns
+from omnigraph.plan.validate import key_texts
+from omnigraph.store.tables import ADDRESS, Table
+from omnigraph.telemetry import Ledger
+
+NEW = np.uint64(2**64 - 1)
+"""The origin of a pending row that replaces no row of the table."""
+
+_NO_ADDRESSES = np.array([], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """Rows over a table version: `rows` shadow by id, `hidden` addresses are gone, `replaced`
+    hides the whole table. `origins` holds for each row the address that it replaces, or NEW."""
+
+    rows: pa.Table
+    origins: np.ndarray
+    hidden: np.ndarray
+    replaced: bool = False
+
+    @staticmethod
+    def empty(kind: GraphType) -> Overlay:
+        return Overlay(row_schema(kind).empty_table(), _NO_ADDRESSES, _NO_ADDRESSES)
+
+    def adding(self, rows: pa.Table, origins: np.ndarray) -> Overlay:
+        both = rows if not self.rows.num_rows else pa.concat_tables([self.rows, rows])
+        hidden = origins[origins != NEW]
+        return Overlay(
+            both,
+            np.concatenate([self.origins, origins]),
+            np.union1d(self.hidden, hidden) if len(hidden) else self.hidden,
+            self.replaced,
+        )
+
+    def hiding(self, addresses: np.ndarray) -> Overlay:
+        return Overlay(self.rows, self.origins, np.union1d(self.hidden, addresses), self.replaced)
+
+    def without(self, positions: np.ndarray) -> Overlay:
+        """Drops pending rows; what they replaced stays hidden."""
+        if not len(positions):
+            return self
+        kept = np.ones(len(self.origins), dtype=bool)
+        kept[positions] = False
+        rows = self.rows.filter(pa.array(kept))
+        return Overlay(rows, self.origins[kept], self.hidden, self.replaced)
+
+    @property
+    def touched(self) -> bool:
+        return bool(self.rows.num_rows or len(self.hidden) or self.replaced)
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows with given values: `positions` index the values asked for."""
+
+    base_positions: np.ndarray
+    addresses: np.ndarray
+    pending_positions: np.ndarray
+    pending: np.ndarray
+
+    @property
+    def positions(self) -> np.ndarray:
+        return np.union1d(self.base_positions, self.pending_positions)
+
+
+@dataclass(frozen=True)
+class TableView:
+    kind: GraphType
+    table: Table
+    overlay: Overlay
+    lookups: Lookups
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return row_schema(self.kind)
+
+    @cached_property
+    def _columns(self) -> dict[str, str]:
+        names = {name: name for name in system_columns(self.kind)}
+        return names | {p.name: p.column for p in self.kind.properties}
+
+    def check_columns(self, columns: Sequence[str] | None) -> list[str]:
+        if columns is None:
+            return list(self._columns)
+        for name in columns:
+            if name not in self._columns:
+                guess = near(name, list(self._columns))
+                raise InvalidArgument(
+                    f"{self.kind.name} has no property {name!r}.",
+                    help=f"Did you mean {guess!r}?" if guess else "",
+                )
+        return list(columns)
+
+    def check_filter(self, condition: pc.Expression | None) -> None:
+        """Refuses before anything runs what names unknown properties or is not a condition."""
+        if condition is None:
+            return
+        if not isinstance(condition, pc.Expression):
+            raise InvalidArgument(
+                f"A filter is a pyarrow.compute expression, not {type(condition).__name__}."
+            )
+        try:
+            self.schema.empty_table().filter(condition)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as e:
+            reason = str(e).split("\n", 1)[0]
+            raise InvalidArgument(f"The filter does not fit {self.kind.name}: {reason}") from e
+
+    def count(self) -> int:
+        if self.overlay.replaced:
+            return int(self.overlay.rows.num_rows)
+        return self.table.rows - len(self.overlay.hidden) + int(self.overlay.rows.num_rows)
+
+    def scan(
+        self,
+        ledger: Ledger,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: pc.Expression | None = None,  # noqa: A002
+    ) -> Iterator[pa.RecordBatch]:
+        names = self.check_columns(columns)
+        self.check_filter(filter)
+        schema = pa.schema([self.schema.field(name) for name in names])
+        for batch in self._base_batches(names, filter, ledger):
+            yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
+        pending = self.overlay.rows
+        if pending.num_rows:
+            if filter is not None:
+                pending = pending.filter(filter)
+            yield from pending.select(names).cast(schema).to_batches()
+
+    def base_rows(
+        self,
+        columns: Sequence[str],
+        filter: pc.Expression | None,
+        ledger: Ledger,  # noqa: A002
+    ) -> pa.Table:
+        """Visible rows of the table, with their addresses."""
+        names = list(columns)
+        schema = pa.schema(
+            [self.schema.field(name) for name in names] + [pa.field(ADDRESS, pa.uint64())]
+        )
+        batches = [
+            pa.RecordBatch.from_arrays(
+                [batch.column(name) for name in (*names, ADDRESS)], schema=schema
+            )
+            for batch in self._base_batches(names, filter, ledger, addresses=True)
+        ]
+        return pa.Table.from_batches(batches, schema=schema)
+
+    def pending_matches(self, condition: pc.Expression | None) -> np.ndarray:
+        """Positions of the pending rows that a condition keeps."""
+        count = self.overlay.rows.num_rows
+        everything = np.arange(count)
+        if condition is None or not count:
+            return everything
+        numbered = self.overlay.rows.append_column("_position", pa.array(everything))
+        matches: np.ndarray = numbered.filter(condition)["_position"].to_numpy()
+        return matches
+
+    def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
+        """Rows of the table in the order of the addresses, all of which are live."""
+        physical = [self._columns[name] for name in columns]
+        rows = self.table.take(addresses, physical, ledger)
+        order = np.argsort(rows[ADDRESS].to_numpy(), kind="stable")
+        back = order[np.searchsorted(rows[ADDRESS].to_numpy()[order], addresses)]
+        rows = rows.select(physical).take(pa.array(back)).rename_columns(list(columns))
+        return rows.cast(pa.schema([self.schema.field(name) for name in columns]))
+
+    def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> Found:
+        """Where the view holds rows whose columns have these canonical texts."""
+        positions, addresses = np.array([], dtype=np.int64), _NO_ADDRESSES
+        if not self.overlay.replaced:
+            physical = tuple(self._columns[name] for name in columns)
+            positions, addresses = self.lookups.find(self.table, physical, texts, ledger)
+            if len(self.overlay.hidden) and len(addresses):
+                visible = ~np.isin(addresses, self.overlay.hidden)
+                positions, addresses = positions[visible], addresses[visible]
+        pending_positions, pending = self._find_pending(columns, texts)
+        return Found(positions, addresses, pending_positions, pending)
+
+    def _find_pending(
+        self, columns: tuple[str, ...], texts: Sequence[str]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        empty = np.array([], dtype=np.int64)
+        if not self.overlay.rows.num_rows or not texts:
+            return empty, empty
+        wanted: dict[str, list[int]] = {}
+        for position, text in enumerate(texts):
+            wanted.setdefault(text, []).append(position)
+        held = key_texts(self.overlay.rows, columns)
+        pairs = [
+            (position, row)
+            for row, text in enumerate(held)
+            if text is not None
+            for position in wanted.get(text, ())
+        ]
+        if not pairs:
+            return empty, empty
+        found = np.array(pairs, dtype=np.int64)
+        return found[:, 0], found[:, 1]
+
+    def _base_batches(
+        self,
+        names: Sequence[str],
+        condition: pc.Expression | None,
+        ledger: Ledger,
+        *,
+        addresses: bool = False,
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches under their property names, without hidden rows."""
+        if self.overlay.replaced or not self.table.marks:
+            return
+        pushed = condition if condition is not None and self._pushable(condition) else None
+        later = condition if pushed is None else None
+        read = list(self._columns) if later is not None else list(names)
+        hidden = self.overlay.hidden
+        located = addresses or bool(len(hidden))
+        for batch in self.table.scan(
+            [self._columns[name] for name in read], ledger, filter=pushed, addresses=located
+        ):
+            batch = batch.rename_columns([*read, ADDRESS] if located else read)
+            if len(hidden):
+                visible = ~np.isin(batch.column(ADDRESS).to_numpy(), hidden)
+                batch = batch.filter(pa.array(visible))
+            if later is not None:
+                batch = batch.filter(later)
+            if batch.num_rows:
+                yield batch
+
+    def _pushable(self, condition: pc.Expression) -> bool:
+        """Whether Lance answers a filter exactly as Arrow does for pending rows. Names must be
+        the columns' own, and floats are left out: Lance orders NaN and -0 totally, Arrow by
+        IEEE, and one scan must not have two meanings."""
+        if any(name != column for name, column in self._columns.items()):
+            return False
+        try:
+            condition.to_substrait(_comparable(self.schema))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError):
+            return False
+        return True
+
+
+@lru_cache(maxsize=1024)
+def _comparable(schema: pa.Schema) -> pa.Schema:
+    exact = (
+        pa.types.is_string,
+        pa.types.is_boolean,
+        pa.types.is_integer,
+        pa.types.is_date,
+        pa.types.is_timestamp,
+    )
+    return pa.schema([f for f in schema if any(check(f.type) for check in exact)])

@@ -1,0 +1,244 @@
+"""Owns every error a user can meet: one row each with code, status, exit code and help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class OmnigraphError(Exception):
+    """The root. Each class is one row of the table that `docs/user/errors.md` lists.
+
+    `applied` says what became of a write: False, nothing was changed; True, it was published;
+    None, nobody can tell, look for `commit`.
+    """
+
+    code: ClassVar[str] = "error"
+    kind: ClassVar[str] = "failed"
+    http_status: ClassVar[int] = 500
+    exit_code: ClassVar[int] = 1
+    retryable: ClassVar[bool] = False
+    help: ClassVar[str] = ""
+    applied: ClassVar[bool | None] = False
+
+    def __init__(self, message: str, *, help: str | None = None, **details: Any) -> None:  # noqa: A002
+        super().__init__(message)
+        self.message = message
+        self.hint = self.help if help is None else help
+        self.details = details
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}" if self.hint else self.message
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "code": self.code,
+            "error": self.message,
+            "help": self.hint,
+            "retryable": self.retryable,
+            **self.details,
+        }
+
+
+# What was asked for is not there.
+
+
+class NotFound(OmnigraphError):
+    code, kind, http_status, exit_code = "not_found", "not_found", 404, 3
+
+
+class GraphNotFound(NotFound):
+    code = "graph_not_found"
+    help = "Create one with omnigraph.init(root, schema=...), or check the path."
+
+
+class RefNotFound(NotFound):
+    code = "ref_not_found"
+
+
+class BranchNotFound(RefNotFound):
+    code = "branch_not_found"
+
+
+class TypeNotFound(NotFound):
+    code = "type_not_found"
+
+
+class Reclaimed(RefNotFound):
+    code, http_status = "reclaimed", 410
+    help = "Cleanup removed this version; only newer ones can be read."
+
+
+# What was given is wrong. Nothing was changed.
+
+
+class Invalid(OmnigraphError):
+    code, kind, http_status, exit_code = "invalid", "invalid", 422, 6
+
+
+class InvalidArgument(Invalid):
+    code, http_status, exit_code = "invalid_argument", 400, 2
+
+
+class InvalidRoot(InvalidArgument):
+    code = "invalid_root"
+
+
+class InvalidRef(InvalidArgument):
+    code = "invalid_ref"
+    help = "Refs are main, main~2, main@<commit>, main*<time> or a commit id."
+
+
+class InvalidSchema(Invalid):
+    """`diagnostics` holds every mistake with its place; the message shows them all."""
+
+    code = "invalid_schema"
+
+    def __init__(self, message: str, *, diagnostics: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.diagnostics = tuple(diagnostics)
+
+
+class UnsupportedChange(Invalid):
+    """`steps` holds the steps that cannot be applied, with code and reason."""
+
+    code = "unsupported_change"
+
+    def __init__(self, message: str, *, steps: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.steps = tuple(steps)
+
+
+class InvalidData(Invalid):
+    """`violations` holds every broken rule that was found."""
+
+    code = "invalid_data"
+    help = "Nothing was changed."
+
+    def __init__(
+        self, message: str, *, violations: Sequence[Any] = (), more: int = 0, **details: Any
+    ) -> None:
+        super().__init__(message, **details)
+        self.violations = tuple(violations)
+        self.more = more
+
+
+# Somebody else was there. Nothing was changed.
+
+
+class AlreadyExists(OmnigraphError):
+    code, kind, http_status, exit_code = "already_exists", "conflict", 409, 4
+
+
+class GraphExists(AlreadyExists):
+    code = "graph_exists"
+    help = "Open it with omnigraph.open(root), or choose another root."
+
+
+class BranchExists(AlreadyExists):
+    code = "branch_exists"
+
+
+class Conflict(OmnigraphError):
+    """The graph moved in a way that this write cannot be carried over.
+
+    `mismatch` names a table with the version that was expected and the one that is there.
+    """
+
+    code, kind, http_status, exit_code, retryable = "conflict", "conflict", 409, 4, True
+    help = "Nothing was changed; read again and retry."
+
+    def __init__(self, message: str, *, mismatch: Any = None, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.mismatch = mismatch
+
+
+class Contention(Conflict):
+    code, http_status, exit_code = "contention", 503, 7
+    help = "Nothing was changed; other writers kept winning. Retry, or raise retry_for."
+
+
+class BranchMoved(Conflict):
+    """The branch was deleted, or deleted and created again, while a writer held it."""
+
+    code, retryable = "branch_moved", False
+
+
+class PreconditionFailed(OmnigraphError):
+    code, kind, http_status, exit_code = "precondition_failed", "conflict", 412, 4
+    help = "Nothing was changed; the branch is no longer at the commit given as if_commit."
+
+
+class IdempotencyMismatch(OmnigraphError):
+    code, kind, http_status, exit_code = "idempotency_mismatch", "conflict", 409, 4
+    help = "The key was used before for a different write; use a new key for a new write."
+
+
+# Not allowed.
+
+
+class Denied(OmnigraphError):
+    code, kind, http_status, exit_code = "denied", "denied", 403, 5
+
+
+class ReadOnly(Denied):
+    code = "read_only"
+    help = "Open the graph with mode='rw' to write."
+
+
+class PermissionDenied(Denied):
+    code = "permission_denied"
+
+
+# The store does not answer, or holds what it should not.
+
+
+class Unavailable(OmnigraphError):
+    code, kind, http_status, exit_code, retryable = "unavailable", "unavailable", 503, 7, True
+
+
+class DiskFull(Unavailable):
+    code, http_status, retryable = "disk_full", 507, False
+    help = "Free some space and try again; nothing was changed."
+
+
+class UnsafeStore(Unavailable):
+    code, retryable = "unsafe_store", False
+    help = "OmniGraph needs a store that honours put-if-absent (If-None-Match: *)."
+
+
+class NotApplied(Unavailable):
+    """The write failed for certain before its effect."""
+
+    code = "not_applied"
+    help = "Nothing was changed; it is safe to retry."
+
+
+class OutcomeUnknown(OmnigraphError):
+    """The answer to the last put was lost and the head cannot be read."""
+
+    code, kind, http_status, exit_code = "outcome_unknown", "unknown", 504, 8
+    applied = None
+    help = "Look for this commit in the log before writing again, or retry with the same key."
+
+    def __init__(self, message: str, *, commit: str, **details: Any) -> None:
+        super().__init__(message, commit=commit, **details)
+        self.commit = commit
+
+
+class Corrupt(OmnigraphError):
+    """A file of the graph is missing, cut short or not what it should be."""
+
+    code, kind = "corrupt", "failed"
+    help = "Restore the file from a copy, or read an older version."
+
+
+class NewerFormat(OmnigraphError):
+    code, kind = "newer_format", "failed"
+    help = "Upgrade omnigraph first."
+
+
+class StoreFailure(OmnigraphError):
+    """Lance or the store refused for a reason that has no name here."""
+
+    code, kind = "store_failure", "failed"

@@ -1,0 +1,102 @@
+"""Owns the graph version: the one object per commit that says everything about a snapshot."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import msgspec
+
+FORMAT = 1
+OLDEST_FORMAT = 1
+
+
+class TablePin(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a type's rows are in this graph version.
+
+    `lance_version` is a decimal string because it lies above 2^63. `table_version` counts every
+    change of the table on the branch; `content_version` is its value at the last change that a
+    reader can see, so that compaction is no conflict for those who only read.
+    """
+
+    key: str
+    type_id: str
+    location: str
+    table_version: int
+    content_version: int
+    lance_version: str
+    rows: int
+    fragments: int
+
+
+class TableStatistics(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    bytes: int = 0
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The lineage of a graph version. `operation` stays the same over all attempts of a write,
+    `id` is new for each, grows along a branch and starts with the time of `created_at`."""
+
+    id: str
+    parents: tuple[str, ...]
+    kind: str
+    created_at: int
+    operation: str
+    actor: str | None = None
+    message: str | None = None
+    statistics: dict[str, TableStatistics] = {}
+
+
+class RecentKey(msgspec.Struct, frozen=True, array_like=True):
+    """An idempotency key that a recent commit of the branch used."""
+
+    key: str
+    call: str
+    version: int
+    commit: str
+
+
+class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
+    branch: str
+    incarnation: int
+    version: int
+
+
+class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """A full snapshot: reading it answers every question about what is in this version.
+
+    `token` is unique to the put, by which a writer whose answer was lost knows its own again
+    (a new branch shares its commit with others). `first` is the version with which this incarnation of the branch began, `forked_from` where
+    it came from (whose commit is then also that of `first`). `deleted` marks the tombstone of a branch; `floor` is the oldest version that cleanup left;
+    `gc_cutoff` the time before which unreferenced files may be gone (hazard 7).
+    """
+
+    format: int
+    graph: str
+    token: str
+    branch: str
+    incarnation: int
+    version: int
+    commit: Commit
+    schema: str
+    catalog: str
+    tables: tuple[TablePin, ...]
+    keys: tuple[RecentKey, ...] = ()
+    first: int = 1
+    forked_from: ForkPoint | None = None
+    deleted: bool = False
+    floor: int = 1
+    gc_cutoff: int = 0
+
+    @cached_property
+    def pins(self) -> dict[str, TablePin]:
+        return {pin.key: pin for pin in self.tables}
+
+
+class GraphStamp(msgspec.Struct, frozen=True, kw_only=True):
+    """`_graph.json`: lets a program refuse a graph before it reads anything else."""
+
+    format: int
+    graph: str

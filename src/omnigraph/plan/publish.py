@@ -1,0 +1,167 @@
+"""Owns the publish plan: everything a write is going to make visible, as one value."""
+
+from __future__ import annotations
+
+import msgspec
+
+from omnigraph.model.version import TablePin
+
+
+class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
+    """Rows that are new whatever else the table holds; may be carried over to another version."""
+
+    table: str
+    fragments: tuple[str, ...]
+    fields: dict[int, str]
+    rows: int
+    bytes: int
+
+
+class RowChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Rows replaced or removed on exactly one table version, `base`."""
+
+    table: str
+    base: str
+    updated_fragments: tuple[str, ...]
+    removed_fragments: tuple[int, ...]
+    fragments: tuple[str, ...]
+    inserted: int
+    updated: int
+    deleted: int
+    bytes: int
+
+
+class Upsert(RowChange, frozen=True, kw_only=True, tag="upsert"):
+    pass
+
+
+class Update(RowChange, frozen=True, kw_only=True, tag="update"):
+    pass
+
+
+class Delete(RowChange, frozen=True, kw_only=True, tag="delete"):
+    pass
+
+
+class Overwrite(msgspec.Struct, frozen=True, kw_only=True, tag="overwrite"):
+    table: str
+    base: str
+    fragments: tuple[str, ...]
+    rows: int
+    deleted: int
+    bytes: int
+
+
+class RewriteGroup(msgspec.Struct, frozen=True, kw_only=True):
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+
+
+class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
+    """Compaction: the same rows in other files. No reader can tell."""
+
+    table: str
+    groups: tuple[RewriteGroup, ...]
+
+
+class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
+    """Index segments as the store made them, and the data files that they were built over."""
+
+    table: str
+    segments: tuple[msgspec.Raw, ...]
+    files: dict[int, tuple[str, ...]]
+
+
+class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):
+    """`columns` is an Arrow schema, `fill` an Arrow stream of one row with the values of those
+    that have a default, `casts` names for each other filled column the one it is cast from."""
+
+    table: str
+    base: str
+    columns: bytes
+    fill: bytes | None = None
+    casts: dict[str, str] = {}
+
+
+class DropColumns(msgspec.Struct, frozen=True, kw_only=True, tag="drop_columns"):
+    """Only the catalog forgets them; the bytes go at the next rewrite."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+class Rename(msgspec.Struct, frozen=True, kw_only=True, tag="rename"):
+    """The table of a renamed type: same place, same rows, another key."""
+
+    table: str
+    to: str
+
+
+class Register(msgspec.Struct, frozen=True, kw_only=True, tag="register"):
+    """A table that was just created, empty."""
+
+    table: str
+    pin: TablePin
+
+
+class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag="tombstone"):
+    table: str
+
+
+class Adopt(msgspec.Struct, frozen=True, kw_only=True, tag="adopt"):
+    """Another branch's version of a table, taken by pointer."""
+
+    table: str
+    base: str
+    pin: TablePin
+
+
+TableAction = (
+    Append
+    | Upsert
+    | Update
+    | Delete
+    | Overwrite
+    | Rewrite
+    | Index
+    | AddColumns
+    | DropColumns
+    | Rename
+    | Register
+    | Tombstone
+    | Adopt
+)
+
+
+class SchemaChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Hashes of a schema text and a catalog that are already stored."""
+
+    schema: str
+    catalog: str
+
+
+class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the commit will say of itself. `key` and `call` are hashes of the idempotency key
+    and of what was asked for."""
+
+    kind: str
+    operation: str
+    actor: str | None = None
+    message: str | None = None
+    key: str | None = None
+    call: str | None = None
+
+
+class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Complete before anything becomes visible. `reads` holds the content version of each table
+    that the caller's own code has seen, `checks` of each that validation looked at."""
+
+    branch: str
+    base_version: int
+    base_incarnation: int
+    actions: tuple[TableAction, ...]
+    lineage: Lineage
+    reads: dict[str, int] = {}
+    checks: dict[str, int] = {}
+    schema: SchemaChange | None = None
+    if_commit: str | None = None

@@ -1,0 +1,144 @@
+"""Owns the rebase table: what becomes of a plan when the branch has moved on. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+import msgspec
+
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.publish import (
+    AddColumns,
+    Adopt,
+    Append,
+    Delete,
+    DropColumns,
+    Index,
+    Overwrite,
+    PublishPlan,
+    Register,
+    Rename,
+    Rewrite,
+    TableAction,
+    Tombstone,
+    Update,
+    Upsert,
+)
+
+
+class ExpectedVersionMismatch(msgspec.Struct, frozen=True, kw_only=True):
+    """A table that is not where the write needs it; None stands for "not there"."""
+
+    table_key: str
+    expected: int | None
+    actual: int | None
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Bind the same plan to the new head."""
+
+
+@dataclass(frozen=True)
+class Rerun:
+    """Run the statements again on the new snapshot: the query is the transaction."""
+
+    because: str
+
+
+@dataclass(frozen=True)
+class BranchGone:
+    """The branch was deleted or is another one of the same name."""
+
+
+@dataclass(frozen=True)
+class HeadMoved:
+    """The caller pinned the head and it moved."""
+
+
+@dataclass(frozen=True)
+class Clash:
+    mismatch: ExpectedVersionMismatch
+    because: str
+
+
+Verdict = Keep | Rerun | BranchGone | HeadMoved | Clash
+
+
+def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) -> Verdict:
+    """Decides for the whole plan: the worst verdict of any part."""
+    if head.deleted or head.incarnation != plan.base_incarnation:
+        return BranchGone()
+    if plan.if_commit is not None and head.commit.id != plan.if_commit:
+        return HeadMoved()
+    for table in plan.reads:
+        if (clash := _moved(table, base, head)) is not None:
+            return Clash(clash, "it was read in the transaction and has changed since")
+    if head.catalog != base.catalog:
+        if plan.schema is not None:
+            return Clash(
+                ExpectedVersionMismatch(
+                    table_key="schema", expected=base.version, actual=head.version
+                ),
+                "the schema was changed by another commit",
+            )
+        return Rerun("the schema changed")
+    verdicts = [_resolve_action(action, base, head) for action in plan.actions]
+    for verdict in verdicts:
+        if isinstance(verdict, Clash):
+            return verdict
+    for verdict in verdicts:
+        if isinstance(verdict, Rerun):
+            return verdict
+    for table in plan.checks:
+        if _moved(table, base, head) is not None:
+            return Rerun(f"{table} changed")
+    return Keep()
+
+
+def _resolve_action(action: TableAction, base: GraphVersion, head: GraphVersion) -> Verdict:
+    pin = head.pins.get(action.table)
+    match action:
+        case Append() | Rewrite() | Index() | Rename() | DropColumns() | Tombstone():
+            # The table door checks fragments one by one for Rewrite and Index.
+            if pin is None:
+                return Clash(_mismatch(action.table, base, head), "its type was dropped")
+            if isinstance(action, Tombstone) and _moved(action.table, base, head):
+                return Clash(_mismatch(action.table, base, head), "it was written to")
+            return Keep()
+        case Upsert() | Update() | Delete():
+            if pin is None or pin.lance_version != action.base:
+                return Rerun(f"{action.table} changed")
+            return Keep()
+        case Overwrite() | AddColumns() | Adopt():
+            if pin is None or pin.lance_version != action.base:
+                return Clash(_mismatch(action.table, base, head), "it was written to")
+            return Keep()
+        case Register():
+            if pin is not None and action.table not in base.pins:
+                return Clash(_mismatch(action.table, base, head), "the type exists already")
+            return Keep()
+        case _:
+            assert_never(action)
+
+
+def _moved(table: str, base: GraphVersion, head: GraphVersion) -> ExpectedVersionMismatch | None:
+    """Whether readers can see a difference; compaction and indexes are none."""
+    before, after = base.pins.get(table), head.pins.get(table)
+    if (
+        before is not None
+        and after is not None
+        and ((before.content_version, before.location) == (after.content_version, after.location))
+    ):
+        return None
+    return _mismatch(table, base, head)
+
+
+def _mismatch(table: str, base: GraphVersion, head: GraphVersion) -> ExpectedVersionMismatch:
+    before, after = base.pins.get(table), head.pins.get(table)
+    return ExpectedVersionMismatch(
+        table_key=table,
+        expected=None if before is None else before.table_version,
+        actual=None if after is None else after.table_version,
+    )

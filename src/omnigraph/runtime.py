@@ -1,0 +1,96 @@
+"""Owns time, randomness and ids, so that tests can replay; nothing else may ask the system."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from ulid import ULID
+
+_RANDOM_BITS = 80
+
+
+class Runtime(Protocol):
+    def now(self) -> int:
+        """Wall time in microseconds since 1970."""
+
+    def monotonic(self) -> float:
+        """Seconds that also pass while the machine sleeps."""
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def random(self) -> float:
+        """Uniform in [0, 1)."""
+
+    def ulid(self) -> str: ...
+
+
+def encode_ulid(milliseconds: int, randomness: int) -> str:
+    return str(ULID.from_int((milliseconds << _RANDOM_BITS) | randomness))
+
+
+def ulid_milliseconds(ulid: str) -> int:
+    return int(ULID.from_str(ulid)) >> _RANDOM_BITS
+
+
+def next_ulid(ulid: str) -> str:
+    """The smallest ULID above this one."""
+    return str(ULID.from_int(int(ULID.from_str(ulid)) + 1))
+
+
+def is_ulid(text: str) -> bool:
+    try:
+        return str(ULID.from_str(text)) == text
+    except ValueError:
+        return False
+
+
+class SystemRuntime:
+    """The machine's clock and random source."""
+
+    def __init__(self) -> None:
+        self._random = random.SystemRandom()
+        self._lock = threading.Lock()
+        self._last = (0, 0)
+
+    def now(self) -> int:
+        return time.time_ns() // 1000
+
+    def monotonic(self) -> float:
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def random(self) -> float:
+        return self._random.random()
+
+    def ulid(self) -> str:
+        """Growing within the process, also within one millisecond."""
+        with self._lock:
+            milliseconds = time.time_ns() // 1_000_000
+            last_ms, last_random = self._last
+            if milliseconds <= last_ms:
+                milliseconds, randomness = last_ms, last_random + 1
+            else:
+                # The top bit is kept clear, so that counting up cannot overflow.
+                randomness = int.from_bytes(os.urandom(10)) >> 1
+            self._last = (milliseconds, randomness)
+        return encode_ulid(milliseconds, randomness)
+
+
+SYSTEM = SystemRuntime()
+
+
+on_reach: Callable[[str], None] | None = None
+"""Set by tests that kill the process, or fail it, at a named point of the protocol."""
+
+
+def reach(point: str) -> None:
+    """Marks a point of the protocol at which a crash must be harmless."""
+    if on_reach is not None:
+        on_reach(point)

@@ -1,0 +1,53 @@
+"""Owns the settings and where they come from: arguments, then OMNIGRAPH_* variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from omnigraph.errors import InvalidArgument
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """`durability`: "full" acknowledges a commit after every file and directory entry is synced;
+    "relaxed" leaves out the last directory sync, so a power cut may lose the newest commits but
+    never leaves a broken one. `grace`: seconds that an unreferenced file is safe from cleanup.
+    `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
+    way). `lookup_rows`: the largest table whose keys are kept in memory.
+    """
+
+    durability: Literal["full", "relaxed"] = "full"
+    grace: float = 3600.0
+    retry_for: float = 30.0
+    queue: bool = True
+    lookup_rows: int = 5_000_000
+    cache_bytes: int = 512 * 1024 * 1024
+    request_timeout: float = 30.0
+
+    @staticmethod
+    def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
+        environment = os.environ if environment is None else environment
+        given: dict[str, object] = {}
+        for field in fields(Settings):
+            name = f"OMNIGRAPH_{field.name.upper()}"
+            if (text := environment.get(name)) is not None:
+                given[field.name] = _read(name, str(field.type), text)
+        return Settings(**given)  # type: ignore[arg-type]
+
+
+def _read(name: str, kind: str, text: str) -> object:
+    try:
+        if kind == "bool":
+            return {"1": True, "true": True, "0": False, "false": False}[text.lower()]
+        if kind == "int":
+            return int(text)
+        if kind == "float":
+            return float(text)
+    except (KeyError, ValueError):
+        raise InvalidArgument(f"{name}={text!r} is not a {kind}.") from None
+    if text not in ("full", "relaxed"):
+        raise InvalidArgument(f"{name}={text!r} is neither 'full' nor 'relaxed'.")
+    return text

@@ -1,0 +1,250 @@
+"""Owns the commits of tables: always detached, each behind the rule that keeps it from lying.
+
+A detached commit checks almost nothing: stale deletes revive rows, stale appends duplicate them
+(hazard 6). So every function here first proves that its operation fits the version it meets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import Conflict, StoreFailure
+from omnigraph.store.disk import sync_files
+from omnigraph.store.panics import explained
+from omnigraph.store.staging import Segment, StagedDeletes
+from omnigraph.store.tables import Table, mark_of
+from omnigraph.telemetry import Ledger
+
+
+def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledger: Ledger) -> Table:
+    """Carries fragments over to this version, whatever version they were staged on: sound only
+    if their columns mean the same here and if they are not here already."""
+    from lance import LanceOperation
+
+    added = [_fragment(text) for text in fragments]
+    present = {path for mark in table.marks.values() for path in mark.files}
+    for fragment in added:
+        if any(f.path in present for f in fragment.files):
+            raise Conflict(f"Rows of {table.location} would be appended twice.")
+        for number in {number for file in fragment.files for number in file.fields}:
+            if table.fields.get(number) != fields.get(number):
+                # Two branches that each add a column give one id to two columns (hazard 5).
+                raise Conflict(f"The columns of {table.location} changed under staged rows.")
+    return _commit(table, LanceOperation.Append(added), added, ledger)
+
+
+def change(
+    table: Table, base: str, deletes: StagedDeletes, fragments: Sequence[str], ledger: Ledger
+) -> Table:
+    """Removes rows and adds others. The deletion files were made for `base` alone: on any other
+    version they would revive rows or lose deletes, and Lance would not notice."""
+    from lance import LanceOperation
+
+    _require_base(table, base)
+    added = [_fragment(text) for text in fragments]
+    updated = [_fragment(text) for text in deletes.updated]
+    # Built by hand and never by merge_insert: a changed row gets a fresh identity, so no older
+    # index segment can claim the new fragment (hazard 1).
+    operation = LanceOperation.Update(
+        removed_fragment_ids=list(deletes.removed),
+        updated_fragments=updated,
+        new_fragments=added,
+        fields_modified=[],
+        fields_for_preserving_frag_bitmap=[],
+        update_mode="",
+    )
+    return _commit(table, operation, [*added, *updated], ledger)
+
+
+def overwrite(table: Table, base: str, fragments: Sequence[str], ledger: Ledger) -> Table:
+    """Replaces every row but keeps the field ids and goes on counting fragments, which Lance's
+    own Overwrite does not (hazards 3 and 5)."""
+    return change(table, base, StagedDeletes(removed=tuple(table.marks)), fragments, ledger)
+
+
+def rewrite(
+    table: Table, groups: Sequence[tuple[Sequence[str], Sequence[str]]], ledger: Ledger
+) -> Table:
+    """Compaction. Each old fragment must be here unchanged, deletion file included, else a
+    deleted row would come back. New ids lie above every id that any segment ever covered."""
+    from lance import LanceOperation
+
+    top = _highest_id(table)
+    prepared, added = [], []
+    for old_texts, new_texts in groups:
+        old = [_fragment(text) for text in old_texts]
+        for fragment in old:
+            if table.marks.get(fragment.id) != mark_of(fragment):
+                raise Conflict(f"A fragment of {table.location} changed while it was compacted.")
+        new = []
+        for text in new_texts:
+            top += 1
+            # Version metadata of the old rows would keep version files large (hazard 14).
+            cleared = {
+                "id": top,
+                "row_id_meta": None,
+                "created_at_version_meta": None,
+                "last_updated_at_version_meta": None,
+            }
+            new.append(_fragment(json.dumps(json.loads(text) | cleared)))
+        prepared.append(LanceOperation.RewriteGroup(old_fragments=old, new_fragments=new))
+        added += new
+    operation = LanceOperation.Rewrite(groups=prepared, rewritten_indices=[])
+    return _commit(table, operation, added, ledger)
+
+
+def add_segments(
+    table: Table, marks: dict[int, tuple[str, ...]], segments: Sequence[Segment], ledger: Ledger
+) -> Table:
+    """Adds index segments. Each fragment that they cover must have the data files that they were
+    built over (`marks`), and no index may cover a fragment twice (hazard 3)."""
+    from lance import LanceOperation
+
+    covered: dict[str, set[int]] = {}
+    for index in table.handle.list_indices():
+        covered.setdefault(index["name"], set()).update(index["fragment_ids"])
+    for segment in segments:
+        for number in segment.fragment_ids:
+            if number not in table.marks or table.marks[number].files != marks.get(number):
+                raise Conflict(f"A fragment of {table.location} changed while it was indexed.")
+        seen = covered.setdefault(segment.name, set())
+        if seen.intersection(segment.fragment_ids):
+            raise Conflict(f"The index {segment.name} of {table.location} would overlap.")
+        seen.update(segment.fragment_ids)
+    operation = LanceOperation.CreateIndex(
+        new_indices=[_index(segment) for segment in segments], removed_indices=[]
+    )
+    paths = [f"_indices/{segment.uuid}/{path}" for segment in segments for path, _ in segment.files]
+    return _commit(table, operation, [], ledger, extra=paths)
+
+
+def add_columns(
+    table: Table,
+    base: str,
+    columns: pa.Schema,
+    fill: pa.RecordBatch | None,
+    casts: dict[str, str],
+    ledger: Ledger,
+) -> Table:
+    """New columns: null (metadata only), one value for all rows (`fill`, one row), or a cast of
+    another column (`casts`: new name -> old name), which write one file per fragment."""
+    _require_base(table, base)
+    filled = set(casts) | set(fill.schema.names if fill is not None else ())
+    empty = [field for field in columns if field.name not in filled or not table.marks]
+    if empty:
+        table = _add_null_columns(table, empty, ledger)
+    if filled and table.marks:
+        types = {name: columns.field(name).type for name in casts}
+        table = _add_filled_columns(table, fill, casts, types, ledger)
+    return table
+
+
+def _add_null_columns(table: Table, fields: Sequence[pa.Field], ledger: Ledger) -> Table:
+    from lance import LanceOperation
+
+    wide = table.schema
+    for new in fields:
+        wide = wide.append(new)
+    current = [f.metadata for f in table.handle.get_fragments()]
+    return _commit_schema(table, LanceOperation.Merge(current, wide), [], ledger)
+
+
+def _add_filled_columns(
+    table: Table,
+    fill: pa.RecordBatch | None,
+    casts: dict[str, str],
+    types: dict[str, pa.DataType],
+    ledger: Ledger,
+) -> Table:
+    from lance import LanceOperation
+
+    def compute(batch: pa.RecordBatch) -> pa.RecordBatch:
+        first = pa.array(np.zeros(len(batch), dtype=np.int64))
+        arrays = {name: batch.column(old).cast(types[name]) for name, old in casts.items()}
+        if fill is not None:
+            arrays |= {name: fill.column(name).take(first) for name in fill.schema.names}
+        return pa.record_batch(arrays)
+
+    sources = sorted(set(casts.values())) or ["id"]
+    merged, schema = [], None
+    with explained(table.location, missing=f"A file of the table {table.location}"):
+        for fragment in table.handle.get_fragments():
+            metadata, schema = fragment.merge_columns(compute, columns=sources)
+            merged.append(metadata)
+    table.book(ledger, "data")
+    return _commit_schema(table, LanceOperation.Merge(merged, schema), merged, ledger)
+
+
+def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledger) -> Table:
+    new = _commit(table, operation, files, ledger)
+    if any(new.fields.get(number) != meaning for number, meaning in table.fields.items()):
+        raise StoreFailure(f"Lance renumbered the columns of {table.location}.")
+    return new
+
+
+def _highest_id(table: Table) -> int:
+    numbers = [0, *table.marks]
+    for index in table.handle.list_indices():
+        numbers += list(index["fragment_ids"])
+    return max(numbers)
+
+
+def _require_base(table: Table, base: str) -> None:
+    if base != table.version:
+        raise Conflict(
+            f"A change of {table.location} was staged on version {base}, not {table.version}."
+        )
+
+
+def _commit(
+    table: Table,
+    operation: Any,
+    fragments: Sequence[Any],
+    ledger: Ledger,
+    *,
+    extra: Sequence[str] = (),
+) -> Table:
+    """The one place where a version comes into being after creation."""
+    from lance import LanceDataset
+
+    with explained(table.location):
+        handle = LanceDataset.commit(
+            table.handle, operation, read_version=table.handle.version, detached=True
+        )
+    new = Table(handle, table.location, table.directory)
+    table.book(ledger, "table", hops=2)
+    if table.directory is not None:
+        base = table.directory / table.location
+        paths = [base / "_versions" / f"d{handle.version}.manifest"]
+        for fragment in fragments:
+            paths += [base / "data" / f.path for f in fragment.files]
+            if fragment.deletion_file is not None:
+                paths.append(base / fragment.deletion_file.path(fragment.id))
+        sync_files(paths + [base / path for path in extra])
+    return new
+
+
+def _fragment(text: str) -> Any:
+    from lance.fragment import FragmentMetadata
+
+    return FragmentMetadata.from_json(text)
+
+
+def _index(segment: Segment) -> Any:
+    from lance.dataset import Index, IndexFile
+
+    return Index(
+        uuid=segment.uuid,
+        name=segment.name,
+        fields=list(segment.fields),
+        dataset_version=segment.dataset_version,
+        fragment_ids=set(segment.fragment_ids),
+        index_version=segment.index_version,
+        files=[IndexFile(path=path, size_bytes=size) for path, size in segment.files],
+        index_details=(segment.details_url, segment.details),
+    )

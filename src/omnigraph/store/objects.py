@@ -1,0 +1,110 @@
+"""Owns the object-store port: what the protocol needs of a store, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from omnigraph.telemetry import Ledger
+
+
+class Absent(Exception):
+    """There is no object at this key: a typed answer of the store, never a guess from an error."""
+
+
+class Ambiguous(Exception):
+    """The request failed and may or may not have had its effect."""
+
+
+class ObjectStore(Protocol):
+    """Keys are `/`-separated. Every method may raise `errors.Unavailable`, `PermissionDenied`
+    or `DiskFull`; those mean that a write had no effect."""
+
+    def get(self, key: str) -> bytes:
+        """Raises `Absent`."""
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """True: created. False: the store says that the key is taken (by whom, a read tells).
+        Raises `Ambiguous` when the answer was lost."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Replaces; for hints and tickets, never for anything that decides."""
+
+    def exists(self, key: str) -> bool: ...
+
+    def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
+        """Keys below a prefix that ends with `/`, sorted; only the first `limit`."""
+
+    def last(
+        self,
+        prefix: str,
+        key_of: Callable[[int], str],
+        number_of: Callable[[str], int],
+        *,
+        at_least: int,
+    ) -> int:
+        """The largest number of a contiguous run of keys, whose names below the prefix sort in
+        descending order: one request, however long the run. Raises `Absent` for an empty one."""
+
+    def delete(self, key: str) -> None:
+        """Deleting what is absent is not an error."""
+
+
+_PURPOSES = {
+    "_graph.json": "graph",
+    "__manifest": "version",
+    "__wait": "wait",
+    "_schema": "schema",
+}
+
+
+def purpose_of(key: str) -> str:
+    return _PURPOSES.get(key.split("/", 1)[0], "object")
+
+
+class MeteredStore:
+    """Books every request of one operation in its ledger."""
+
+    def __init__(self, inner: ObjectStore, ledger: Ledger) -> None:
+        self._inner = inner
+        self.ledger = ledger
+
+    def get(self, key: str) -> bytes:
+        size = 0
+        try:
+            data = self._inner.get(key)
+            size = len(data)
+            return data
+        finally:
+            self.ledger.record("get", purpose_of(key), size=size)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        self.ledger.record("put", purpose_of(key), size=len(data))
+        return self._inner.put_if_absent(key, data)
+
+    def put(self, key: str, data: bytes) -> None:
+        self.ledger.record("put", purpose_of(key), size=len(data))
+        self._inner.put(key, data)
+
+    def exists(self, key: str) -> bool:
+        self.ledger.record("head", purpose_of(key))
+        return self._inner.exists(key)
+
+    def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
+        self.ledger.record("list", purpose_of(prefix))
+        return self._inner.list(prefix, limit=limit)
+
+    def last(
+        self,
+        prefix: str,
+        key_of: Callable[[int], str],
+        number_of: Callable[[str], int],
+        *,
+        at_least: int,
+    ) -> int:
+        self.ledger.record("list", purpose_of(prefix))
+        return self._inner.last(prefix, key_of, number_of, at_least=at_least)
+
+    def delete(self, key: str) -> None:
+        self.ledger.record("delete", purpose_of(key))
+        self._inner.delete(key)

@@ -1,0 +1,41 @@
+"""Owns the translation of what Lance throws, panics included, into our errors."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied, StoreFailure
+
+_MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
+_FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
+_DENIED = re.compile(r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied")
+_DAMAGED = re.compile(r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short", re.I)
+
+
+@contextlib.contextmanager
+def explained(location: str, *, missing: str | None = None) -> Iterator[None]:
+    """Lance panics are not Exceptions, and its errors are told apart only by their text."""
+    try:
+        yield
+    except (OmnigraphError, GeneratorExit, KeyboardInterrupt, SystemExit, MemoryError):
+        raise
+    except BaseException as error:
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise explain(error, location, missing) from error
+        raise
+
+
+def explain(error: BaseException, location: str, missing: str | None) -> OmnigraphError:
+    text = str(error)
+    if _FULL.search(text):
+        return DiskFull(f"No space is left on the device of the table {location}.")
+    if _DENIED.search(text):
+        return PermissionDenied(f"No permission for the table {location}.")
+    if _MISSING.search(text):
+        return Corrupt(f"{missing or f'A file of the table {location}'} is missing.")
+    brief = text.split("\n", 1)[0][:300]
+    if type(error).__name__ == "PanicException" or _DAMAGED.search(text):
+        return Corrupt(f"The table {location} cannot be read: {brief}")
+    return StoreFailure(f"The table {location} failed: {brief}")

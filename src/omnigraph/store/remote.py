@@ -1,0 +1,130 @@
+"""Owns the object store behind obstore (S3 and its kin): typed answers, honest ambiguity."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from typing import Any
+
+import obstore
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    PreconditionError,
+    UnauthenticatedError,
+)
+
+from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
+from omnigraph.store.objects import Absent, Ambiguous
+
+
+class RemoteStore:
+    """Reads and plain puts are retried by obstore. A conditional put is not: obstore's own retry
+    would report "exists" for our object when only the first answer was lost (hazard 10)."""
+
+    def __init__(self, url: str, options: dict[str, str], *, timeout: float) -> None:
+        client: dict[str, Any] = {
+            "timeout": timedelta(seconds=timeout),
+            "connect_timeout": timedelta(seconds=min(5.0, timeout)),
+        }
+        if options.get("allow_http") == "true":
+            client["allow_http"] = True
+        config = {key: value for key, value in options.items() if key != "allow_http"}
+
+        def connect(retries: int) -> Any:
+            retry = {"max_retries": retries, "retry_timeout": timedelta(seconds=timeout)}
+            return obstore.store.from_url(
+                url, config=config, client_options=client, retry_config=retry
+            )
+
+        self._url = url
+        self._store = connect(4)
+        self._once = connect(0)
+
+    def get(self, key: str) -> bytes:
+        with self._explained(key):
+            return bytes(obstore.get(self._store, key).bytes())
+
+    def exists(self, key: str) -> bool:
+        try:
+            with self._explained(key):
+                obstore.head(self._store, key)
+        except Absent:
+            return False
+        return True
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        try:
+            obstore.put(self._once, key, data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError):
+            return False
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise self._denied(key, error) from error
+        except FileNotFoundError:
+            raise GraphNotFound(f"There is no bucket for {self._url}.") from None
+        except BaseError as error:
+            raise Ambiguous(f"{self._url}/{key}: {_first_line(error)}") from error
+        return True
+
+    def put(self, key: str, data: bytes) -> None:
+        with self._explained(key):
+            obstore.put(self._store, key, data, use_multipart=False)
+
+    def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
+        keys: list[str] = []
+        with self._explained(prefix):
+            # The first chunk needs only the first page, which holds up to 1,000 keys.
+            chunk = 1000 if limit is None else limit
+            for page in obstore.list(self._store, prefix, chunk_size=chunk):
+                keys += [entry["path"] for entry in page]
+                if limit is not None and len(keys) >= limit:
+                    break
+        return sorted(keys)[:limit]
+
+    def last(
+        self,
+        prefix: str,
+        key_of: Callable[[int], str],
+        number_of: Callable[[str], int],
+        *,
+        at_least: int,
+    ) -> int:
+        """Listing is ordered here, so the newest name is the first of the first page."""
+        keys = self.list(prefix, limit=1)
+        if not keys:
+            raise Absent(prefix)
+        return number_of(keys[0])
+
+    def delete(self, key: str) -> None:
+        with contextlib.suppress(Absent), self._explained(key):
+            obstore.delete(self._store, key)
+
+    @contextlib.contextmanager
+    def _explained(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError as error:
+            if "NoSuchBucket" in str(error):
+                raise GraphNotFound(f"There is no bucket for {self._url}.") from None
+            raise Absent(key) from None
+        except (PermissionDeniedError, UnauthenticatedError) as error:
+            raise self._denied(key, error) from error
+        except BaseError as error:
+            if "403 Forbidden" in str(error):  # a refused LIST has no type of its own
+                raise self._denied(key, error) from error
+            raise Unavailable(
+                f"The store did not answer for {self._url}/{key}: {_first_line(error)}"
+            ) from error
+
+    def _denied(self, key: str, error: Exception) -> PermissionDenied:
+        return PermissionDenied(
+            f"The store refused access to {self._url}/{key}.",
+            help="Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and the "
+            "policy of the bucket.",
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0][:300]

@@ -1,0 +1,239 @@
+"""Owns opening, creating and reading tables: a Lance dataset per type, pinned by version.
+
+Nothing outside `store` holds a Lance handle. How tables change is in `staging` and `commits`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.store.disk import sync_files
+from omnigraph.store.panics import explained
+from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.store.roots import Root
+
+ADDRESS = "_rowaddr"
+_OPEN_TABLES = 512
+_BLOB = "lance.blob"
+
+
+@dataclass(frozen=True)
+class FragmentMark:
+    """What decides whether two versions share a fragment's rows."""
+
+    id: int
+    files: tuple[str, ...]
+    deletion: str | None
+    rows: int
+
+
+class Tables:
+    """The tables of one root: opens, creates, and keeps handles of immutable versions."""
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self._lock = threading.Lock()
+        self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
+
+    @cached_property
+    def _lance(self) -> Any:
+        import lance  # 0.7 s: only when the first table is touched
+
+        return lance
+
+    @cached_property
+    def _session(self) -> Any:
+        return self._lance.Session()
+
+    def create(self, location: str, schema: pa.Schema, ledger: Ledger) -> Table:
+        """The only attached commit in the life of a table. A location is never used twice."""
+        uri = f"{self._root.uri}/{location}"
+        with explained(location):
+            handle = self._lance.write_dataset(
+                schema.empty_table(),
+                uri,
+                mode="create",
+                schema=schema,
+                enable_stable_row_ids=False,
+                storage_options=self._root.options or None,
+                session=self._session,
+            )
+        ledger.record("put", "table", count=3, hops=5)
+        ledger.record("list", "table", count=2, hops=0)
+        handle.io_stats_incremental()
+        table = Table(handle, location, self._root.directory)
+        if self._root.directory is not None:
+            created = [p for p in Path(uri).rglob("*") if p.is_file()]
+            sync_files(created)
+            sync_files([Path(uri) / "_versions"])
+        return self._remember(table)
+
+    def open(self, location: str, version: str, ledger: Ledger) -> Table:
+        key = (location, version)
+        with self._lock:
+            if (table := self._open.get(key)) is not None:
+                self._open.move_to_end(key)
+                return table
+        with explained(location, missing=f"version {version} of the table {location}"):
+            handle = self._lance.dataset(
+                f"{self._root.uri}/{location}",
+                version=int(version),
+                storage_options=self._root.options or None,
+                session=self._session,
+            )
+        table = Table(handle, location, self._root.directory)
+        table.book(ledger, "table")
+        return self._remember(table)
+
+    def _remember(self, table: Table) -> Table:
+        with self._lock:
+            self._open[table.location, table.version] = table
+            while len(self._open) > _OPEN_TABLES:
+                self._open.popitem(last=False)
+        return table
+
+    def adopt(self, table: Table) -> None:
+        """Keeps the handle of a version that was just committed, so that nobody opens it."""
+        self._remember(table)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One immutable version of a table."""
+
+    handle: Any = field(repr=False)  # only for the modules of `store`
+    location: str
+    directory: Path | None = field(repr=False)
+
+    @cached_property
+    def version(self) -> str:
+        return str(self.handle.version)
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        return self.handle.schema
+
+    @cached_property
+    def rows(self) -> int:
+        return sum(mark.rows for mark in self.marks.values())
+
+    @cached_property
+    def marks(self) -> dict[int, FragmentMark]:
+        return {f.fragment_id: mark_of(f.metadata) for f in self.handle.get_fragments()}
+
+    @cached_property
+    def fields(self) -> dict[int, str]:
+        """What each field id of this version means: its path and type."""
+        types = {f"/{f.name}": f"{f.type} {f.nullable}" for f in self.schema}
+        meanings = _field_meanings(self.handle.lance_schema)
+        return {n: f"{path} {types.get(path, '')}" for n, path in meanings.items()}
+
+    @cached_property
+    def indexed_columns(self) -> frozenset[str]:
+        with explained(self.location):
+            return frozenset(c for i in self.handle.list_indices() for c in i["fields"])
+
+    @cached_property
+    def _blobs(self) -> frozenset[str]:
+        return frozenset(f.name for f in self.schema if _BLOB in str(f.type))
+
+    def book(self, ledger: Ledger, purpose: str, *, hops: int | None = None) -> None:
+        """Moves the requests that Lance made on this handle into the ledger."""
+        seen = self.handle.io_stats_incremental()
+        reads, writes = int(seen.read_iops), int(seen.write_iops)
+        if hops is None:
+            hops = reads + writes
+        ledger.record("get", purpose, count=reads, size=int(seen.read_bytes), hops=hops)
+        ledger.record(
+            "put",
+            purpose,
+            count=writes,
+            size=int(seen.written_bytes),
+            hops=0 if reads else hops,
+        )
+
+    # Reading
+
+    def scan(
+        self,
+        columns: Sequence[str],
+        ledger: Ledger,
+        *,
+        filter: pc.Expression | None = None,  # noqa: A002
+        addresses: bool = False,
+        fragments: Sequence[int] | None = None,
+        purpose: str = "scan",
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches in storage order; with `addresses` each row's address as a last column."""
+        options: dict[str, Any] = {}
+        if self._blobs.intersection(columns):
+            options["blob_handling"] = "all_binary"
+        if fragments is not None:
+            if not fragments:
+                return
+            options["fragments"] = [self.handle.get_fragment(number) for number in fragments]
+        try:
+            with explained(self.location, missing=f"a file of the table {self.location}"):
+                scanner = self.handle.scanner(
+                    columns=list(columns), filter=filter, with_row_address=addresses, **options
+                )
+                yield from scanner.to_batches()
+        finally:
+            self.book(ledger, purpose)
+
+    def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
+        """The live ones among these rows, each with its address."""
+        names = [*columns, ADDRESS]
+        if self._blobs.intersection(columns):
+            return self._take_blobs(addresses, columns, ledger)
+        with explained(self.location, missing=f"a file of the table {self.location}"):
+            rows = self.handle._take_rows(addresses.tolist(), columns=names)  # noqa: SLF001
+        self.book(ledger, "take", hops=1)
+        return rows
+
+    def _take_blobs(
+        self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger
+    ) -> pa.Table:
+        listed = ",".join(str(int(address)) for address in addresses)
+        with explained(self.location, missing=f"a file of the table {self.location}"):
+            rows = self.handle.scanner(
+                columns=list(columns),
+                filter=f"{ADDRESS} IN ({listed})",
+                with_row_address=True,
+                blob_handling="all_binary",
+            ).to_table()
+        self.book(ledger, "take")
+        return rows
+
+
+def mark_of(metadata: Any) -> FragmentMark:
+    deletion = metadata.deletion_file
+    return FragmentMark(
+        id=metadata.id,
+        files=tuple(f.path for f in metadata.files),
+        deletion=None if deletion is None else str(deletion.path(metadata.id)),
+        rows=metadata.num_rows,
+    )
+
+
+def _field_meanings(schema: Any) -> dict[int, str]:
+    meanings: dict[int, str] = {}
+    waiting = [("", f) for f in schema.fields()]
+    while waiting:
+        path, current = waiting.pop()
+        path = f"{path}/{current.name()}"
+        meanings[current.id()] = path
+        waiting += [(path, child) for child in current.children()]
+    return meanings

@@ -1,0 +1,181 @@
+"""Owns the chains of graph versions: names, encoding, finding the head, and the one put."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+from urllib.parse import quote, unquote
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import Corrupt, InvalidArgument, NewerFormat
+from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
+from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
+
+STAMP_KEY = "_graph.json"
+_TOP = 2**64 - 1
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_COMPRESS_ABOVE = 4096
+_LONGEST_NAME = 200
+_WALK = 8
+
+T = TypeVar("T", GraphVersion, GraphStamp)
+
+
+def encode_branch(name: str) -> str:
+    """One path segment for any name; `.` and `..` too, which a path would swallow."""
+    encoded = quote(name, safe="").replace("~", "%7E")
+    if encoded.strip(".") == "":
+        encoded = encoded.replace(".", "%2E")
+    if not name:
+        raise InvalidArgument("A branch needs a name.")
+    if len(encoded) > _LONGEST_NAME:
+        raise InvalidArgument(
+            f"The branch name {name[:40]!r}… is too long: {len(encoded)} bytes encoded, "
+            f"{_LONGEST_NAME} allowed."
+        )
+    return encoded
+
+
+def version_key(branch: str, version: int) -> str:
+    """Numbers are reversed, so that the newest name sorts first."""
+    return f"__manifest/{encode_branch(branch)}/{_TOP - version:020d}.json"
+
+
+def version_number(key: str) -> int:
+    return _TOP - int(key.rsplit("/", 1)[1].removesuffix(".json"))
+
+
+def encode_version(version: GraphVersion) -> bytes:
+    data = msgspec.json.encode(version)
+    if len(data) <= _COMPRESS_ABOVE:
+        return data
+    # The size goes first, because the decompressor has to know it.
+    packed = pa.compress(data, codec="zstd", asbytes=True)
+    return len(data).to_bytes(4, "big") + packed
+
+
+def decode_version(data: bytes, key: str) -> GraphVersion:
+    if data[4:8] == _ZSTD_MAGIC:
+        try:
+            data = pa.decompress(
+                data[4:],
+                decompressed_size=int.from_bytes(data[:4], "big"),
+                codec="zstd",
+                asbytes=True,
+            )
+        except (OSError, pa.ArrowException) as error:
+            raise Corrupt(f"The graph version {key} cannot be unpacked: {error}.") from error
+    return _decode(data, GraphVersion, key)
+
+
+def _decode(data: bytes, kind: type[T], key: str) -> T:
+    try:
+        stamp = msgspec.json.decode(data, type=_OnlyFormat)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{key} is not readable ({len(data)} bytes): {error}.") from error
+    if stamp.format > FORMAT:
+        raise NewerFormat(f"{key} has format {stamp.format}; this program knows up to {FORMAT}.")
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except msgspec.DecodeError as error:
+        raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
+
+
+class _OnlyFormat(msgspec.Struct):
+    format: int
+
+
+class Put(Enum):
+    LANDED = "landed"
+    TAKEN = "taken"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class PutOutcome:
+    """TAKEN carries the foreign version that holds the number: proof that ours did not land."""
+
+    put: Put
+    taken_by: GraphVersion | None = None
+    reason: str = ""
+
+
+class Versions:
+    """The graph versions of one root. Holds no state: callers keep what they have seen."""
+
+    def __init__(self, objects: ObjectStore) -> None:
+        self._objects = objects
+
+    def read_stamp(self) -> GraphStamp:
+        return _decode(self._objects.get(STAMP_KEY), GraphStamp, STAMP_KEY)
+
+    def write_stamp(self, stamp: GraphStamp) -> bool:
+        """False when there already is one: which also proves that the store keeps the promise
+        of put-if-absent, because writing the same stamp twice must fail the second time."""
+        return self._objects.put_if_absent(STAMP_KEY, msgspec.json.encode(stamp))
+
+    def read(self, branch: str, version: int) -> GraphVersion:
+        """Raises `Absent`."""
+        key = version_key(branch, version)
+        found = decode_version(self._objects.get(key), key)
+        if (found.branch, found.version) != (branch, version):
+            raise Corrupt(f"{key} holds version {found.version} of branch {found.branch!r}.")
+        return found
+
+    def read_head(self, branch: str) -> GraphVersion:
+        """The newest version, found cold. Raises `Absent` when the branch never existed."""
+        return self.read(branch, self._find_head(branch, at_least=1))
+
+    def read_newer(self, known: GraphVersion) -> GraphVersion:
+        """The head, given one that was the head a moment ago: one probe when nothing moved."""
+        newest = known
+        for _ in range(_WALK):
+            try:
+                newest = self.read(known.branch, newest.version + 1)
+            except Absent:
+                return newest
+        number = self._find_head(known.branch, at_least=newest.version)
+        return newest if number <= newest.version else self.read(known.branch, number)
+
+    def list_branches(self) -> list[str]:
+        """Every branch that ever was, tombstones included."""
+        names = {key.split("/")[1] for key in self._objects.list("__manifest/")}
+        return sorted(unquote(name) for name in names)
+
+    def put(self, version: GraphVersion, *, attempts: int = 5) -> PutOutcome:
+        """The commit point. After a lost answer the same bytes go to the same key again, because
+        the first put may still be on its way: only a foreign version proves that it lost."""
+        key = version_key(version.branch, version.version)
+        data = encode_version(version)
+        reason = ""
+        for _ in range(attempts):
+            try:
+                if self._objects.put_if_absent(key, data):
+                    return PutOutcome(Put.LANDED)
+            except Ambiguous as error:
+                reason = str(error)
+            try:
+                found = self.read(version.branch, version.version)
+            except Absent:
+                # Some stores answer "exists" to the losers of a race that nobody won.
+                reason = reason or "the store says that the key is taken, and that it is absent"
+                continue
+            if found.token == version.token:
+                return PutOutcome(Put.LANDED)
+            return PutOutcome(Put.TAKEN, taken_by=found)
+        return PutOutcome(Put.UNKNOWN, reason=reason)
+
+    def delete_ghost(self, version: GraphVersion) -> None:
+        """Removes a version of ours that won a number which cleanup had already passed."""
+        self._objects.delete(version_key(version.branch, version.version))
+
+    def _find_head(self, branch: str, *, at_least: int) -> int:
+        return self._objects.last(
+            f"__manifest/{encode_branch(branch)}/",
+            lambda number: version_key(branch, number),
+            version_number,
+            at_least=at_least,
+        )

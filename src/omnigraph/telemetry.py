@@ -1,0 +1,99 @@
+"""Owns the ledger: every request on storage by verb and purpose, with bytes and serial hops."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from opentelemetry import metrics
+
+_METER = metrics.get_meter("omnigraph")
+_REQUESTS = _METER.create_counter("omnigraph.storage.requests", description="Requests on storage")
+_BYTES = _METER.create_counter("omnigraph.storage.bytes", unit="By", description="Bytes moved")
+
+READ_VERBS = frozenset({"get", "head", "list"})
+
+
+class Entry(NamedTuple):
+    verb: str
+    purpose: str
+
+
+class Ledger:
+    """The measured requests of one operation; below any retry, so that a retry counts twice.
+
+    Hops are requests that had to wait for one another. Work done side by side is booked on
+    `fork()`ed ledgers and `join()`ed: its requests add up, of its hops only the longest chain.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: Counter[Entry] = Counter()
+        self._read_bytes = 0
+        self._written_bytes = 0
+        self._hops = 0
+
+    def record(
+        self, verb: str, purpose: str, *, count: int = 1, size: int = 0, hops: int | None = None
+    ) -> None:
+        if count == 0:
+            return
+        with self._lock:
+            self._counts[Entry(verb, purpose)] += count
+            self._hops += count if hops is None else hops
+            if verb in READ_VERBS:
+                self._read_bytes += size
+            else:
+                self._written_bytes += size
+        attributes = {"verb": verb, "purpose": purpose}
+        _REQUESTS.add(count, attributes)
+        if size:
+            _BYTES.add(size, attributes)
+
+    def join(self, branches: Sequence[Ledger]) -> None:
+        """Books work that was done side by side."""
+        with self._lock:
+            for branch in branches:
+                self._counts.update(branch._counts)
+                self._read_bytes += branch._read_bytes
+                self._written_bytes += branch._written_bytes
+            self._hops += max((branch._hops for branch in branches), default=0)
+
+    @property
+    def reads(self) -> int:
+        return sum(n for entry, n in self._counts.items() if entry.verb in READ_VERBS)
+
+    @property
+    def writes(self) -> int:
+        return sum(n for entry, n in self._counts.items() if entry.verb not in READ_VERBS)
+
+    @property
+    def hops(self) -> int:
+        return self._hops
+
+    @property
+    def bytes(self) -> int:
+        return self._read_bytes + self._written_bytes
+
+    @property
+    def read_bytes(self) -> int:
+        return self._read_bytes
+
+    @property
+    def written_bytes(self) -> int:
+        return self._written_bytes
+
+    @property
+    def by_purpose(self) -> dict[str, dict[str, int]]:
+        table: dict[str, dict[str, int]] = {}
+        for entry, count in sorted(self._counts.items()):
+            table.setdefault(entry.purpose, {})[entry.verb] = count
+        return table
+
+    def __repr__(self) -> str:
+        return (
+            f"Ledger(reads={self.reads}, writes={self.writes}, hops={self.hops}, "
+            f"bytes={self.bytes}, by_purpose={self.by_purpose})"
+        )
