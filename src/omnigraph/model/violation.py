@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+import numpy as np
 
 SHOWN_CHARACTERS = 80
 _SHOWN_ITEMS = 4
@@ -50,6 +51,8 @@ def show_value(value: object) -> str:
             return "null"
         case str():
             return f'"{show_text(str.__str__(value))}"'
+        case np.generic() if value.dtype.kind in "biufM":
+            return show_text(str(value))
         case bool() | float() | complex() | Decimal() | timedelta() | time():
             return show_text(repr(value)) if type(value) in _PRINTED_AS_THEY_ARE else _named(value)
         case int():

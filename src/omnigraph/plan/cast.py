@@ -60,8 +60,9 @@ def cast_column(
         bad.append(done.bad + start)
         start += len(piece)
         if done.whole:  # the other chunks have the same type
+            told = misfits[-1]._replace(problem=f"the column holds {column.type}")
             rest = np.flatnonzero(column.is_valid().to_numpy())
-            return Converted(pa.nulls(len(column), arrow_type(kind)), misfits, rest, whole=True)
+            return Converted(pa.nulls(len(column), arrow_type(kind)), [told], rest, whole=True)
     array = pa.chunked_array(chunks, type=arrow_type(kind))
     return Converted(array, misfits, np.concatenate(bad)) if misfits else Converted(array)
 
@@ -75,14 +76,18 @@ def _pieces(chunk: pa.Array) -> list[pa.Array]:
 
 
 def _decode(array: pa.Array) -> pa.Array:
-    """The values themselves, without dictionaries, runs and extension types."""
+    """The values themselves, without dictionaries, runs, views and extension types."""
     while True:
         if isinstance(array.type, pa.BaseExtensionType):
             if pa.types.is_integer(array.type.storage_type):
                 return array  # a period or a packed flag is not the number that encodes it
             array = array.storage
         elif pa.types.is_dictionary(array.type):
-            array = array.dictionary_decode()
+            array = _decode(array.dictionary).take(array.indices)
+        elif pa.types.is_string_view(array.type):  # for views many kernels do not exist
+            array = array.cast(pa.large_string())
+        elif pa.types.is_binary_view(array.type):
+            array = array.cast(pa.large_binary())
         elif pa.types.is_run_end_encoded(array.type):
             array = pc.run_end_decode(array)
         else:
@@ -158,14 +163,19 @@ def _is_text(given: pa.DataType) -> bool:
 
 
 def _cast_text(array: pa.Array, base: Base) -> Converted | None:
+    """Text as text, or read as what the type is: a Date or a DateTime."""
     if not _is_text(array.type):
         return None
-    text = array.cast(SCALAR_ARROW[base])
+    text = array.cast(pa.string())
+
+    def read(valid: pa.Array) -> Converted:
+        return Converted(valid) if base is Base.STRING else _parse_text(valid, base)
+
     try:
         text.validate(full=True)
     except pa.ArrowInvalid:
-        return _blame(text, _not_unicode(text), "is not valid UTF-8", lambda rest: Converted(rest))
-    return Converted(text)
+        return _blame(text, _not_unicode(text), "is not valid UTF-8", read)
+    return read(text)
 
 
 def _not_unicode(array: pa.Array) -> Booleans:
@@ -244,7 +254,7 @@ def _cast_days(array: pa.Array, base: Base) -> Converted | None:
     if pa.types.is_integer(array.type):
         return _within(array, MIN_DAY, MAX_DAY, _YEARS, base)
     if not pa.types.is_date64(array.type):
-        return _parse_text(array, base)
+        return _cast_text(array, base)
     counts = array.cast(pa.int64())
     return _blame(
         counts,
@@ -258,7 +268,7 @@ def _cast_instants(array: pa.Array, base: Base) -> Converted | None:
     if pa.types.is_integer(array.type):
         return _within(array, MIN_MS, MAX_MS, _YEARS, base)
     if not pa.types.is_timestamp(array.type):
-        return _parse_text(array, base)
+        return _cast_text(array, base)
     counts, unit = array.cast(pa.int64()), array.type.unit
     if unit == "s":
         done = _within(counts, MIN_MS // 1000, MAX_MS // 1000, _YEARS, base)
@@ -275,11 +285,9 @@ def _cast_instants(array: pa.Array, base: Base) -> Converted | None:
     )
 
 
-def _parse_text(array: pa.Array, base: Base) -> Converted | None:
+def _parse_text(array: pa.Array, base: Base) -> Converted:
     """Dates written as text: each distinct text is read once."""
-    if not _is_text(array.type):
-        return None
-    encoded = array.cast(pa.large_string()).dictionary_encode()
+    encoded = array.dictionary_encode()
     parsed = convert_scalars(encoded.dictionary.to_pylist(), base)
     result = parsed.array.take(encoded.indices)
     if not parsed.misfits:
@@ -346,14 +354,16 @@ def _misfit(array: pa.Array, index: int, problem: str) -> Misfit:
 
 
 def _value(array: pa.Array, index: int) -> object:
-    """One value for showing; those that Python cannot hold are shown as Arrow stores them."""
+    """One value for showing; what Python cannot hold is shown as the number or bytes it is."""
     one = array.slice(index, 1)
     try:
         return one[0].as_py()
-    except UnicodeDecodeError:
-        return one.cast(pa.binary())[0].as_py()
     except (ValueError, OverflowError):
-        return str(one[0])
+        if _is_text(one.type):
+            return one.cast(pa.binary())[0].as_py()
+        if pa.types.is_date(one.type) or pa.types.is_timestamp(one.type):
+            return one.view(pa.int32() if one.type.bit_width == 32 else pa.int64())[0].as_py()
+        return f"<{one.type}>"
 
 
 def _wrong_type(array: pa.Array, kind: PropertyType) -> Converted:

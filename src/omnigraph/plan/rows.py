@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -126,4 +127,6 @@ def _fill_ids(ids: pa.Array | pa.ChunkedArray, new_ids: NewIds) -> pa.Array | pa
     if not ids.null_count:
         return ids
     fresh = pa.array(new_ids(ids.null_count), pa.string())
-    return fresh if len(fresh) == len(ids) else pc.replace_with_mask(ids, ids.is_null(), fresh)
+    if len(fresh) == len(ids):
+        return fresh
+    return pc.replace_with_mask(ids, pa.array(np.asarray(ids.is_null())), fresh)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from tests.unit.plan.row_cases import EVERYTHING, KNOWS, LIKES, NOTE, PERSON, prop, shape
 
 from omnigraph.model.catalog import NodeType, row_schema
 from omnigraph.model.schema import Default
 from omnigraph.model.types import Base, ListType
 from omnigraph.model.violation import Violation
-from tests.unit.plan.row_cases import EVERYTHING, KNOWS, LIKES, NOTE, PERSON, prop, shape
 
 Row = dict[str, object]
 
@@ -204,8 +204,10 @@ def test_both_spellings_of_the_ends_are_read_even_mixed() -> None:
     [
         (
             {"from": "a", "src": "a", "to": "b"},
-            "Knows is given both `from` and `src`, which are the same end of the edge; "
-            "give one of them.",
+            (
+                "Knows is given both `from` and `src`, which are the same end of the edge; "
+                "give one of them."
+            ),
         ),
         ({"from": "a"}, "`to` of Knows must be the id of a node, but this row does not give it."),
         ({"from": None, "to": "b"}, "`from` of Knows must be the id of a node, but it is null."),

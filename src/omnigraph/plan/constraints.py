@@ -1,0 +1,179 @@
+"""Owns the rules that a type sets for the values of one column, each as a vectorised test."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.schema import Check, Range
+from omnigraph.model.types import (
+    FLOATS,
+    INTEGER_RANGES,
+    Base,
+    EnumType,
+    ListType,
+    PropertyType,
+    ScalarType,
+    VectorType,
+)
+from omnigraph.model.violation import show_text, show_value
+from omnigraph.plan.convert import expected_text
+from omnigraph.plan.findings import Indices
+from omnigraph.plan.scalars import SCALAR_ARROW
+
+Column: TypeAlias = pa.Array | pa.ChunkedArray
+Broken: TypeAlias = Callable[[Column], Indices]
+_LISTED_VALUES = 10
+_NO_ROWS = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`broken` finds the rows that break the rule; null never does. `needs` completes the
+    sentence "`p` of T must …, but it is …"."""
+
+    column: str
+    rule: str
+    needs: str
+    broken: Broken
+
+
+@lru_cache(maxsize=1024)
+def value_rules(kind: GraphType) -> tuple[Rule, ...]:
+    """The rules for values of this type, beside being there."""
+    types = {p.name: p.type for p in kind.properties}
+    rules = [rule for name, held in types.items() for rule in _type_rules(name, held)]
+    rules += [_range_rule(r, types[r.property]) for r in kind.ranges]
+    rules += [_check_rule(c) for c in kind.checks]
+    return tuple(rules)
+
+
+def _type_rules(name: str, held: PropertyType) -> Iterator[Rule]:
+    match held:
+        case EnumType(values=values):
+            shown = ", ".join(f"`{v}`" for v in values[:_LISTED_VALUES])
+            more = len(values) - _LISTED_VALUES
+            needs = f"be one of {shown}" + (f" or {more} others" if more > 0 else "")
+            yield Rule(name, "enum", needs, _outside(pa.array(values, pa.string())))
+        case ListType():
+            yield Rule(name, "type", "be a list without null items", _with_null_items)
+        case VectorType(dimension=dimension):
+            yield Rule(name, "vector", f"be {expected_text(held)}", _of_another_length(dimension))
+        case ScalarType():
+            pass
+
+
+def _rows(broken: Column) -> Indices:
+    return np.flatnonzero(broken.fill_null(False))
+
+
+def _outside(allowed: pa.Array) -> Broken:
+    def broken(column: Column) -> Indices:
+        return _rows(pc.and_(pc.invert(pc.is_in(column, value_set=allowed)), column.is_valid()))
+
+    return broken
+
+
+def _with_null_items(column: Column) -> Indices:
+    if not pc.list_flatten(column).null_count:
+        return _NO_ROWS
+    parents = pc.list_parent_indices(column).filter(pc.list_flatten(column).is_null())
+    return np.unique(np.asarray(parents, dtype=np.int64))
+
+
+def _of_another_length(dimension: int) -> Broken:
+    def broken(column: Column) -> Indices:
+        wrong = _NO_ROWS
+        if not (pa.types.is_fixed_size_list(column.type) and column.type.list_size == dimension):
+            wrong = _rows(pc.not_equal(pc.list_value_length(column), dimension))
+        return np.union1d(wrong, _with_null_items(column))
+
+    return broken
+
+
+# @range
+
+
+def _range_rule(declared: Range, held: PropertyType) -> Rule:
+    low, high = declared.low, declared.high
+    if low is not None and high is not None:
+        needs = f"be between {low} and {high}"
+    else:
+        needs = f"be at least {low}" if high is None else f"be at most {high}"
+    base = held.base if isinstance(held, ScalarType) else Base.F64
+    bounds = _float_bounds if base in FLOATS else _integer_bounds
+    return Rule(declared.property, "range", needs, _beyond(*bounds(low, high, base)))
+
+
+def _beyond(low: pa.Scalar, high: pa.Scalar) -> Broken:
+    """Not within the bounds, said so that NaN, which is within nothing, is beyond."""
+
+    def broken(column: Column) -> Indices:
+        within = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
+        return _rows(pc.invert(within))
+
+    return broken
+
+
+_Bound: TypeAlias = int | float | None
+
+
+def _integer_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, pa.Scalar]:
+    """The least and the greatest integer of the type that are allowed; a pair in the wrong
+    order allows nothing."""
+    least, greatest = INTEGER_RANGES[base]
+    first = least if low is None else math.ceil(low)
+    last = greatest if high is None else math.floor(high)
+    if first > greatest or last < least:
+        first, last = greatest, least
+    arrow = SCALAR_ARROW[base]
+    return pa.scalar(max(first, least), arrow), pa.scalar(min(last, greatest), arrow)
+
+
+def _float_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, pa.Scalar]:
+    """Bounds at the width of the property, so that what was written as the bound is within."""
+    first = -math.inf if low is None else _as_float(low, math.inf)
+    last = math.inf if high is None else _as_float(high, -math.inf)
+    arrow = SCALAR_ARROW[base]
+    if base is Base.F32:
+        with np.errstate(over="ignore"):
+            first, last = float(np.float32(first)), float(np.float32(last))
+    return pa.scalar(first, arrow), pa.scalar(last, arrow)
+
+
+def _as_float(bound: int | float, inwards: float) -> float:
+    """The float nearest to the bound that is not outside of it."""
+    try:
+        number = float(bound)
+    except OverflowError:
+        return math.inf if bound > 0 else -math.inf
+    outside = number < bound if inwards > 0 else number > bound
+    return math.nextafter(number, inwards) if outside else number
+
+
+# @check
+
+
+def _check_rule(declared: Check) -> Rule:
+    """Python's `re` decides, because Arrow's engine reads some patterns differently."""
+    search = re.compile(declared.pattern).search
+
+    def broken(column: Column) -> Indices:
+        texts = column.to_pylist()
+        return np.flatnonzero([t is not None and search(t) is None for t in texts])
+
+    needs = f'match the pattern "{show_text(declared.pattern)}"'
+    return Rule(declared.property, "check", needs, broken)
+
+
+def sentence(type_name: str, rule: Rule, value: object) -> str:
+    return f"`{rule.column}` of {type_name} must {rule.needs}, but it is {show_value(value)}."
