@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -102,7 +102,7 @@ def _evolved_type(draw: st.DrawFn, kind: T, inherited: frozenset[str], pool: Seq
     fresh = [draw(properties(name)) for name in draw(subsets(free, most=1))]
     moved = draw(st.just([*kept, *fresh]) | st.permutations([*kept, *fresh]))
     first = [p for p in kind.properties if p.name in inherited]
-    renamed = {
+    renamed: dict[str, Any] = {
         "uniques": tuple(tuple(names[n] for n in g) for g in kind.uniques if _known(g, names)),
         "indexes": tuple(tuple(names[n] for n in g) for g in kind.indexes if _known(g, names)),
         "ranges": tuple(
@@ -121,7 +121,8 @@ def _evolved_type(draw: st.DrawFn, kind: T, inherited: frozenset[str], pool: Seq
     if draw(st.integers(0, 5)) == 0:
         renamed["key"] = tuple(draw(subsets([p.name for p in every if is_keyable(p)], most=1)))
     if draw(st.booleans()):
-        renamed["uniques"] = renamed["uniques"][1:]
+        kept_groups = [g for g in renamed["uniques"] if set(g) <= inherited]
+        renamed["uniques"] = tuple(kept_groups)
         renamed["checks"] = ()
     if draw(st.booleans()) and every:
         group = tuple(draw(subsets([p.name for p in every], least=1, most=2)))

@@ -150,9 +150,13 @@ def _properties(
 
 @st.composite
 def interfaces(draw: st.DrawFn, name: str) -> InterfaceDecl:
+    props = draw(_properties(INTERFACE_PROPERTY_NAMES))
+    comparable = [p.name for p in props if _is_comparable(p)]
     return InterfaceDecl(
         name=name,
-        properties=draw(_properties(INTERFACE_PROPERTY_NAMES)),
+        properties=props,
+        uniques=tuple((n,) for n in draw(subsets(comparable, most=1))),
+        indexes=tuple((p.name,) for p in draw(subsets(props, most=1))),
         description=draw(descriptions),
         annotations=draw(annotation_lists),
     )
@@ -236,10 +240,14 @@ def nodes(draw: st.DrawFn, name: str, available: Sequence[InterfaceDecl] = ()) -
     """A node type; interfaces that disagree about a property are not implemented together."""
     inherited: list[PropertyDecl] = []
     implements: list[str] = []
+    uniques: list[tuple[str, ...]] = []
+    indexes: list[tuple[str, ...]] = []
     for interface in draw(subsets(available, most=2)):
         taken = {p.name for p in inherited}
         if taken.isdisjoint(p.name for p in interface.properties):
             inherited += interface.properties
+            uniques += interface.uniques
+            indexes += interface.indexes
             implements.append(interface.name)
     own = draw(_embedded(draw(_properties(PROPERTY_NAMES))))
     props = (*inherited, *own)
@@ -250,8 +258,8 @@ def nodes(draw: st.DrawFn, name: str, available: Sequence[InterfaceDecl] = ()) -
         properties=props,
         implements=tuple(implements),
         key=tuple(draw(st.just([]) | subsets(keyable, most=2))),
-        uniques=draw(_groups(comparable)),
-        indexes=draw(_groups([p.name for p in props])),
+        uniques=tuple(dict.fromkeys([*uniques, *draw(_groups(comparable))])),
+        indexes=tuple(dict.fromkeys([*indexes, *draw(_groups([p.name for p in props]))])),
         ranges=draw(_ranges(props)),
         checks=draw(_checks(props)),
         description=draw(descriptions),

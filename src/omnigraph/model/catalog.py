@@ -75,10 +75,13 @@ class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dic
     def digest(self) -> str:
         return hashlib.sha256(encode_catalog(self)).hexdigest()
 
+    @property
+    def types(self) -> tuple[GraphType, ...]:
+        return (*self.nodes, *self.edges)
+
     @cached_property
     def by_key(self) -> dict[str, GraphType]:
-        types: tuple[GraphType, ...] = (*self.nodes, *self.edges)
-        return {t.table_key: t for t in types}
+        return {t.table_key: t for t in self.types}
 
     @cached_property
     def node_names(self) -> dict[str, NodeType]:

@@ -158,7 +158,12 @@ def canonical(schema: Schema) -> Schema:
     """
     return Schema(
         interfaces=tuple(
-            msgspec.structs.replace(i, properties=_without_renames(i.properties))
+            msgspec.structs.replace(
+                i,
+                properties=_without_renames(i.properties),
+                uniques=tuple(sorted(i.uniques)),
+                indexes=tuple(sorted(i.indexes)),
+            )
             for i in sorted(schema.interfaces, key=lambda i: i.name)
         ),
         nodes=tuple(_canonical_type(t) for t in sorted(schema.nodes, key=lambda t: t.name)),

@@ -1,0 +1,11 @@
+"""Merging of two catalogs against their base, for branch merges. Pure; no data is touched here."""
+
+from omnigraph.plan.schema_merge.merge import merge_schemas
+from omnigraph.plan.schema_merge.values import (
+    ColumnMap,
+    ConflictKind,
+    SchemaConflict,
+    SchemaMerge,
+)
+
+__all__ = ["ColumnMap", "ConflictKind", "SchemaConflict", "SchemaMerge", "merge_schemas"]

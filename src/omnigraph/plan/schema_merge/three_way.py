@@ -1,0 +1,56 @@
+"""Owns merging of plain values against a base: picks, sets and orders. Symmetric in the sides."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from typing import TypeVar
+
+from omnigraph.model.schema import same
+
+T = TypeVar("T")
+H = TypeVar("H", bound=Hashable)
+
+
+class ContradictionError(Exception):
+    """Both sides changed the value, and not to the same."""
+
+
+def pick(base: T, ours: T, theirs: T) -> T:
+    """The side that changed the value; the same change on both sides is one change."""
+    if same(ours, theirs) or same(base, theirs):
+        return ours
+    if same(base, ours):
+        return theirs
+    raise ContradictionError
+
+
+def merge_sets(base: Iterable[H], ours: Iterable[H], theirs: Iterable[H]) -> set[H]:
+    """What either side added, without what either side removed."""
+    before, left, right = set(base), set(ours), set(theirs)
+    return (before & left & right) | (left - before) | (right - before)
+
+
+def merge_order(
+    base: Sequence[str], ours: Sequence[str], theirs: Sequence[str], members: Collection[str]
+) -> list[str]:
+    """An order for `members` that keeps what the sides agree on.
+
+    A side that knows all members and contradicts nothing of the other side's order decides;
+    otherwise additions go to the end, by name.
+    """
+    left = [m for m in ours if m in members]
+    right = [m for m in theirs if m in members]
+    for full, part in ((left, right), (right, left)):
+        if len(full) == len(members) and _is_subsequence(part, full):
+            return full
+    shared = [m for m in base if m in members]
+    try:
+        common = pick(shared, [m for m in left if m in shared], [m for m in right if m in shared])
+    except ContradictionError:
+        common = shared
+    return [*common, *sorted(set(members) - set(common))]
+
+
+def _is_subsequence(part: Sequence[str], full: Sequence[str]) -> bool:
+    rest = iter(full)
+    return all(member in rest for member in part)
