@@ -21,7 +21,7 @@ class OmnigraphError(Exception):
     help: ClassVar[str] = ""
     applied: ClassVar[bool | None] = False
 
-    def __init__(self, message: str, *, help: str | None = None, **details: Any) -> None:  # noqa: A002
+    def __init__(self, message: str, *, help: str | None = None, **details: Any) -> None:
         super().__init__(message)
         self.message = message
         self.hint = self.help if help is None else help

@@ -30,10 +30,10 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: Counter[Entry] = Counter()
-        self._read_bytes = 0
-        self._written_bytes = 0
-        self._hops = 0
+        self.counts: Counter[Entry] = Counter()
+        self.read_bytes = 0
+        self.written_bytes = 0
+        self.hops = 0
 
     def record(
         self, verb: str, purpose: str, *, count: int = 1, size: int = 0, hops: int | None = None
@@ -41,12 +41,12 @@ class Ledger:
         if count == 0:
             return
         with self._lock:
-            self._counts[Entry(verb, purpose)] += count
-            self._hops += count if hops is None else hops
+            self.counts[Entry(verb, purpose)] += count
+            self.hops += count if hops is None else hops
             if verb in READ_VERBS:
-                self._read_bytes += size
+                self.read_bytes += size
             else:
-                self._written_bytes += size
+                self.written_bytes += size
         attributes = {"verb": verb, "purpose": purpose}
         _REQUESTS.add(count, attributes)
         if size:
@@ -56,39 +56,27 @@ class Ledger:
         """Books work that was done side by side."""
         with self._lock:
             for branch in branches:
-                self._counts.update(branch._counts)
-                self._read_bytes += branch._read_bytes
-                self._written_bytes += branch._written_bytes
-            self._hops += max((branch._hops for branch in branches), default=0)
+                self.counts.update(branch.counts)
+                self.read_bytes += branch.read_bytes
+                self.written_bytes += branch.written_bytes
+            self.hops += max((branch.hops for branch in branches), default=0)
 
     @property
     def reads(self) -> int:
-        return sum(n for entry, n in self._counts.items() if entry.verb in READ_VERBS)
+        return sum(n for entry, n in self.counts.items() if entry.verb in READ_VERBS)
 
     @property
     def writes(self) -> int:
-        return sum(n for entry, n in self._counts.items() if entry.verb not in READ_VERBS)
-
-    @property
-    def hops(self) -> int:
-        return self._hops
+        return sum(n for entry, n in self.counts.items() if entry.verb not in READ_VERBS)
 
     @property
     def bytes(self) -> int:
-        return self._read_bytes + self._written_bytes
-
-    @property
-    def read_bytes(self) -> int:
-        return self._read_bytes
-
-    @property
-    def written_bytes(self) -> int:
-        return self._written_bytes
+        return self.read_bytes + self.written_bytes
 
     @property
     def by_purpose(self) -> dict[str, dict[str, int]]:
         table: dict[str, dict[str, int]] = {}
-        for entry, count in sorted(self._counts.items()):
+        for entry, count in sorted(self.counts.items()):
             table.setdefault(entry.purpose, {})[entry.verb] = count
         return table
 

@@ -33,6 +33,8 @@ from omnigraph.store.staging import Segment, StagedDeletes
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
+_NO_CHANGE = TableStatistics()
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -41,7 +43,7 @@ class Bound:
     pin: TablePin | None
     before: Table | None = None
     after: Table | None = None
-    statistics: TableStatistics = TableStatistics()
+    statistics: TableStatistics = _NO_CHANGE
 
 
 def merge_pins(

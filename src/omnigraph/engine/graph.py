@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.engine import branches, manifest
 from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.history import History
-from omnigraph.engine.migration import Applied, Migration, apply_schema, create_tables, read_schema
+from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
 from omnigraph.engine.publisher import put_version
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
@@ -29,7 +30,6 @@ from omnigraph.errors import (
 )
 from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
-from omnigraph.plan.publish import Lineage
 from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
@@ -301,17 +301,13 @@ def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
     except Ambiguous as error:
         raise GraphNotFound(f"{session.root.uri} cannot be written: {error}.") from error
     finally:
-        try:
+        with contextlib.suppress(OmnigraphError):
             objects.delete(probe_key)
-        except OmnigraphError:
-            pass
     if put_version(session, first, ledger, stamped=False) is not None:
         raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
     reach("init put")
-    try:
+    with contextlib.suppress(Ambiguous):  # the next open writes it
         versions.write_stamp(probe)
-    except Ambiguous:
-        pass  # the next open writes it
 
 
 def _has_graph(session: Session, ledger: Ledger) -> bool:

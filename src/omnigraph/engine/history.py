@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, Reclaimed, RefNotFound
-from omnigraph.model.refs import BranchRef, CommitRef, Ref, TimeRef, parse_ref
+from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
 from omnigraph.model.version import GraphVersion
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
@@ -75,10 +75,7 @@ class History:
             head = fork
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
-        if ref.branch is not None:
-            heads = [self._head(ref.branch)]
-        else:
-            heads = self.heads()
+        heads = [self._head(ref.branch)] if ref.branch is not None else self.heads()
         for start in heads:
             head: GraphVersion | None = start
             while head is not None:
@@ -98,10 +95,11 @@ class History:
         heads = [self._session.head(name, self._ledger) for name in names]
         return [head for head in heads if not head.deleted]
 
-    def _bisect(self, head: GraphVersion, early: object) -> GraphVersion | None:
+    def _bisect(
+        self, head: GraphVersion, early: Callable[[GraphVersion], bool]
+    ) -> GraphVersion | None:
         """The newest version of this incarnation that is early enough. Times and commit ids
         grow along a branch, so it takes a logarithm of reads."""
-        assert callable(early)
         if early(head):
             return head
         low, high = max(head.first, head.floor), head.version

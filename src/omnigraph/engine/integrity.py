@@ -132,8 +132,7 @@ def _changed_sources(work: Work, view: TableView) -> list[str]:
     overlay = view.overlay
     sources = set(overlay.rows["src"].to_pylist())
     if overlay.replaced:
-        base = view.lookups and view.table.scan(["src"], work.ledger)
-        for batch in base:
+        for batch in view.table.scan(["src"], work.ledger):
             sources.update(batch.column("src").to_pylist())
     else:
         gone = np.setdiff1d(overlay.hidden, overlay.origins)

@@ -250,8 +250,8 @@ def _find_through_lance(
 ) -> tuple[np.ndarray, np.ndarray]:
     """For tables too large to hold: an IN-filter that an index can answer."""
     wanted: dict[str, list[int]] = {}
-    for position, text in enumerate(texts):
-        wanted.setdefault(text, []).append(position)
+    for position, value in enumerate(texts):
+        wanted.setdefault(value, []).append(position)
     text_column = len(columns) == 1 and pa.types.is_string(table.schema.field(columns[0]).type)
     condition = pc.field(columns[0]).isin(list(wanted)) if text_column else None
     positions: list[int] = []

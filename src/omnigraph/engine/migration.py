@@ -7,10 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine.publisher import Publisher
 from omnigraph.engine.session import Session
@@ -196,11 +193,11 @@ class Migration:
     def _validate(self, catalog: Catalog) -> set[str]:
         """Existing rows against the new rules, for the types that have a validated step. Returns
         the tables that were looked at."""
-        by_id = {t.id: t for t in (*catalog.nodes, *catalog.edges)}
+        by_id = {kind.id: kind for kind in catalog.by_key.values()}
         keys = {step.type for step in self.steps.of_tier(Tier.VALIDATED)}
         violations: list[Violation] = []
         looked: set[str] = set()
-        for old in (*self._snapshot.catalog.nodes, *self._snapshot.catalog.edges):
+        for old in self._snapshot.catalog.by_key.values():
             new = by_id.get(old.id)
             if new is None or new.table_key not in keys:
                 continue

@@ -182,7 +182,7 @@ class Session:
 
     # Safety of the store
 
-    def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:  # noqa: A002
+    def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:
         """Once per handle, before the first write: creating the stamp again must be refused. A
         store that ignores the condition would only have replaced it by the same bytes."""
         if self._store_is_safe or self.root.directory is not None:

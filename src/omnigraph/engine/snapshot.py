@@ -51,15 +51,15 @@ class Snapshot:
         """Names of all node and edge types, in the order of the schema."""
         return [t.name for t in (*self.catalog.nodes, *self.catalog.edges)]
 
-    def count(self, type: str) -> int:  # noqa: A002
+    def count(self, type: str) -> int:
         return self.graph_version.pins[self.type(type).table_key].rows
 
     def scan(
         self,
-        type: str,  # noqa: A002
+        type: str,
         *,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: pc.Expression | None = None,
     ) -> pa.RecordBatchReader:
         """Rows of a type as an Arrow stream; nothing is read until it is asked for."""
         view = self.view(self.type(type))

@@ -135,7 +135,7 @@ class TableView:
         ledger: Ledger,
         *,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002
+        filter: pc.Expression | None = None,
     ) -> Iterator[pa.RecordBatch]:
         names = self.check_columns(columns)
         self.check_filter(filter)
@@ -152,7 +152,7 @@ class TableView:
         self,
         columns: Sequence[str],
         filter: pc.Expression | None,
-        ledger: Ledger,  # noqa: A002
+        ledger: Ledger,
     ) -> pa.Table:
         """Visible rows of the table, with their addresses."""
         names = list(columns)

@@ -67,10 +67,11 @@ class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
 class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """A full snapshot: reading it answers every question about what is in this version.
 
-    `token` is unique to the put, by which a writer whose answer was lost knows its own again
-    (a new branch shares its commit with others). `first` is the version with which this incarnation of the branch began, `forked_from` where
-    it came from (whose commit is then also that of `first`). `deleted` marks the tombstone of a branch; `floor` is the oldest version that cleanup left;
-    `gc_cutoff` the time before which unreferenced files may be gone (hazard 7).
+    `token` is unique to the put, by which a writer whose answer was lost knows its own again (a
+    new branch shares its commit with others). `first` is the version with which this incarnation
+    of the branch began, `forked_from` where it came from (whose commit is then also that of
+    `first`). `deleted` marks the tombstone of a branch; `floor` is the oldest version that
+    cleanup left; `gc_cutoff` the time before which unreferenced files may be gone (hazard 7).
     """
 
     format: int

@@ -63,15 +63,15 @@ def shape_values(
         else:
             done = convert_values([value], types[name])
             columns[name] = done.array.take(pa.array(np.zeros(count, dtype=np.int64)))
-        for misfit in done.misfits[:_DESCRIBED]:
-            violations.append(
-                Violation(
-                    type=kind.name,
-                    rule="type",
-                    property=name,
-                    value=show_value(misfit.value),
-                    message=f"`{name}` of {kind.name} must be {expected_text(types[name])}, but "
-                    f"{show_value(misfit.value)} {misfit.problem}.",
-                )
+        violations += [
+            Violation(
+                type=kind.name,
+                rule="type",
+                property=name,
+                value=show_value(misfit.value),
+                message=f"`{name}` of {kind.name} must be {expected_text(types[name])}, but "
+                f"{show_value(misfit.value)} {misfit.problem}.",
             )
+            for misfit in done.misfits[:_DESCRIBED]
+        ]
     return columns, violations

@@ -76,25 +76,16 @@ def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) ->
         if (clash := _moved(table, base, head)) is not None:
             return Clash(clash, "it was read in the transaction and has changed since")
     if head.catalog != base.catalog:
-        if plan.schema is not None:
-            return Clash(
-                ExpectedVersionMismatch(
-                    table_key="schema", expected=base.version, actual=head.version
-                ),
-                "the schema was changed by another commit",
-            )
-        return Rerun("the schema changed")
-    verdicts = [_resolve_action(action, base, head) for action in plan.actions]
-    for verdict in verdicts:
-        if isinstance(verdict, Clash):
-            return verdict
-    for verdict in verdicts:
-        if isinstance(verdict, Rerun):
-            return verdict
-    for table in plan.checks:
-        if _moved(table, base, head) is not None:
-            return Rerun(f"{table} changed")
-    return Keep()
+        if plan.schema is None:
+            return Rerun("the schema changed")
+        versions = ExpectedVersionMismatch(
+            table_key="schema", expected=base.version, actual=head.version
+        )
+        return Clash(versions, "the schema was changed by another commit")
+    verdicts: list[Verdict] = [_resolve_action(action, base, head) for action in plan.actions]
+    verdicts += [Rerun(f"{table} changed") for table in plan.checks if _moved(table, base, head)]
+    worst = sorted(verdicts, key=lambda v: (not isinstance(v, Clash), not isinstance(v, Rerun)))
+    return worst[0] if worst else Keep()
 
 
 def _resolve_action(action: TableAction, base: GraphVersion, head: GraphVersion) -> Verdict:

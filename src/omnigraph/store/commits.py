@@ -29,7 +29,7 @@ def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledge
     added = [_fragment(text) for text in fragments]
     present = {path for mark in table.marks.values() for path in mark.files}
     for fragment in added:
-        if any(f.path in present for f in fragment.files):
+        if present.intersection(mark_of(fragment).files):
             raise Conflict(f"Rows of {table.location} would be appended twice.")
         for number in {number for file in fragment.files for number in file.fields}:
             if table.fields.get(number) != fields.get(number):
@@ -216,13 +216,15 @@ def _commit(
         handle = LanceDataset.commit(
             table.handle, operation, read_version=table.handle.version, detached=True
         )
-    new = Table(handle, table.location, table.directory)
+    # Fragments keep their marks, except those that were given a new file.
+    inherited = (table.marks, frozenset(f.id for f in fragments))
+    new = Table(handle, table.location, table.directory, inherited)
     table.book(ledger, "table", hops=2)
     if table.directory is not None:
         base = table.directory / table.location
         paths = [base / "_versions" / f"d{handle.version}.manifest"]
         for fragment in fragments:
-            paths += [base / "data" / f.path for f in fragment.files]
+            paths += [base / "data" / path for path in mark_of(fragment).files]
             if fragment.deletion_file is not None:
                 paths.append(base / fragment.deletion_file.path(fragment.id))
         sync_files(paths + [base / path for path in extra])

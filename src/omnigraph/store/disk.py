@@ -7,6 +7,7 @@ import errno
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +15,7 @@ from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFa
 from omnigraph.store.objects import Absent
 
 _TEMPORARY = ".tmp-"
+_SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
 
 
 class DiskStore:
@@ -50,7 +52,7 @@ class DiskStore:
             finally:
                 temporary.unlink(missing_ok=True)
             if self._acknowledge_synced:
-                sync_directory(path.parent)
+                _sync(path.parent)
             return True
 
     def put(self, key: str, data: bytes) -> None:
@@ -110,27 +112,20 @@ class DiskStore:
             parent = parent.parent
         directory.mkdir(parents=True, exist_ok=True)
         for made in reversed(missing):
-            sync_directory(made.parent)
+            _sync(made.parent)
         self._known_directories.add(directory)
 
 
 def sync_files(paths: Iterable[Path]) -> None:
-    """Makes files and their directory entries survive a power cut."""
-    directories = set()
+    """Makes files and their directory entries survive a power cut. Side by side, because the
+    file system then writes its journal once for all of them."""
+    paths = list(paths)
     with _explained("table files"):
-        for path in paths:
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
-            directories.add(path.parent)
-        for directory in directories:
-            sync_directory(directory)
+        list(_SYNCERS.map(_sync, [*paths, *{path.parent for path in paths}]))
 
 
-def sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -11,7 +11,9 @@ from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied
 _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied")
-_DAMAGED = re.compile(r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short", re.I)
+_DAMAGED = re.compile(
+    r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short", re.IGNORECASE
+)
 
 
 @contextlib.contextmanager

@@ -53,7 +53,7 @@ def encode_version(version: GraphVersion) -> bytes:
     if len(data) <= _COMPRESS_ABOVE:
         return data
     # The size goes first, because the decompressor has to know it.
-    packed = pa.compress(data, codec="zstd", asbytes=True)
+    packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
     return len(data).to_bytes(4, "big") + packed
 
 

@@ -1,0 +1,167 @@
+"""Owns a write under way: statements over one pinned base, and the plan that they come to.
+
+After a lost race it is made again on the new head: a write is a function of its snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from omnigraph.engine.integrity import check_integrity
+from omnigraph.engine.publisher import Published, Publisher
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.stage import StagedAppends, StagedWork, stage_work
+from omnigraph.engine.statements import Statement, hash_statements
+from omnigraph.engine.work import Work
+from omnigraph.errors import InvalidData, PreconditionFailed
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.runtime import reach
+from omnigraph.telemetry import Ledger
+
+Reshape = Callable[[Statement, Snapshot], Statement]
+
+
+class Write:
+    """`reshape` reads a statement's rows again when the schema has changed under them."""
+
+    plan: PublishPlan
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        branch: str,
+        lineage: Lineage,
+        if_commit: str | None,
+        idempotency_key: str | None,
+        reshape: Reshape,
+        ledger: Ledger,
+    ) -> None:
+        self._session = session
+        self._branch = branch
+        self._lineage = lineage
+        self._if_commit = if_commit
+        self._key = idempotency_key
+        self._reshape = reshape
+        self._ledger = ledger
+        self._work: Work | None = None
+        self._fresh = False
+        self._appends = StagedAppends()
+        self._staged = StagedWork((), {})
+        self._staged_at = 0
+        self.statements: list[Statement] = []
+        self.reads: set[str] = set()
+
+    @property
+    def base(self) -> GraphVersion:
+        assert self._work is not None
+        return self._work.snapshot.graph_version
+
+    def working(self, *, reading: bool) -> Work:
+        """The pinned base with everything so far. Blind appends need no look at the head; the
+        first statement that reads looks once, and nothing looks again (pin once)."""
+        need_fresh = reading or self._if_commit is not None
+        if self._work is not None and (self._fresh or not need_fresh):
+            return self._work
+        head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
+        self._require_commit(head)
+        self._fresh = self._fresh or need_fresh
+        if self._work is None or head.version != self.base.version:
+            self._work = self._resolve(head)
+        return self._work
+
+    def run(self, statement: Statement, *, reading: bool) -> int:
+        affected = self.working(reading=reading).apply(statement)
+        self.statements.append(statement)
+        return affected
+
+    def moved_on(self) -> bool:
+        """Whether a refusal may be due to an old base, which is then replaced by a fresh one."""
+        if self._fresh or self._work is None:
+            return False
+        before = self.base.version
+        return self.working(reading=True).snapshot.version != before
+
+    def publish(self, *, retry_for: float) -> Published | None:
+        """None: there was nothing to do."""
+        if self._key is not None:
+            self.working(reading=True)
+        if self.statements:
+            self._stage(self.working(reading=False))
+        if not self._staged.actions:
+            if self._if_commit is not None:
+                self._require_commit(self._session.live_head(self._branch, self._ledger))
+            return None
+        published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
+        for table, (old, new) in published.tables.items():
+            # What was written is known, so that lookups need not read it.
+            rows, hidden = self._staged.rows[table]
+            self._session.lookups.carry(old, new, rows, hidden)
+        return published
+
+    # What the publisher asks for
+
+    def replan(self, head: GraphVersion) -> None:
+        self._stage(self._resolve(head))
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Cleanup may have taken files that were staged before its cutoff, and will soon take
+        those older than half the grace period (hazard 7)."""
+        age = (self._session.runtime.now() - self._staged_at) / 1e6
+        if self._staged_at > head.gc_cutoff and age < self._session.settings.grace / 2:
+            return False
+        self._appends.clear()
+        return True
+
+    def _resolve(self, head: GraphVersion) -> Work:
+        """All statements so far, applied to another base."""
+        snapshot = self._session.snapshot(head, self._ledger)
+        if self._work is not None and self._work.snapshot.catalog.digest != head.catalog:
+            self.statements = [self._reshape(s, snapshot) for s in self.statements]
+        work = Work(snapshot)
+        for statement in self.statements:
+            work.apply(statement)
+        self._work = work
+        return work
+
+    def _stage(self, work: Work) -> None:
+        try:
+            check_integrity(work)
+        except InvalidData:
+            if not self.moved_on():
+                raise
+            work = self.working(reading=True)
+            check_integrity(work)
+        self._staged_at = self._session.runtime.now()
+        self._staged = stage_work(work, self._appends, self._ledger)
+        reach("staged")
+        pins = work.snapshot.graph_version.pins
+        self.plan = PublishPlan(
+            branch=self._branch,
+            base_version=work.snapshot.version,
+            base_incarnation=work.snapshot.graph_version.incarnation,
+            actions=self._staged.actions,
+            lineage=self._keyed(),
+            reads={table: pins[table].content_version for table in self.reads},
+            checks={table: pins[table].content_version for table in work.checks},
+            if_commit=self._if_commit,
+        )
+
+    def _keyed(self) -> Lineage:
+        if self._key is None:
+            return self._lineage
+        key = hashlib.sha256(self._key.encode()).hexdigest()[:16]
+        call = hash_statements(self.statements)
+        return msgspec.structs.replace(self._lineage, key=key, call=call)
+
+    def _require_commit(self, head: GraphVersion) -> None:
+        if self._if_commit is not None and head.commit.id != self._if_commit:
+            raise PreconditionFailed(
+                f"The branch {self._branch!r} is at commit {head.commit.id}, not at "
+                f"{self._if_commit}."
+            )
