@@ -76,9 +76,7 @@ def test_a_diagnostic_is_shown_with_its_line_and_carets() -> None:
 
 
 def test_a_warning_says_that_it_is_one_and_a_text_needs_no_path() -> None:
-    warning = Diagnostic(
-        code="L101", message="unused", span=Span(0, 1), severity=Severity.WARNING
-    )
+    warning = Diagnostic(code="L101", message="unused", span=Span(0, 1), severity=Severity.WARNING)
     assert render(warning, "x").splitlines()[:2] == ["warning[L101]: unused", " --> <text>:1:1"]
 
 

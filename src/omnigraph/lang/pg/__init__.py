@@ -28,6 +28,8 @@ def compile_schema(text: str) -> Checked:
     After syntax errors the rest of the text is still checked.
     """
     parsed = parse_schema(text)
+    if not parsed.complete:
+        return Checked(None, limit_diagnostics(sort_diagnostics(parsed.diagnostics), "at least "))
     checked = check_schema(parsed.tree)
     found = (*parsed.diagnostics, *checked.diagnostics)
     if found:
@@ -35,11 +37,14 @@ def compile_schema(text: str) -> Checked:
     return checked
 
 
-def limit_diagnostics(diagnostics: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+def limit_diagnostics(
+    diagnostics: tuple[Diagnostic, ...], counted: str = ""
+) -> tuple[Diagnostic, ...]:
+    """The first ones, and one that says how many are left."""
     left = len(diagnostics) - REPORTED
     if left <= 0:
         return diagnostics
     end = diagnostics[REPORTED - 1].span.end
-    message = f"{left} more problem{'s' if left > 1 else ''} after this one"
+    message = f"{counted}{left} more problem{'s' if left > 1 else ''} after this one"
     more = Diagnostic(code=MORE, message=message, span=Span(end, end))
     return (*diagnostics[:REPORTED], more)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from lark import Transformer
-
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.pg.lexer import Token, integer_value, string_value
 from omnigraph.lang.pg.tree import (
@@ -73,7 +71,7 @@ def _head(children: Children) -> dict[str, Any]:
     }
 
 
-class TreeBuilder(Transformer[Token, SchemaTree]):
+class TreeBuilder:
     def schema(self, children: Children) -> SchemaTree:
         return SchemaTree(tuple(children), _span(children) if children else Span(0, 0))
 

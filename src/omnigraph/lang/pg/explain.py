@@ -143,6 +143,8 @@ def _suggestion(wanted: frozenset[str], token: Token) -> str | None:
         return "write the two ends of an edge as `From -> To`"
     if token.type == "AT" and "LBRACE" in wanted and "COMMA" in wanted:
         return "annotations of a type stand before `implements`"
+    if token.type == "AT" and "CONSTRAINT" in wanted:
+        return "annotations of a property stand before constraints such as `@key(…)`"
     if token.type == "CONSTRAINT" and "LBRACE" in wanted:
         return "constraints of a type stand in its body"
     if token.type == "EQUAL" and "QMARK" in wanted:

@@ -259,5 +259,7 @@ def _chunks(elements: list[_Element]) -> Iterator[list[_Pair]]:
 def _spaced(before: _Element | None, element: _Element) -> bool:
     if before is None or before.is_comment:
         return before is not None
-    kinds = before.token.type, element.token.type
-    return kinds[0] not in _NO_SPACE_AFTER and kinds[1] not in _NO_SPACE_BEFORE
+    left, right = before.token.type, element.token.type
+    if left == "COMMA":
+        return True
+    return left not in _NO_SPACE_AFTER and right not in _NO_SPACE_BEFORE

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -71,11 +71,10 @@ def load_grammar() -> Grammar:
         start="schema",
         parser="lalr",
         lexer=NoLexer,
-        transformer=TreeBuilder(),
-        keep_all_tokens=True,
         maybe_placeholders=False,
     )
     conf = lark.parse_interactive().parser_state.parse_conf
+    builder = TreeBuilder()
     actions: dict[int, dict[str, int | Reduction]] = {}
     moves: dict[int, dict[str, int]] = {}
     for state, row in conf.states.items():
@@ -84,14 +83,45 @@ def load_grammar() -> Grammar:
             # lark's own strings compare slowly.
             symbol = sys.intern(str(symbol_token))
             if kind is not Shift:
-                rule = sys.intern(str(target.origin.name))
-                reduction = Reduction(len(target.expansion), rule, conf.callbacks[target])
-                actions[state][symbol] = reduction
+                actions[state][symbol] = _reduction(target, builder)
             elif symbol.isupper() or symbol == END:
                 actions[state][symbol] = target
             else:
                 moves[state][symbol] = target
     return Grammar(actions, moves, conf.start_state, _lexer(lark.terminals))
+
+
+def _reduction(rule: Any, builder: object) -> Reduction:
+    """Rules that lark made for `*` and `?` have names with two underscores: they gather a list,
+    which the rule that uses them takes apart again."""
+    name = sys.intern(str(rule.origin.name))
+    build: Callable[[list[Any]], Any]
+    if name.startswith("__"):
+        build = _gather
+    else:
+        build = getattr(builder, rule.alias or name)
+        if any(symbol.name.startswith("__") for symbol in rule.expansion):
+            build = partial(_build_flat, build)
+    return Reduction(len(rule.expansion), name, build)
+
+
+def _gather(children: list[Any]) -> list[Any]:
+    """Grows the list of the same repetition, which is always the first child, in place."""
+    if type(children[0]) is not list:
+        return children
+    gathered: list[Any] = children[0]
+    gathered += children[1:]
+    return gathered
+
+
+def _build_flat(build: Callable[[list[Any]], Any], children: list[Any]) -> Any:
+    flat: list[Any] = []
+    for child in children:
+        if type(child) is list:
+            flat += child
+        else:
+            flat.append(child)
+    return build(flat)
 
 
 def _lexer(terminals: Iterable[Any]) -> Lexer:

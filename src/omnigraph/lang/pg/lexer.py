@@ -77,48 +77,45 @@ class Lexer:
     ) -> Iterator[Token]:
         """The tokens from `start` on; the last is END. Comments go to `comments`, if given."""
         position = start or int(text.startswith("\ufeff"))
+        kind, after_at = "", False
         while True:
-            enumeration = -1
-            for token in self._scan(self._plain, text, position, report):
-                if token.type in _COMMENTS:
-                    if comments is not None:
-                        comments.append(token)
+            inside = kind == "ENUM"
+            scanner = self._values if inside else self._plain
+            for match in scanner.pattern.finditer(text, position):
+                index = match.lastindex or 0
+                kind, found, begin = scanner.kinds[index], match[index], match.start(index)
+                if kind in _PLAIN:
+                    yield Token(kind, found, begin)
                     continue
-                yield token
-                if token.type == "ENUM":
-                    enumeration = token.end
+                if kind in _COMMENTS:
+                    if comments is not None:
+                        comments.append(Token(kind, found, begin))
+                    continue
+                if kind == END:
+                    position = match.end()
                     break
-            if enumeration < 0:
-                return
-            position = enumeration
-            for token in self._scan(self._values, text, enumeration, report):
-                position = token.end
-                if token.type == END:
+                kind = self._decide(kind, found, begin, after_at, text, report)
+                after_at = kind == "AT"
+                yield Token(kind, found, begin)
+                if kind == "ENUM":
+                    position = begin + len(found)
                     break
-                if token.type not in _COMMENTS:
-                    yield token
-                elif comments is not None:
-                    comments.append(token)
-
-    def _scan(self, scanner: _Scanner, text: str, position: int, report: Report) -> Iterator[Token]:
-        kinds, words, after_at = scanner.kinds, self._words, False
-        for match in scanner.pattern.finditer(text, position):
-            index = match.lastindex or 0
-            kind, found, begin = kinds[index], match[index], match.start(index)
-            if kind == "NAME" or kind == "TYPE":
-                if found in words:
-                    kind = _keyword(words[found], kind, text, begin + len(found), after_at)
-                after_at = False
-            elif kind == "AT":
-                after_at = True
-                if _BEFORE_CONSTRAINT.match(text, begin + 1):
-                    kind = "CONSTRAINT"
-            elif kind in _READERS:
-                kind = _READERS[kind](found, begin, report)
-            elif kind == END:
+            # The values of an enum end where no more of them are, plain text at its end only.
+            if kind == END and not inside:
                 yield Token(END, "", match.start())
                 return
-            yield Token(kind, found, begin)
+
+    def _decide(
+        self, kind: str, found: str, begin: int, after_at: bool, text: str, report: Report
+    ) -> str:
+        """The terminal of a match that is not plain to see."""
+        if kind in _NAMES:
+            if found not in self._words:
+                return kind
+            return _keyword(self._words[found], kind, text, begin + len(found), after_at)
+        if kind == "AT":
+            return "CONSTRAINT" if _BEFORE_CONSTRAINT.match(text, begin + 1) else kind
+        return _READERS[kind](found, begin, report) if kind in _READERS else kind
 
 
 def starts_property(token: Token, text: str) -> bool:
@@ -229,6 +226,11 @@ def shorten(text: str, limit: int = 40) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+_PLAIN: Final = frozenset(
+    {"LBRACE", "RBRACE", "LPAR", "RPAR", "LSQB", "RSQB", "COLON", "COMMA", "QMARK", "EQUAL"}
+    | {"MINUS", "ARROW", "DOTS", "VALUE"}
+)
+_NAMES: Final = frozenset({"NAME", "TYPE"})
 _COMMENTS: Final = frozenset({"LINE_COMMENT", "BLOCK_COMMENT"})
 _READERS: Final[dict[str, Callable[[str, int, Report], str]]] = {
     "STRING": _read_string,

@@ -122,8 +122,8 @@ def _own_listings(declaration: Declared) -> Iterator[_Listing]:
 
 
 def _listings(declaration: Declared, interfaces: dict[str, InterfaceNode]) -> Iterator[Diagnostic]:
-    """What the key, or another constraint, already does. A key and a unique constraint come with
-    an index; an index also serves those that begin like it."""
+    """What the key, or another constraint, already does: what is unique is so together with
+    anything else, and is found without another index."""
     own = list(_own_listings(declaration))
     inherited = [
         listing
@@ -152,20 +152,16 @@ def _superfluous(listing: _Listing, others: list[_Listing]) -> Diagnostic | None
 
 def _implied(listing: _Listing, other: _Listing) -> str | None:
     """The code that says how the one follows from the other."""
+    same = set(other.names) == set(listing.names)
+    # Of two that say the same only the later one is superfluous.
+    later = not same or other.span < listing.span
     if listing.kind == "unique":
         if not set(other.names) <= set(listing.names):
             return None
-        if other.kind == "key":
-            return "L102"
-        # Of two that hold the same names only the later one is superfluous.
-        same = set(other.names) == set(listing.names)
-        later = not same or other.span < listing.span
-        return "L105" if other.kind == "unique" and later else None
-    begins = other.names[: len(listing.names)] == listing.names
-    if not begins:
+        return {"key": "L102", "unique": "L105" if later else None}.get(other.kind)
+    if not same:
         return None
-    longer = len(other.names) > len(listing.names) or other.span < listing.span
-    return {"key": "L103", "unique": "L104", "index": "L105" if longer else None}[other.kind]
+    return {"key": "L103", "unique": "L104", "index": "L105" if later else None}[other.kind]
 
 
 def _values(declaration: Declared) -> Iterator[Diagnostic]:

@@ -7,7 +7,7 @@ the next declaration, property, constraint or brace that fits there, and goes on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -17,20 +17,25 @@ from omnigraph.lang.pg.grammar import Reduction, load_grammar
 from omnigraph.lang.pg.lexer import BAD, DECLARATIONS, END, Token, starts_property
 from omnigraph.lang.pg.tree import Name, SchemaTree
 
+GIVEN_UP = 10_000
+"""A text with so many errors is not one of ours; the rest of it is not read."""
 _EXPLAINED = 200
 """After so many errors only their number matters: nobody reads on, and words cost time."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """With errors, the tree holds what could be read in spite of them."""
+    """With errors, the tree holds what could be read in spite of them; `complete` is False if
+    there were so many that the parser gave up before the end."""
 
     tree: SchemaTree
     diagnostics: tuple[Diagnostic, ...]
+    complete: bool = True
 
 
 def parse_schema(text: str) -> Parsed:
     parser = _Parser(text)
-    return Parsed(parser.parse(), tuple(parser.diagnostics))
+    tree = parser.parse()
+    return Parsed(tree, tuple(parser.diagnostics), len(parser.diagnostics) < GIVEN_UP)
 
 
 class _Parser:
@@ -46,34 +51,26 @@ class _Parser:
         self.resumed_at = -1
 
     def parse(self) -> SchemaTree:
-        actions, states, values = self.grammar.actions, self.states, self.values
+        """The loop that every token goes through, so it is written for speed."""
+        actions, moves = self.grammar.actions, self.grammar.moves
+        states, values = self.states, self.values
         token = next(self.tokens)
         while True:
             action = actions[states[-1]].get(token.type)
-            if isinstance(action, int):
+            if action is None:
+                token = self._recover(token)
+            elif type(action) is int:
                 states.append(action)
                 values.append(token)
                 token = next(self.tokens)
-            elif action is None:
-                token = self._recover(token)
-            elif self._reduce(action):
-                tree: SchemaTree = values[-1]
-                return tree
-
-    def _reduce(self, reduction: Reduction) -> bool:
-        """Apply a rule; True when it was the last one."""
-        size, rule, build = reduction
-        states, values = self.states, self.values
-        if size:
-            children = values[-size:]
-            del values[-size:], states[-size:]
-        else:
-            children = []
-        values.append(build(children))
-        if rule == "schema":
-            return True
-        states.append(self.grammar.moves[states[-1]][rule])
-        return False
+            else:
+                size, rule, build = cast(Reduction, action)
+                children = values[len(values) - size :]
+                del values[len(values) - size :], states[len(states) - size :]
+                values.append(build(children))
+                if rule == "schema":
+                    return cast(SchemaTree, values[-1])
+                states.append(moves[states[-1]][rule])
 
     def _lex(self, start: int) -> Iterator[Token]:
         return self.grammar.lexer.tokens(self.text, self.diagnostics.append, start=start)
@@ -87,6 +84,8 @@ class _Parser:
             repaired = repair_keyword(self.grammar, self.states, token)
             if repaired is not None:
                 return repaired
+        if len(self.diagnostics) >= GIVEN_UP:
+            token = Token(END, "", token.start)
         word = self.values[-1] if token.type == "COLON" and self.values else None
         self._give_up(token)
         token = self._skip(self._back(word) or token)
@@ -129,8 +128,13 @@ class _Parser:
 
     def _feed(self, token: Token) -> None:
         """Take a token that is known to be expected."""
-        while not isinstance(action := self.grammar.actions[self.states[-1]][token.type], int):
-            self._reduce(action)
+        states, values = self.states, self.values
+        while not isinstance(action := self.grammar.actions[states[-1]][token.type], int):
+            size, rule, build = action
+            children = values[len(values) - size :]
+            del values[len(values) - size :], states[len(states) - size :]
+            values.append(build(children))
+            states.append(self.grammar.moves[states[-1]][rule])
         self.states.append(action)
         self.values.append(token)
 
@@ -138,6 +142,8 @@ class _Parser:
         """The next token from which the parser can go on, not inside braces that it skips."""
         depth = 0
         while token.type not in DECLARATIONS and token.type != END:
+            if len(self.diagnostics) >= GIVEN_UP:
+                return Token(END, "", token.start)
             if token.type == "VALUE":
                 # The values of an enum that was never closed are words like all others.
                 self.tokens = self._lex(token.start)

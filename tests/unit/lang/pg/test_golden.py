@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -59,7 +60,7 @@ def test_every_expected_file_belongs_to_an_input() -> None:
 
 def test_every_code_has_a_golden_and_every_golden_code_a_title() -> None:
     shown = "".join(read(path) for path in GOLDEN.glob("*.out"))
-    seen = {line.split("[")[1].split("]")[0] for line in shown.splitlines() if "]: " in line[:14]}
+    seen = set(re.findall(r"^(?:error|warning)\[(\w+)\]: ", shown, re.MULTILINE))
     assert seen == set(TITLES)
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.pg.check.report import Findings
+from omnigraph.lang.pg.lexer import SMALLEST_INTEGER
 from omnigraph.lang.pg.tree import AnnotationNode, Argument, LiteralNode, Name, RangeNode
 from omnigraph.model.schema import Annotation, Card, Embed, Literal
 
@@ -212,6 +213,10 @@ def _keep(node: AnnotationNode, read: Read, findings: Findings) -> None:
             message = "an annotation takes one value and then names with values"
             findings.add("P142", argument.span, message, f"write `{form}`")
             return
+        if not _fits_storage(content):
+            message = f"the smallest integer that can be stored is {SMALLEST_INTEGER}"
+            findings.add("P006", argument.value.span, message)
+            return
         if name is None:
             value = content
         else:
@@ -221,6 +226,12 @@ def _keep(node: AnnotationNode, read: Read, findings: Findings) -> None:
         findings.add("P140", node.span, f"`@{node.name.text}` is given twice with the same value")
     else:
         read.others.append(kept)
+
+
+def _fits_storage(content: Literal) -> bool:
+    """The lexer, which knows no signs, has looked at the upper end only."""
+    atoms = content if isinstance(content, tuple) else (content,)
+    return all(not isinstance(atom, int) or atom >= SMALLEST_INTEGER for atom in atoms)
 
 
 def _content(argument: Argument) -> Literal | RangeNode:

@@ -10,7 +10,7 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.pg.check.annotations import Read, read_annotations
-from omnigraph.lang.pg.check.report import Findings, meant
+from omnigraph.lang.pg.check.report import Findings, Meant
 from omnigraph.lang.pg.check.types import resolve_type
 from omnigraph.lang.pg.check.values import MisfitError, fit_value
 from omnigraph.lang.pg.tree import (
@@ -150,7 +150,7 @@ def _check_default(read: Read, kind: PropertyType, findings: Findings) -> Defaul
         return None
     value: Literal = node.value if isinstance(node, LiteralNode) else node.text
     if isinstance(node, Name) and not isinstance(kind, EnumType):
-        findings.add("P144", node.span, f"`{node.text}` is a name, not a value", f'"{node.text}"?')
+        findings.add("P144", node.span, f"`{node.text}` is not a value", f'write `"{node.text}"`')
         return None
     if value is None:
         message = "null is no default: a nullable property is null when it is left out"
@@ -160,7 +160,7 @@ def _check_default(read: Read, kind: PropertyType, findings: Findings) -> Defaul
         return Default(fit_value(value, kind))
     except MisfitError as misfit:
         message = f"the default does not fit the property: {misfit}"
-        help_ = meant(str(value), kind.values) if isinstance(kind, EnumType) else None
+        help_ = Meant(str(value), kind.values) if isinstance(kind, EnumType) else None
         findings.add("P144", node.span, message, help_)
         return None
 
@@ -191,7 +191,7 @@ def check_sources(draft: Draft, findings: Findings) -> None:
                 if p.decl is not None and p.decl.type == ScalarType(Base.STRING)
             ]
             message = f"there is no property `{source}` to embed"
-            findings.add("P146", found.embed_span, message, meant(source, strings))
+            findings.add("P146", found.embed_span, message, Meant(source, strings))
 
 
 def _check_renames(draft: Draft, body: Body | None, findings: Findings) -> None:

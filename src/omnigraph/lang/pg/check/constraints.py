@@ -7,7 +7,7 @@ import msgspec
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.pg.check.annotations import CONSTRAINT_FORMS
 from omnigraph.lang.pg.check.body import Draft, Flag, describe_type
-from omnigraph.lang.pg.check.report import Findings, meant
+from omnigraph.lang.pg.check.report import Findings, Meant
 from omnigraph.lang.pg.check.values import (
     MisfitError,
     fit_float,
@@ -16,7 +16,7 @@ from omnigraph.lang.pg.check.values import (
     pattern_matches,
 )
 from omnigraph.lang.pg.tree import ConstraintNode, LiteralNode, Name, RangeNode
-from omnigraph.model.schema import Check, PropertyDecl, Range
+from omnigraph.model.schema import Check, Literal, PropertyDecl, Range
 from omnigraph.model.types import (
     FLOATS,
     INTEGER_RANGES,
@@ -31,14 +31,14 @@ _ENDS = ("src", "dst")
 
 
 class Constraints(msgspec.Struct):
-    """In declaration order and without duplicates. `keyed` tells that there was a key, even one
-    that is wrong."""
+    """Dictionaries, because they keep the order and hold nothing twice. `keyed` tells that there
+    was a key, even one that is wrong."""
 
     key: tuple[str, ...] = ()
-    uniques: list[tuple[str, ...]] = []
-    indexes: list[tuple[str, ...]] = []
-    ranges: list[Range] = []
-    checks: list[Check] = []
+    uniques: dict[tuple[str, ...], None] = {}
+    indexes: dict[tuple[str, ...], None] = {}
+    ranges: dict[str, Range] = {}
+    checks: dict[Check, None] = {}
     keyed: bool = False
     own: set[tuple[str, tuple[str, ...]]] = set()
 
@@ -48,8 +48,8 @@ def check_constraints(draft: Draft, inherited: Constraints, findings: Findings) 
     found = Constraints(
         key=inherited.key,
         keyed=inherited.keyed,
-        uniques=list(inherited.uniques),
-        indexes=list(inherited.indexes),
+        uniques=dict(inherited.uniques),
+        indexes=dict(inherited.indexes),
     )
     for item in draft.constraints:
         if isinstance(item, Flag):
@@ -98,7 +98,7 @@ def _knows(name: Name, draft: Draft, findings: Findings) -> bool:
     elif not draft.damaged:
         candidates = [*draft.properties, *(_ENDS if draft.kind == "edge" else ())]
         message = f"there is no property `{name.text}`"
-        findings.add("P107", name.span, message, meant(name.text, candidates))
+        findings.add("P107", name.span, message, Meant(name.text, candidates))
     return False
 
 
@@ -118,8 +118,8 @@ def _add_names(
         _add_key(names, span, draft, found, findings)
         return
     held = found.uniques if kind == "unique" else found.indexes
-    if _all_fit(kind, names, span, draft, findings) and names not in held:
-        held.append(names)
+    if _all_fit(kind, names, span, draft, findings):
+        held[names] = None
 
 
 def _add_key(
@@ -140,7 +140,7 @@ def _add_key(
         decl = draft.decl(name)
         if decl is not None and (decl.nullable or not _is_plain(decl.type)):
             what = describe_type(decl.type, decl.nullable)
-            message = f"`{name}` is a {what} and cannot be part of a key"
+            message = f"`{name}` ({what}) cannot be part of a key"
             help_ = "a key is never null: remove the `?`" if decl.nullable else None
             findings.add("P131", span, message, help_)
             return
@@ -162,7 +162,7 @@ def _all_fit(
             continue
         alone = kind == "index" and len(names) == 1 and decl.type != ScalarType(Base.BLOB)
         if not alone:
-            message = f"`{name}` is a {describe_type(decl.type, False)}, which does not fit"
+            message = f"`{name}` ({describe_type(decl.type, False)}) does not fit"
             findings.add("P133", span, f"{message} `@{kind}({', '.join(names)})`")
             return False
     return True
@@ -190,8 +190,8 @@ def _fitting(
         return None
     if decl is not None and isinstance(decl.type, ScalarType) and decl.type.base in bases:
         return decl
-    what = describe_type(decl.type, False) if decl else "String that the system keeps"
-    message = f"`{name.text}` is a {what}, which does not fit `@{node.name.text}`"
+    what = describe_type(decl.type, False) if decl else "kept by the system"
+    message = f"`{name.text}` ({what}) does not fit `@{node.name.text}`"
     findings.add("P133", name.span, message, expected=tuple(b.value for b in Base if b in bases))
     return None
 
@@ -217,11 +217,11 @@ def _add_range(node: ConstraintNode, draft: Draft, found: Constraints, findings:
     if low is not None and high is not None and low > high:
         message = "this range holds nothing: its low end is above its high end"
         findings.add("P136", value.span, message, f"did you mean `{high}..{low}`?")
-    elif any(r.property == name.text for r in found.ranges):
+    elif name.text in found.ranges:
         message = f"`{name.text}` already has a range"
         findings.add("P134", node.span, message, "write both bounds in one `@range`")
     else:
-        found.ranges.append(Range(name.text, low, high))
+        found.ranges[name.text] = Range(name.text, low, high)
 
 
 def _bound(node: LiteralNode | None, base: Base) -> int | float | None:
@@ -252,11 +252,14 @@ def _add_check(node: ConstraintNode, draft: Draft, found: Constraints, findings:
     elif check in found.checks:
         findings.add("P134", node.span, f"`{name.text}` already has this check")
     else:
-        found.checks.append(check)
+        found.checks[check] = None
 
 
 def _check_defaults(draft: Draft, found: Constraints, findings: Findings) -> None:
     """A default must be a value that may be stored, and never the identity of an entity."""
+    patterns: dict[str, list[str]] = {}
+    for check in found.checks:
+        patterns.setdefault(check.property, []).append(check.pattern)
     for prop in draft.properties.values():
         decl = prop.decl
         if decl is None or decl.default is None or prop.default_span is None:
@@ -265,19 +268,16 @@ def _check_defaults(draft: Draft, found: Constraints, findings: Findings) -> Non
         if decl.name in found.key:
             message = f"`{decl.name}` is part of the key and cannot have a default"
             findings.add("P145", prop.default_span, message)
-        for r in found.ranges:
-            outside = (
-                r.property == decl.name
-                and isinstance(value, int | float)
-                and (
-                    (r.low is not None and value < r.low) or (r.high is not None and value > r.high)
-                )
-            )
-            if outside:
-                message = f"the default lies outside the range of `{decl.name}`"
-                findings.add("P144", prop.default_span, message)
-        for c in found.checks:
-            applies = c.property == decl.name and isinstance(value, str)
-            if applies and not pattern_matches(c.pattern, str(value)):
-                message = f"the default does not meet the check of `{decl.name}`"
-                findings.add("P144", prop.default_span, message)
+        elif decl.name in found.ranges and not _within(value, found.ranges[decl.name]):
+            message = f"the default lies outside the range of `{decl.name}`"
+            findings.add("P144", prop.default_span, message)
+        elif not all(pattern_matches(p, str(value)) for p in patterns.get(decl.name, ())):
+            message = f"the default does not meet the check of `{decl.name}`"
+            findings.add("P144", prop.default_span, message)
+
+
+def _within(value: Literal, limits: Range) -> bool:
+    if not isinstance(value, int | float):
+        return True
+    above = limits.low is None or value >= limits.low
+    return above and (limits.high is None or value <= limits.high)

@@ -7,7 +7,7 @@ import msgspec
 from omnigraph.lang.pg.check.annotations import Read, read_annotations
 from omnigraph.lang.pg.check.body import Draft, Property, check_sources, read_body
 from omnigraph.lang.pg.check.constraints import Constraints, check_constraints
-from omnigraph.lang.pg.check.report import Findings, meant
+from omnigraph.lang.pg.check.report import Findings, Meant
 from omnigraph.lang.pg.tree import (
     ConstraintNode,
     EdgeNode,
@@ -122,7 +122,7 @@ class Declarations:
             key=constraints.key,
             uniques=tuple(constraints.uniques),
             indexes=tuple(constraints.indexes),
-            ranges=tuple(constraints.ranges),
+            ranges=tuple(constraints.ranges.values()),
             checks=tuple(constraints.checks),
             description=read.description,
             instruction=read.instruction,
@@ -151,7 +151,7 @@ class Declarations:
             key=constraints.key,
             uniques=tuple(constraints.uniques),
             indexes=tuple(constraints.indexes),
-            ranges=tuple(constraints.ranges),
+            ranges=tuple(constraints.ranges.values()),
             checks=tuple(constraints.checks),
             description=read.description,
             instruction=read.instruction,
@@ -177,7 +177,7 @@ class Declarations:
             message = f"`{end.text}` is an interface, and edges connect node types"
         elif end.text in self.edges:
             message = f"`{end.text}` is an edge type, and edges connect node types"
-        self.findings.add("P105", end.span, message, meant(end.text, self.nodes))
+        self.findings.add("P105", end.span, message, Meant(end.text, self.nodes))
 
     def _inherit(self, node: NodeNode, own: Draft) -> tuple[Draft, Constraints, tuple[str, ...]]:
         """The properties of the interfaces, then the node's own, which may repeat them."""
@@ -220,7 +220,7 @@ class Declarations:
             (inherited.uniques, constraints.uniques),
             (inherited.indexes, constraints.indexes),
         ):
-            held.extend(names for names in more if names not in held)
+            held.update(more)
 
     def _find_interface(self, name: Name, before: list[str], draft: Draft) -> _Interface | None:
         if name.text in before:
@@ -234,7 +234,7 @@ class Declarations:
             message = f"there is no interface `{name.text}`"
             if name.text in self.nodes:
                 message = f"`{name.text}` is a node type, not an interface"
-            self.findings.add("P106", name.span, message, meant(name.text, self.interfaces))
+            self.findings.add("P106", name.span, message, Meant(name.text, self.interfaces))
         return None
 
 

@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Collection
+from typing import NamedTuple
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
 from omnigraph.lang.near import near
 
-_ADVISED = 200
-"""After so many findings no suggestions are searched for: they are never shown."""
+_COMPARED = 200_000
+"""So many names are compared for suggestions, then no more: the rest is never shown anyway."""
+
+
+class Meant(NamedTuple):
+    """Advice to look up: the candidate that is close to the name."""
+
+    name: str
+    candidates: Collection[str]
 
 
 class Findings:
     def __init__(self) -> None:
         self.diagnostics: list[Diagnostic] = []
+        self._compared = 0
 
     def add(
         self,
         code: str,
         span: Span,
         message: str,
-        help_: str | Callable[[], str | None] | None = None,
+        help_: str | Meant | None = None,
         expected: tuple[str, ...] = (),
     ) -> None:
-        """`help_` may be a function: it is called only while advice is still of use."""
-        if callable(help_):
-            help_ = help_() if len(self.diagnostics) < _ADVISED else None
+        if isinstance(help_, Meant):
+            help_ = self._advise(help_)
         self.diagnostics.append(
             Diagnostic(code=code, message=message, span=span, suggestion=help_, expected=expected)
         )
 
-
-def meant(name: str, candidates: Iterable[str]) -> Callable[[], str | None]:
-    """Advice to look up: the candidate that is close to the name."""
-
-    def advise() -> str | None:
-        found = near(name, candidates)
+    def _advise(self, meant: Meant) -> str | None:
+        self._compared += len(meant.candidates)
+        if self._compared > _COMPARED:
+            return None
+        found = near(meant.name, meant.candidates)
         return f"did you mean `{found}`?" if found else None
-
-    return advise

@@ -82,7 +82,7 @@ def _resolve_base(name: Name, types: Container[str], findings: Findings) -> Base
         findings.add("P110", name.span, message, "connect the two types by an edge", _EXPECTED)
     else:
         message = f"there is no property type `{name.text}`"
-        findings.add("P110", name.span, message, lambda: _meant_type(name.text), _EXPECTED)
+        findings.add("P110", name.span, message, _meant_type(name.text), _EXPECTED)
     return None
 
 
