@@ -10,6 +10,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, TypeVar
 
 from omnigraph.errors import Unavailable
@@ -101,8 +102,10 @@ class FaultyStore:
     def get(self, key: str) -> bytes:
         return self._request("get", key, lambda: self.inner.get(key))
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
-        return self._request("put_if_absent", key, lambda: self.inner.put_if_absent(key, data))
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
+        return self._request(
+            "put_if_absent", key, lambda: self.inner.put_if_absent(key, data, after=after)
+        )
 
     def put(self, key: str, data: bytes) -> None:
         self._request("put", key, lambda: self.inner.put(key, data))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from omnigraph.store.objects import Absent
 
@@ -21,7 +22,7 @@ class DictStore:
         except KeyError:
             raise Absent(key) from None
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         with self._lock:
             if key in self.objects:  # the same bytes twice are still two puts
                 return False

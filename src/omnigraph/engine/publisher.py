@@ -245,7 +245,8 @@ class Publisher:
         slow_before = session.elapsed_since_seen(version.branch)
         reach("before put")
         versions = session.versions(ledger)
-        outcome = versions.put(version)
+        unsynced = [path for _, table in bound.tables.values() for path in table.unsynced]
+        outcome = versions.put(version, after=unsynced)
         reach("after put")
         match outcome.put:
             case Put.LANDED:

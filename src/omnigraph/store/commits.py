@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Conflict, StoreFailure
-from omnigraph.store.disk import sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.staging import Segment, StagedDeletes
 from omnigraph.store.tables import Table, mark_of
@@ -218,17 +217,17 @@ def _commit(
         )
     # Fragments keep their marks, except those that were given a new file.
     inherited = (table.marks, frozenset(f.id for f in fragments))
-    new = Table(handle, table.location, table.directory, inherited)
-    table.book(ledger, "table", hops=2)
+    unsynced = list(table.unsynced)
     if table.directory is not None:
         base = table.directory / table.location
-        paths = [base / "_versions" / f"d{handle.version}.manifest"]
+        unsynced.append(base / "_versions" / f"d{handle.version}.manifest")
         for fragment in fragments:
-            paths += [base / "data" / path for path in mark_of(fragment).files]
+            unsynced += [base / "data" / path for path in mark_of(fragment).files]
             if fragment.deletion_file is not None:
-                paths.append(base / fragment.deletion_file.path(fragment.id))
-        sync_files(paths + [base / path for path in extra])
-    return new
+                unsynced.append(base / fragment.deletion_file.path(fragment.id))
+        unsynced += [base / path for path in extra]
+    table.book(ledger, "table", hops=2)
+    return Table(handle, table.location, table.directory, inherited, unsynced)
 
 
 def _fragment(text: str) -> Any:

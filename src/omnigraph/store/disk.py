@@ -6,8 +6,8 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal
 
@@ -38,13 +38,15 @@ class DiskStore:
         with _explained(key):
             return (self._root / key).exists()
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         path = self._root / key
         with _explained(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             try:
-                _write_synced(temporary, data)
+                _write(temporary, data)
+                # One batch, so that the journal of the file system is written once for all.
+                sync_files([*after, temporary], entries=after)
                 try:
                     os.link(temporary, path)
                 except FileExistsError:
@@ -116,12 +118,19 @@ class DiskStore:
         self._known_directories.add(directory)
 
 
-def sync_files(paths: Iterable[Path]) -> None:
-    """Makes files and their directory entries survive a power cut. Side by side, because the
-    file system then writes its journal once for all of them."""
-    paths = list(paths)
+def sync_files(paths: Sequence[Path], *, entries: Sequence[Path] | None = None) -> None:
+    """Makes files survive a power cut, and the directory entries of `entries` (by default of all
+    of them). Side by side, because a file system can then write its journal once."""
+    directories = {path.parent for path in (paths if entries is None else entries)}
     with _explained("table files"):
-        list(_SYNCERS.map(_sync, [*paths, *{path.parent for path in paths}]))
+        first, *others = [*paths, *directories]
+        running = [_SYNCERS.submit(_sync, path) for path in others]
+        try:
+            _sync(first)
+        finally:
+            wait(running)
+        for done in running:
+            done.result()
 
 
 def _sync(path: Path) -> None:
@@ -132,13 +141,12 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _write_synced(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
-        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

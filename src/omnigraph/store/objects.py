@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from omnigraph.telemetry import Ledger
@@ -23,9 +24,10 @@ class ObjectStore(Protocol):
     def get(self, key: str) -> bytes:
         """Raises `Absent`."""
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         """True: created. False: the store says that the key is taken (by whom, a read tells).
-        Raises `Ambiguous` when the answer was lost."""
+        Raises `Ambiguous` when the answer was lost. The local files `after` are made durable
+        before the object can be seen."""
 
     def put(self, key: str, data: bytes) -> None:
         """Replaces; for hints and tickets, never for anything that decides."""
@@ -78,9 +80,9 @@ class MeteredStore:
         finally:
             self.ledger.record("get", purpose_of(key), size=size)
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         self.ledger.record("put", purpose_of(key), size=len(data))
-        return self._inner.put_if_absent(key, data)
+        return self._inner.put_if_absent(key, data, after=after)
 
     def put(self, key: str, data: bytes) -> None:
         self.ledger.record("put", purpose_of(key), size=len(data))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import (
@@ -15,6 +17,7 @@ from obstore.exceptions import (
     PreconditionError,
     UnauthenticatedError,
 )
+from obstore.store import S3Store, from_url
 
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
 from omnigraph.store.objects import Absent, Ambiguous
@@ -32,12 +35,20 @@ class RemoteStore:
         if options.get("allow_http") == "true":
             client["allow_http"] = True
         config = {key: value for key, value in options.items() if key != "allow_http"}
+        parts = urlsplit(url)
 
         def connect(retries: int) -> Any:
             retry = {"max_retries": retries, "retry_timeout": timedelta(seconds=timeout)}
-            return obstore.store.from_url(
-                url, config=config, client_options=client, retry_config=retry
-            )
+            if parts.scheme == "s3":
+                # `from_url` takes no option that names an endpoint of S3 alone.
+                return S3Store(
+                    parts.netloc,
+                    prefix=parts.path.strip("/") or None,
+                    config=config,
+                    client_options=client,
+                    retry_config=retry,
+                )
+            return from_url(url, config=config, client_options=client, retry_config=retry)
 
         self._url = url
         self._store = connect(4)
@@ -55,7 +66,7 @@ class RemoteStore:
             return False
         return True
 
-    def put_if_absent(self, key: str, data: bytes) -> bool:
+    def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         try:
             obstore.put(self._once, key, data, mode="create", use_multipart=False)
         except (AlreadyExistsError, PreconditionError):

@@ -105,7 +105,8 @@ class Tables:
         return table
 
     def adopt(self, table: Table) -> None:
-        """Keeps the handle of a version that was just committed, so that nobody opens it."""
+        """Keeps the handle of a version that was just published, so that nobody opens it."""
+        table.unsynced.clear()
         self._remember(table)
 
 
@@ -119,6 +120,8 @@ class Table:
     inherited: tuple[dict[int, FragmentMark], frozenset[int]] = field(
         default=({}, frozenset()), repr=False
     )
+    unsynced: list[Path] = field(default_factory=list, repr=False)
+    """Files of this version that a power cut could still take; empty once it is published."""
 
     @cached_property
     def version(self) -> str:

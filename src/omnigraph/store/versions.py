@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote, unquote
 
@@ -145,7 +147,9 @@ class Versions:
         names = {key.split("/")[1] for key in self._objects.list("__manifest/")}
         return sorted(unquote(name) for name in names)
 
-    def put(self, version: GraphVersion, *, attempts: int = 5) -> PutOutcome:
+    def put(
+        self, version: GraphVersion, *, after: Sequence[Path] = (), attempts: int = 5
+    ) -> PutOutcome:
         """The commit point. After a lost answer the same bytes go to the same key again, because
         the first put may still be on its way: only a foreign version proves that it lost."""
         key = version_key(version.branch, version.version)
@@ -153,7 +157,7 @@ class Versions:
         reason = ""
         for _ in range(attempts):
             try:
-                if self._objects.put_if_absent(key, data):
+                if self._objects.put_if_absent(key, data, after=after):
                     return PutOutcome(Put.LANDED)
             except Ambiguous as error:
                 reason = str(error)
