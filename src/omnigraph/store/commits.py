@@ -26,10 +26,10 @@ def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledge
     from lance import LanceOperation
 
     added = [_fragment(text) for text in fragments]
-    present = {path for mark in table.marks.values() for path in mark.files}
+    fresh = {path for fragment in added for path in mark_of(fragment).files}
+    if any(not fresh.isdisjoint(mark.files) for mark in table.marks.values()):
+        raise Conflict(f"Rows of {table.location} would be appended twice.")
     for fragment in added:
-        if present.intersection(mark_of(fragment).files):
-            raise Conflict(f"Rows of {table.location} would be appended twice.")
         for number in {number for file in fragment.files for number in file.fields}:
             if table.fields.get(number) != fields.get(number):
                 # Two branches that each add a column give one id to two columns (hazard 5).
@@ -105,8 +105,9 @@ def add_segments(
     from lance import LanceOperation
 
     covered: dict[str, set[int]] = {}
-    for index in table.handle.list_indices():
-        covered.setdefault(index["name"], set()).update(index["fragment_ids"])
+    for index in table.handle.describe_indices():
+        for known in index.segments:
+            covered.setdefault(index.name, set()).update(known.fragment_ids)
     for segment in segments:
         for number in segment.fragment_ids:
             if number not in table.marks or table.marks[number].files != marks.get(number):
@@ -145,12 +146,15 @@ def add_columns(
 
 def _add_null_columns(table: Table, fields: Sequence[pa.Field], ledger: Ledger) -> Table:
     from lance import LanceOperation
+    from lance.schema import LanceSchema
 
     wide = table.schema
     for new in fields:
         wide = wide.append(new)
+    # Numbers the fields by position, as the table does, because none is ever taken out of it.
+    numbered = LanceSchema.from_pyarrow(wide)
     current = [f.metadata for f in table.handle.get_fragments()]
-    return _commit_schema(table, LanceOperation.Merge(current, wide), [], ledger)
+    return _commit_schema(table, LanceOperation.Merge(current, numbered), [], ledger)
 
 
 def _add_filled_columns(
@@ -187,9 +191,12 @@ def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledge
 
 
 def _highest_id(table: Table) -> int:
-    numbers = [0, *table.marks]
-    for index in table.handle.list_indices():
-        numbers += list(index["fragment_ids"])
+    """Of all fragments that the table or any segment ever had, also of those long gone: an id
+    that came back would be taken for the fragment that had it before (hazard 3)."""
+    numbers = [table.highest_fragment, *table.marks]
+    for index in table.handle.describe_indices():
+        for segment in index.segments:
+            numbers += list(segment.fragment_ids)
     return max(numbers)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 ADDRESS = "_rowaddr"
 _OPEN_TABLES = 512
 _BLOB = "lance.blob"
+_MAX_FRAGMENT_ID = 11
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class Table:
 
     @cached_property
     def rows(self) -> int:
-        return sum(mark.rows for mark in self.marks.values())
+        return int(self.handle.count_rows())
 
     @cached_property
     def marks(self) -> dict[int, FragmentMark]:
@@ -156,9 +157,19 @@ class Table:
         return {n: f"{path} {types.get(path, '')}" for n, path in meanings.items()}
 
     @cached_property
+    def highest_fragment(self) -> int:
+        """The highest fragment id that this table ever gave, which Lance keeps but does not show:
+        field 11 of its version file."""
+        given = 0
+        for number, value in _protobuf_fields(self.handle._ds.serialized_manifest()):  # noqa: SLF001
+            if number == _MAX_FRAGMENT_ID and isinstance(value, int):
+                given = value
+        return given
+
+    @cached_property
     def indexed_columns(self) -> frozenset[str]:
         with explained(self.location):
-            return frozenset(c for i in self.handle.list_indices() for c in i["fields"])
+            return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
 
     @cached_property
     def _blobs(self) -> frozenset[str]:
@@ -253,3 +264,29 @@ def _field_meanings(schema: Any) -> dict[int, str]:
         meanings[current.id()] = path
         waiting += [(path, child) for child in current.children()]
     return meanings
+
+
+def _protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The fields of a message, one level deep: numbers as such, everything else as bytes."""
+    place = 0
+    while place < len(data):
+        tag, place = _varint(data, place)
+        match tag & 7:
+            case 0:
+                value, place = _varint(data, place)
+                yield tag >> 3, value
+                continue
+            case 2:
+                size, place = _varint(data, place)
+            case kind:
+                size = 8 if kind == 1 else 4
+        yield tag >> 3, data[place : place + size]
+        place += size
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while data[place] & 0x80:
+        value |= (data[place] & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+    return value | data[place] << shift, place + 1
