@@ -22,7 +22,9 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
     check_branch_name(name)
     encode_branch(name)
     origin = History(session, ledger).resolve(source)
-    previous: GraphVersion | None = None
+    previous = session.known_head(name)
+    if previous is not None and not previous.deleted:
+        previous = session.head(name, ledger)
     while True:
         if previous is not None and not previous.deleted:
             raise BranchExists(f"The branch {name!r} exists already.")
@@ -43,7 +45,9 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
         taken = put_version(session, version, ledger)
         if taken is None:
             return version
-        previous = session.versions(ledger).read_newer(taken)
+        # A name never seen may have a long chain, which is not to be walked.
+        versions = session.versions(ledger)
+        previous = versions.read_head(name) if previous is None else versions.read_newer(taken)
 
 
 def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:

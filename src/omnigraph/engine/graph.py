@@ -41,11 +41,13 @@ Mode = Literal["rw", "r"]
 
 
 class Graph:
-    """A graph that is open. Use it as a context manager, from any number of threads."""
+    """A graph that is open. Use it as a context manager, from any number of threads. `io` is
+    what opening or creating it took."""
 
-    def __init__(self, session: Session, mode: Mode) -> None:
+    def __init__(self, session: Session, mode: Mode, io: Ledger) -> None:
         self._session = session
         self._mode = mode
+        self.io = io
         self._closed = False
 
     @property
@@ -255,7 +257,7 @@ def init(
     )
     reach("init staged")
     _create(session, first, ledger)
-    return Graph(session, "rw")
+    return Graph(session, "rw", ledger)
 
 
 def open(  # noqa: A001
@@ -274,7 +276,7 @@ def open(  # noqa: A001
         session.versions(ledger).read_stamp()
     except Absent:
         _adopt_unstamped(session, mode, ledger)
-    return Graph(session, mode)
+    return Graph(session, mode, ledger)
 
 
 def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:

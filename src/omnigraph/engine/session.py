@@ -77,6 +77,13 @@ class Session:
         self.saw_head(version)
         return version
 
+    def known_head(self, branch: str) -> GraphVersion | None:
+        """What was last seen, without a request; None when that is unknown or too long ago."""
+        seen = self._heads.get(branch)
+        if seen is None or self._elapsed(seen) > self.settings.grace / 4:
+            return None
+        return seen.version
+
     def live_head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
         """The head of a branch that exists now."""
         version = self.head(branch, ledger, fresh=fresh)

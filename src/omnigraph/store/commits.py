@@ -233,7 +233,7 @@ def _commit(
             if fragment.deletion_file is not None:
                 unsynced.append(base / fragment.deletion_file.path(fragment.id))
         unsynced += [base / path for path in extra]
-    table.book(ledger, "table", hops=2)
+    table.book(ledger, "table")
     return Table(handle, table.location, table.directory, inherited, unsynced)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,9 @@ import pyarrow as pa
 from omnigraph.store.panics import explained
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
+
+_PARALLEL = 8
+_ONE_PUT = 5 * 1024 * 1024  # larger files are uploaded in parts
 
 
 @dataclass(frozen=True)
@@ -54,27 +58,39 @@ def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledg
 
     with explained(table.location):
         written = write_fragments(rows, table.handle, mode="append", enable_stable_row_ids=False)
-    table.book(ledger, "data", hops=1)
+    sizes = [file.file_size_bytes or 0 for fragment in written for file in fragment.files]
+    table.book(ledger, "data", hops=lambda *_: 1)
+    if table.directory is None and (large := sum(size > _ONE_PUT for size in sizes)):
+        # Lance counts the parts of an upload, not its beginning and its end.
+        ledger.record("post", "data", count=2 * large, hops=2)
     return Staged(
         fragments=tuple(json.dumps(f.to_json()) for f in written),
         fields=table.fields,
         rows=sum(f.physical_rows for f in written),
-        bytes=sum(d.file_size_bytes or 0 for f in written for d in f.files),
+        bytes=sum(sizes),
     )
 
 
 def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> StagedDeletes:
-    updated, removed = [], []
+    """Side by side: each fragment that keeps some rows gets a deletion file of its own, made
+    from the one that it had."""
+
+    def delete(number: int) -> Any:
+        offsets = (addresses[addresses >> 32 == number] & 0xFFFFFFFF).tolist()
+        return table.handle.get_fragment(number).delete_rows(offsets)
+
+    numbers = np.unique(addresses >> 32).tolist()
     with explained(table.location, missing=f"A file of the table {table.location}"):
-        for number in np.unique(addresses >> 32).tolist():
-            offsets = (addresses[addresses >> 32 == number] & 0xFFFFFFFF).tolist()
-            changed = table.handle.get_fragment(number).delete_rows(offsets)
-            if changed is None:
-                removed.append(number)
-            else:
-                updated.append(json.dumps(changed.to_json()))
-    table.book(ledger, "deletion", hops=1 if updated else 0)
-    return StagedDeletes(tuple(updated), tuple(removed))
+        if len(numbers) == 1:
+            changed = [delete(numbers[0])]
+        else:
+            with ThreadPoolExecutor(_PARALLEL) as pool:
+                changed = list(pool.map(delete, numbers))
+    table.book(ledger, "deletion", hops=lambda reads, writes: (reads > 0) + (writes > 0))
+    return StagedDeletes(
+        updated=tuple(json.dumps(after.to_json()) for after in changed if after is not None),
+        removed=tuple(n for n, after in zip(numbers, changed, strict=True) if after is None),
+    )
 
 
 def stage_compaction(

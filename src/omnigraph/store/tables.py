@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +28,14 @@ ADDRESS = "_rowaddr"
 _OPEN_TABLES = 512
 _BLOB = "lance.blob"
 _MAX_FRAGMENT_ID = 11
+
+
+Hops = Callable[[int, int], int]
+"""How many of so many reads and writes had to wait for one another."""
+
+
+def serial_hops(reads: int, writes: int) -> int:
+    return reads + writes
 
 
 @dataclass(frozen=True)
@@ -71,10 +79,8 @@ class Tables:
                 storage_options=self._root.options or None,
                 session=self._session,
             )
-        ledger.record("put", "table", count=3, hops=5)
-        ledger.record("list", "table", count=2, hops=0)
-        handle.io_stats_incremental()
         table = Table(handle, location, self._root.directory)
+        table.book(ledger, "table")
         if self._root.directory is not None:
             created = [p for p in Path(uri).rglob("*") if p.is_file()]
             sync_files(created)
@@ -175,20 +181,33 @@ class Table:
     def _blobs(self) -> frozenset[str]:
         return frozenset(f.name for f in self.schema if _BLOB in str(f.type))
 
-    def book(self, ledger: Ledger, purpose: str, *, hops: int | None = None) -> None:
-        """Moves the requests that Lance made on this handle into the ledger."""
+    def book(self, ledger: Ledger, purpose: str, *, hops: Hops = serial_hops) -> None:
+        """Moves the requests that Lance made on this handle into the ledger. Lance tells reads
+        from writes and no more, so HEAD and LIST of its own are booked as get."""
         seen = self.handle.io_stats_incremental()
         reads, writes = int(seen.read_iops), int(seen.write_iops)
-        if hops is None:
-            hops = reads + writes
-        ledger.record("get", purpose, count=reads, size=int(seen.read_bytes), hops=hops)
+        chain = hops(reads, writes)
+        ledger.record("get", purpose, count=reads, size=int(seen.read_bytes), hops=chain)
         ledger.record(
             "put",
             purpose,
             count=writes,
             size=int(seen.written_bytes),
-            hops=0 if reads else hops,
+            hops=0 if reads else chain,
         )
+
+    def _scan_hops(self, fragments: Iterable[int]) -> Hops:
+        """Lance tells how many requests it made, not which waited for which. It reads fragments
+        side by side: first their deletion files, then their data; a file of some size takes
+        several requests in a row, and so does a filter that leaves few rows."""
+        marks = [self.marks[number] for number in fragments if number in self.marks]
+        deletions = sum(mark.deletion is not None for mark in marks)
+
+        def hops(reads: int, _: int) -> int:
+            rest = max(reads - deletions, 0)
+            return min(reads, (deletions > 0) + -(-rest // max(len(marks), 1)))
+
+        return hops
 
     # Reading
 
@@ -217,7 +236,8 @@ class Table:
                 )
                 yield from scanner.to_batches()
         finally:
-            self.book(ledger, purpose)
+            read = self.marks if fragments is None else fragments
+            self.book(ledger, purpose, hops=self._scan_hops(read))
 
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
         """The live ones among these rows, each with its address."""
@@ -226,7 +246,9 @@ class Table:
             return self._take_blobs(addresses, columns, ledger)
         with explained(self.location, missing=f"a file of the table {self.location}"):
             rows = self.handle._take_rows(addresses.tolist(), columns=names)  # noqa: SLF001
-        self.book(ledger, "take", hops=1)
+        touched = len(np.unique(addresses >> np.uint64(32)))
+        # A fragment's deletion file and its data are asked for at once.
+        self.book(ledger, "take", hops=lambda reads, _: -(-reads // max(2 * touched, 1)))
         return rows
 
     def _take_blobs(
@@ -240,7 +262,7 @@ class Table:
                 with_row_address=True,
                 blob_handling="all_binary",
             ).to_table()
-        self.book(ledger, "take")
+        self.book(ledger, "take", hops=self._scan_hops(np.unique(addresses >> np.uint64(32))))
         return rows
 
 
