@@ -1,0 +1,24 @@
+"""`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks import storage
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
+        lines = storage.run(Path(directory))
+    print("| measured | value | target | holds |")
+    print("|---|---|---|---|")
+    for line in lines:
+        holds = {True: "yes", False: "**no**", None: ""}[line.holds]
+        print(f"| {line.what} | {line.value} | {line.target} | {holds} |")
+    return 0 if all(line.holds is not False for line in lines) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
