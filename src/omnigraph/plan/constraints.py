@@ -84,10 +84,14 @@ def _outside(allowed: pa.Array) -> Broken:
 
 
 def _with_null_items(column: Column) -> Indices:
-    if not pc.list_flatten(column).null_count:
-        return _NO_ROWS
+    if not any(chunk.values.null_count for chunk in _chunks(column)):
+        return _NO_ROWS  # not even in parts of the items that no row uses
     parents = pc.list_parent_indices(column).filter(pc.list_flatten(column).is_null())
     return np.unique(np.asarray(parents, dtype=np.int64))
+
+
+def _chunks(column: Column) -> list[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def _of_another_length(dimension: int) -> Broken:
@@ -95,7 +99,8 @@ def _of_another_length(dimension: int) -> Broken:
         wrong = _NO_ROWS
         if not (pa.types.is_fixed_size_list(column.type) and column.type.list_size == dimension):
             wrong = _rows(pc.not_equal(pc.list_value_length(column), dimension))
-        return np.union1d(wrong, _with_null_items(column))
+        empty = _with_null_items(column)
+        return np.union1d(wrong, empty) if len(empty) else wrong
 
     return broken
 
@@ -144,9 +149,6 @@ def _float_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, pa.
     first = -math.inf if low is None else _as_float(low, math.inf)
     last = math.inf if high is None else _as_float(high, -math.inf)
     arrow = SCALAR_ARROW[base]
-    if base is Base.F32:
-        with np.errstate(over="ignore"):
-            first, last = float(np.float32(first)), float(np.float32(last))
     return pa.scalar(first, arrow), pa.scalar(last, arrow)
 
 

@@ -19,8 +19,8 @@ from omnigraph.model.types import (
     VectorType,
     type_text,
 )
-from omnigraph.plan.cast import cast_scalars
 from omnigraph.plan.nested import Integers, build_lists, build_vectors
+from omnigraph.plan.scalar_casts import cast_scalars
 from omnigraph.plan.scalars import (
     DESCRIBED,
     Converted,

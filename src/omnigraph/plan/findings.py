@@ -33,10 +33,10 @@ class Findings:
         rule: str,
         message: str,
         *,
-        property: str | None = None,  # noqa: A002  # the field is called so
+        property: str | None = None,
         value: object = NOT_GIVEN,
         row: int | None = None,
-        id: str | None = None,  # noqa: A002
+        id: str | None = None,
     ) -> None:
         if not self.room:
             self.more += 1
@@ -72,7 +72,7 @@ class Rejects:
         rule: str,
         describe: Callable[[int], tuple[str, object]],
         *,
-        property: str | None = None,  # noqa: A002
+        property: str | None = None,
     ) -> None:
         """A violation for each of these rows. `describe` gives the message and the value."""
         self.exclude(rows, column)

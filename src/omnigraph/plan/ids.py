@@ -120,8 +120,6 @@ def _reject_key(
     rejects: Rejects,
 ) -> None:
     rows = rejects.without_blamed(rows, name)
-    if name in ENDS and name in facts.system:
-        return  # told as an endpoint
     if len(rows):
         message = (
             f"`{name}` is part of the key of {facts.kind.name} and must not be {problem}: "

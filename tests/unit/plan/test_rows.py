@@ -224,6 +224,11 @@ def test_an_end_must_be_given_once_and_be_an_id(row: Row, message: str, complete
     assert kept == ["x"]
 
 
+def test_an_end_in_the_key_is_told_as_an_end_only() -> None:
+    rows: list[Row] = [{"from": None, "to": "b", "what": "x"}, {"from": "a", "to": "", "what": "x"}]
+    assert [v.rule for v in shape(LIKES, rows).violations] == ["endpoint", "endpoint"]
+
+
 # Names
 
 

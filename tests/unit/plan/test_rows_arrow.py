@@ -256,6 +256,12 @@ def test_floats_of_arrow_are_judged_like_those_of_python(values: list[float | No
     assert [v.message for v in by_arrow.violations] == [v.message for v in by_python.violations]
 
 
+def test_an_empty_chunk_of_another_type_is_no_violation() -> None:
+    for kind in KINDS:
+        for column in (pa.array([], pa.decimal128(5)), pa.chunked_array([], pa.time32("s"))):
+            assert shape(one_property(kind), pa.table({"p": column})).violations == ()
+
+
 def test_conversion_alone_marks_what_does_not_fit_as_null() -> None:
     done = convert_values([1, "x", 3], ScalarType(Base.I32))
     assert done.array.to_pylist() == [1, None, 3]

@@ -178,6 +178,11 @@ REFUSED: list[tuple[PropertyType | Base, object, str]] = [
         "0001-01-01T00:00:00+01:00",
         f'{DATETIME_FORMS}, but "0001-01-01T00:00:00+01:00" {YEARS}',
     ),
+    (
+        Base.DATETIME,
+        pd.Timestamp("2024-01-01") + pd.Timedelta(1, "ns"),
+        f"{DATETIME_FORMS}, but a Timestamp {LOST}",
+    ),
     (Base.DATETIME, date(2024, 1, 1), f"{DATETIME_FORMS}, but it is 2024-01-01 (date)"),
     (Base.DATETIME, 10**15, f"{DATETIME_FORMS}, but {10**15} {YEARS}"),
     (Base.BLOB, "x", 'bytes, but it is "x" (str)'),
