@@ -14,6 +14,7 @@ from tests.strategies.schemas import (
     PROPERTY_NAMES,
     descriptions,
     edges,
+    is_comparable,
     is_keyable,
     nodes,
     properties,
@@ -119,14 +120,18 @@ def _evolved_type(draw: st.DrawFn, kind: T, inherited: frozenset[str], pool: Seq
     }
     every = [*first, *moved]
     if draw(st.integers(0, 5)) == 0:
-        renamed["key"] = tuple(draw(subsets([p.name for p in every if is_keyable(p)], most=1)))
+        ends = ("src", "dst") if isinstance(kind, EdgeDecl) else ()
+        chosen = draw(subsets([p.name for p in every if is_keyable(p)], most=1))
+        renamed["key"] = (*ends, *chosen)
     if draw(st.booleans()):
         kept_groups = [g for g in renamed["uniques"] if set(g) <= inherited]
         renamed["uniques"] = tuple(kept_groups)
         renamed["checks"] = ()
     if draw(st.booleans()) and every:
-        group = tuple(draw(subsets([p.name for p in every], least=1, most=2)))
-        renamed["indexes"] = tuple(dict.fromkeys([*renamed["indexes"], group]))
+        comparable = [p.name for p in every if is_comparable(p)]
+        group = tuple(draw(subsets(comparable, least=min(1, len(comparable)), most=2)))
+        added = [group] if group else []
+        renamed["indexes"] = tuple(dict.fromkeys([*renamed["indexes"], *added]))
     return msgspec.structs.replace(kind, properties=tuple(every), **renamed)
 
 

@@ -117,7 +117,7 @@ def values(kind: PropertyType) -> st.SearchStrategy[Literal]:
 @st.composite
 def properties(draw: st.DrawFn, name: str) -> PropertyDecl:
     kind = draw(types)
-    may_default = kind != ScalarType(Base.BLOB)
+    may_default = kind != ScalarType(Base.BLOB) and not isinstance(kind, VectorType)
     default = draw(st.none() | st.builds(Default, values(kind))) if may_default else None
     return PropertyDecl(
         name=name,
@@ -151,12 +151,12 @@ def _properties(
 @st.composite
 def interfaces(draw: st.DrawFn, name: str) -> InterfaceDecl:
     props = draw(_properties(INTERFACE_PROPERTY_NAMES))
-    comparable = [p.name for p in props if _is_comparable(p)]
+    comparable = [p.name for p in props if is_comparable(p)]
     return InterfaceDecl(
         name=name,
         properties=props,
         uniques=tuple((n,) for n in draw(subsets(comparable, most=1))),
-        indexes=tuple((p.name,) for p in draw(subsets(props, most=1))),
+        indexes=tuple((name,) for name in draw(subsets(comparable, most=1))),
         description=draw(descriptions),
         annotations=draw(annotation_lists),
     )
@@ -173,6 +173,9 @@ def _groups(
 
 
 def is_keyable(prop: PropertyDecl) -> bool:
+    """A key is given with every entity, so it has no default."""
+    if prop.default is not None:
+        return False
     match prop.type:
         case ScalarType(base=base):
             return base is not Base.BLOB and not prop.nullable
@@ -182,20 +185,36 @@ def is_keyable(prop: PropertyDecl) -> bool:
             return False
 
 
-def _is_comparable(prop: PropertyDecl) -> bool:
+def is_comparable(prop: PropertyDecl) -> bool:
     return isinstance(prop.type, EnumType) or (
         isinstance(prop.type, ScalarType) and prop.type.base is not Base.BLOB
     )
 
 
 def _bounds(base: Base) -> st.SearchStrategy[int | float]:
-    return finite if base in FLOATS else st.integers(*INTEGER_RANGES[base])
+    if base in FLOATS:
+        width = 32 if base is Base.F32 else 64
+        return st.floats(width=width, allow_nan=False, allow_infinity=False)  # type: ignore[arg-type]
+    return st.integers(*INTEGER_RANGES[base])
+
+
+@st.composite
+def _indexes(
+    draw: st.DrawFn, props: Sequence[PropertyDecl], more: Sequence[str] = ()
+) -> tuple[tuple[str, ...], ...]:
+    """Anything but a blob can be indexed, lists and vectors only by themselves."""
+    single = [p.name for p in props if p.type != ScalarType(Base.BLOB)]
+    composite = [*more, *(p.name for p in props if is_comparable(p))]
+    groups = [(name,) for name in draw(subsets(single, most=1))] + list(draw(_groups(composite)))
+    return tuple(dict.fromkeys(groups))
 
 
 @st.composite
 def _ranges(draw: st.DrawFn, props: Sequence[PropertyDecl]) -> tuple[Range, ...]:
     found = []
     for prop in props:
+        if prop.default is not None:
+            continue  # it would have to lie inside
         match prop.type:
             case ScalarType(base=base) if base in INTEGER_RANGES or base in FLOATS:
                 if draw(st.booleans()):
@@ -213,7 +232,7 @@ def _ranges(draw: st.DrawFn, props: Sequence[PropertyDecl]) -> tuple[Range, ...]
 
 @st.composite
 def _checks(draw: st.DrawFn, props: Sequence[PropertyDecl]) -> tuple[Check, ...]:
-    strings = [p.name for p in props if p.type == ScalarType(Base.STRING)]
+    strings = [p.name for p in props if p.type == ScalarType(Base.STRING) and p.default is None]
     patterns = st.sampled_from(["^[a-z]+$", "@", r"\d{2}"])
     return tuple(Check(name, draw(patterns)) for name in draw(subsets(strings, most=1)))
 
@@ -252,14 +271,14 @@ def nodes(draw: st.DrawFn, name: str, available: Sequence[InterfaceDecl] = ()) -
     own = draw(_embedded(draw(_properties(PROPERTY_NAMES))))
     props = (*inherited, *own)
     keyable = [p.name for p in props if is_keyable(p)]
-    comparable = [p.name for p in props if _is_comparable(p)]
+    comparable = [p.name for p in props if is_comparable(p)]
     return NodeDecl(
         name=name,
         properties=props,
         implements=tuple(implements),
         key=tuple(draw(st.just([]) | subsets(keyable, most=2))),
         uniques=tuple(dict.fromkeys([*uniques, *draw(_groups(comparable))])),
-        indexes=tuple(dict.fromkeys([*indexes, *draw(_groups([p.name for p in props]))])),
+        indexes=tuple(dict.fromkeys([*indexes, *draw(_indexes(props))])),
         ranges=draw(_ranges(props)),
         checks=draw(_checks(props)),
         description=draw(descriptions),
@@ -272,7 +291,7 @@ def nodes(draw: st.DrawFn, name: str, available: Sequence[InterfaceDecl] = ()) -
 def edges(draw: st.DrawFn, name: str, ends: Sequence[str]) -> EdgeDecl:
     props = draw(_embedded(draw(_properties(PROPERTY_NAMES))))
     keyable = [p.name for p in props if is_keyable(p)]
-    comparable = ["src", "dst", *(p.name for p in props if _is_comparable(p))]
+    comparable = ["src", "dst", *(p.name for p in props if is_comparable(p))]
     key = ("src", "dst", *draw(subsets(keyable, most=1))) if draw(st.booleans()) else ()
     low = draw(st.integers(0, 2))
     return EdgeDecl(
@@ -282,7 +301,7 @@ def edges(draw: st.DrawFn, name: str, ends: Sequence[str]) -> EdgeDecl:
         properties=props,
         key=key,
         uniques=draw(_groups(comparable, most=1)),
-        indexes=draw(_groups(["src", "dst", *(p.name for p in props)], most=1)),
+        indexes=draw(_indexes(props, ["src", "dst"])),
         ranges=draw(_ranges(props)),
         checks=draw(_checks(props)),
         card=Card(low, draw(st.none() | st.integers(max(low, 1), 4))),

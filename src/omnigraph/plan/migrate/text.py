@@ -32,6 +32,7 @@ from omnigraph.plan.migrate.steps import (
     Tier,
     Unsupported,
     WidenProperty,
+    requires_empty,
 )
 
 WIDTH = 80
@@ -50,6 +51,8 @@ def _lines(plan: MigrationPlan) -> Iterator[str]:
         label = f"{step.tier.value:<13}{step.code:<11}"
         yield from _wrapped(label, step_text(step))
         yield from _wrapped(_INDENT, step.reason)
+        if requires_empty(step):
+            yield from _wrapped(_INDENT, "possible only while the type has no entities")
         if isinstance(step, Unsupported):
             yield from _wrapped(_INDENT, f"Instead: {step.help}.")
     for note in plan.notes:
@@ -149,7 +152,7 @@ def _declaration(prop: PropertyDecl) -> str:
 
 
 def _count(properties: int) -> str:
-    return "1 property" if properties == 1 else f"{properties} properties"
+    return "1 property" if properties == 1 else f"{properties or 'no'} properties"
 
 
 def _key(names: tuple[str, ...]) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from omnigraph.model.catalog import EdgeType, GraphType, NodeType, Property
+from omnigraph.lang.pg import compile_schema
+from omnigraph.lang.pg.print import print_schema
+from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType, Property, declared
 from omnigraph.model.schema import InterfaceDecl
 from omnigraph.model.types import EnumType
 from omnigraph.plan.migrate.constraints import constrained, constraint_text, constraints_of
@@ -31,6 +33,16 @@ def check_types(
             conflicts.add(ConflictKind.NAME_TAKEN, (kind.table_key, None), message)
         for problem, prop, message in _problems(kind, types, interfaces):
             conflicts.add(problem, (kind.table_key, prop), message)
+
+
+def check_text(catalog: Catalog, conflicts: Conflicts) -> None:
+    """The last word is the checker's: what no author could have written is no result."""
+    try:
+        found = [d.message for d in compile_schema(print_schema(declared(catalog))).diagnostics]
+    except ValueError as error:
+        found = [str(error)]
+    for message in found:
+        conflicts.add(ConflictKind.INVALID, ("schema", None), f"together, {message}")
 
 
 def inherited_first(kind: GraphType, interfaces: Mapping[str, InterfaceDecl]) -> GraphType:

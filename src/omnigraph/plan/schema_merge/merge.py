@@ -19,7 +19,7 @@ from omnigraph.model.catalog import (
 )
 from omnigraph.model.schema import InterfaceDecl, PropertyDecl, sorted_constraints
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Sides
-from omnigraph.plan.schema_merge.consistency import check_types, inherited_first
+from omnigraph.plan.schema_merge.consistency import check_text, check_types, inherited_first
 from omnigraph.plan.schema_merge.properties import merge_property
 from omnigraph.plan.schema_merge.references import adopt_ids, by_id, refer
 from omnigraph.plan.schema_merge.three_way import merge_order, merge_sets
@@ -50,6 +50,10 @@ def merge_schemas(base: Catalog, ours: Catalog, theirs: Catalog) -> SchemaMerge:
     if conflicts.found:
         return SchemaMerge(conflicts=tuple(conflicts.found))
     catalog = _settled(ours, theirs, interfaces, types)
+    if catalog not in (ours, theirs):
+        check_text(catalog, conflicts)
+        if conflicts.found:
+            return SchemaMerge(conflicts=tuple(conflicts.found))
     by_key = {types[found].table_key: columns[found] for found in types}
     return SchemaMerge(catalog=catalog, columns=dict(sorted(by_key.items())))
 

@@ -35,15 +35,15 @@ def merge_order(
 ) -> list[str]:
     """An order for `members` that keeps what the sides agree on.
 
-    A side that knows all members and contradicts nothing of the other side's order decides;
-    otherwise additions go to the end, by name.
+    A side that knows all members decides, if the other side has the order of the base or one that
+    fits into it; otherwise additions go to the end, by name.
     """
     left = [m for m in ours if m in members]
     right = [m for m in theirs if m in members]
-    for full, part in ((left, right), (right, left)):
-        if len(full) == len(members) and _is_subsequence(part, full):
-            return full
     shared = [m for m in base if m in members]
+    for full, part in ((left, right), (right, left)):
+        if len(full) == len(members) and (part == shared or _is_subsequence(part, full)):
+            return full
     try:
         common = pick(shared, [m for m in left if m in shared], [m for m in right if m in shared])
     except ContradictionError:
