@@ -44,6 +44,7 @@ _WORDS: Final = {
     END: "the end of the text",
 }
 _VALUES: Final = frozenset({"STRING", "TRUE", "FALSE", "NULL", "MINUS", "LSQB"})
+_NEVER: Final = frozenset({"ERROR", "BROKEN"})
 _NUMBERS: Final = frozenset({"INTEGER", "FLOAT"})
 
 
@@ -95,7 +96,7 @@ def repair_keyword(grammar: Grammar, states: list[int], token: Token) -> Token |
 
 def expected_terminals(grammar: Grammar, states: list[int]) -> frozenset[str]:
     row = grammar.actions[states[-1]]
-    return frozenset(t for t in row if t != "ERROR" and grammar.expects(states, t))
+    return frozenset(t for t in row if t not in _NEVER and grammar.expects(states, t))
 
 
 def describe(wanted: frozenset[str]) -> tuple[str, ...]:

@@ -36,15 +36,12 @@ class Formatted(msgspec.Struct, frozen=True):
     diagnostics: tuple[Diagnostic, ...]
 
 
-class _Element(msgspec.Struct, frozen=True):
+class _Element(msgspec.Struct, frozen=True, gc=False):
     """A token or comment, and how many line ends stand between it and the one before."""
 
     token: Token
     breaks: int
-
-    @property
-    def is_comment(self) -> bool:
-        return self.token.type in _COMMENTS
+    is_comment: bool
 
 
 class _Statement(msgspec.Struct):
@@ -94,8 +91,9 @@ def _read_elements(text: str) -> Iterator[_Element]:
             continue
         braces += (token.type == "LBRACE") - (token.type == "RBRACE")
         others += (token.type in {"LPAR", "LSQB"}) - (token.type in {"RPAR", "RSQB"})
-        breaks = len(_LINE_END.findall(text, end, token.start))
-        yield _Element(token, breaks)
+        gap = text[end : token.start]
+        breaks = 0 if gap in {"", " "} else len(_LINE_END.findall(gap))
+        yield _Element(token, breaks, token.type in _COMMENTS)
         end = token.end
 
 
@@ -120,8 +118,10 @@ def _split(elements: Iterator[_Element], starts: frozenset[int]) -> list[_Statem
             depth -= kind == "RBRACE"
             statements.append(_Statement(depth, leading=pending))
             pending = []
-        statements[-1].elements += [*pending, element]
-        pending = []
+        if pending:
+            statements[-1].elements += pending
+            pending = []
+        statements[-1].elements.append(element)
         depth += kind == "LBRACE"
     return statements
 
@@ -196,13 +196,14 @@ def _comment_text(token: Token, depth: int) -> str:
 
 
 class _Fill:
-    """One statement while its lines are filled."""
+    """One statement while its lines are filled; `ended` after a comment that no token follows."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
         self.parts: list[str] = [INDENT * depth]
         self.column = len(self.parts[0])
         self.fresh = True
+        self.ended = False
 
     def put(self, text: str, *, space: bool) -> None:
         if space and not self.fresh:
@@ -213,6 +214,7 @@ class _Fill:
         self.column = len(rest) if ended else self.column + len(text)
 
     def new_line(self) -> None:
+        self.ended = False
         if not self.fresh:
             indent = INDENT * (self.depth + 1)
             self.parts.append("\n" + indent)
@@ -228,14 +230,15 @@ def _fill(statement: _Statement) -> list[str]:
         if fill.column + width > WIDTH:
             fill.new_line()
         for before, element in chunk:
+            # A comment stays on the line of what stands before it, and only there: that is how
+            # the next reader tells whose comment it is.
+            if element.breaks if element.is_comment else fill.ended:
+                fill.new_line()
             if not element.is_comment:
                 fill.put(element.token.text, space=_spaced(before, element))
                 continue
-            if element.breaks:
-                fill.new_line()
             fill.put(_comment_text(element.token, statement.depth + 1), space=True)
-            if element.breaks or element.token.type == "LINE_COMMENT":
-                fill.new_line()
+            fill.ended |= element.breaks > 0 or element.token.type == "LINE_COMMENT"
     return ["".join(fill.parts).rstrip(" ")]
 
 
@@ -246,11 +249,13 @@ def _chunks(elements: list[_Element]) -> Iterator[list[_Pair]]:
     """What stays together on a line: each element with the one before it."""
     chunk: list[_Pair] = []
     before: _Element | None = None
+    after_comma = False
     for element in elements:
-        starts = element.token.type in {"AT", "CONSTRAINT"}
-        if chunk and (starts or (before is not None and before.token.type == "COMMA")):
-            yield chunk
-            chunk = []
+        if not element.is_comment:
+            if chunk and (after_comma or element.token.type in {"AT", "CONSTRAINT"}):
+                yield chunk
+                chunk = []
+            after_comma = element.token.type == "COMMA"
         chunk.append((before, element))
         before = element
     yield chunk

@@ -1,6 +1,6 @@
 """Owns parsing: `.pg` text to a tree and every syntax error in it.
 
-After an error the parser goes back to the nearest place where the grammar allows ERROR, skips to
+After an error the parser goes back to the nearest place where the grammar allows an error, skips to
 the next declaration, property, constraint or brace that fits there, and goes on.
 """
 
@@ -90,7 +90,8 @@ class _Parser:
         self._give_up(token)
         token = self._skip(self._back(word) or token)
         if not self.grammar.expects(self.states, token.type):
-            self.diagnostics.append(explain_open_body(token))
+            if len(self.diagnostics) < GIVEN_UP:
+                self.diagnostics.append(explain_open_body(token))
             self._feed(Token("RBRACE", "", token.start))
         self.resumed_at = token.start
         return token
@@ -102,14 +103,17 @@ class _Parser:
         return Diagnostic(code="P001", message="unexpected text", span=span)
 
     def _give_up(self, token: Token) -> None:
-        """Drop what is unfinished, down to a place where ERROR may stand, and put it there."""
-        while not self.grammar.expects(self.states, "ERROR"):
+        """Drop what is unfinished, down to a place where an error may stand, and put it there."""
+        while (error := self._error()) is None:
             self._pop()
             if _is_annotation(self.values[-2:]):
                 # Its arguments were wrong; without them it would only be wrong once more.
                 self._pop()
                 self._pop()
-        self._feed(Token("ERROR", "", token.start))
+        self._feed(Token(error, "", token.start))
+
+    def _error(self) -> str | None:
+        return next((e for e in ("BROKEN", "ERROR") if self.grammar.expects(self.states, e)), None)
 
     def _pop(self) -> None:
         self.states.pop()

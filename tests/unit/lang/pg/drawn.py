@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -20,6 +21,8 @@ from omnigraph.model.schema import (
     TypeDecl,
 )
 from omnigraph.model.types import Base, ListType, ScalarType, VectorType
+
+AnyType = TypeVar("AnyType", bound=TypeDecl)
 
 _SMALL = 1.0e38
 
@@ -85,7 +88,7 @@ def _renamed(edge: EdgeDecl, chance: random.Random) -> EdgeDecl:
     return replace(edge, properties=properties, rename_from=old)
 
 
-def _constrained(kind: TypeDecl) -> TypeDecl:
+def _constrained(kind: AnyType) -> AnyType:
     """Defaults only where no constraint speaks about them, bounds and indexes that fit."""
     types = {p.name: p.type for p in kind.properties}
     bound = {*kind.key, *(r.property for r in kind.ranges), *(c.property for c in kind.checks)}
@@ -112,7 +115,13 @@ def _constrained(kind: TypeDecl) -> TypeDecl:
 
 
 _SEPARATORS = [" ", "\n", "\t", "\r\n", "\n\n\n", " /* c{} */ ", " // c{}\n", "\n// c{}\n"]
-_SEPARATORS += ["\n/* c{} */\n", " /* c{}\n   more */ ", "\n/*\n * c{}\n */ ", " /*c{}*//*d{}*/ "]
+_SEPARATORS += [
+    "\n/* c{} */\n",
+    " /* c{}\n   more */ ",
+    "\n/*\n * c{}\n */ ",
+    " /*c{}*//*d{}*/ ",
+    "\n/*c{}*/ /*d{}*/ ",
+]
 
 
 def tokens_of(text: str) -> list[Token]:
