@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +24,7 @@ from omnigraph.telemetry import Ledger
 _FEW = 1000
 _SMALL_TABLE = 50_000
 _TAIL = 4096
-
-Addresses = np.ndarray
+_NONE = np.array([], dtype=np.uint64)
 
 
 def hash_texts(texts: Iterable[str], count: int) -> np.ndarray:
@@ -99,6 +99,18 @@ class KeyIndex:
         derived = KeyIndex(runs, all_dead, marks)
         return derived._consolidated()
 
+    def held(self, fragments: Sequence[int]) -> np.ndarray:
+        """Every address of these fragments that the runs hold, live or dead."""
+        wanted = np.array(fragments, dtype=np.uint64)
+        parts = [run.addresses[np.isin(run.addresses >> 32, wanted)] for run in self.runs]
+        return np.concatenate([_NONE, *parts])
+
+    def dropping(self, fragments: np.ndarray) -> KeyIndex:
+        runs = tuple(
+            Run.merge([run], lambda held: ~np.isin(held >> 32, fragments)) for run in self.runs
+        )
+        return KeyIndex(runs, self.dead[~np.isin(self.dead >> 32, fragments)], self.marks)
+
     def _consolidated(self) -> KeyIndex:
         """Small runs are merged into one tail, the tail into the base when it is a quarter of
         it: amortised, and a lookup never searches more than a few runs."""
@@ -108,12 +120,17 @@ class KeyIndex:
         tail_size = sum(len(run.hashes) for run in tail)
         if tail_size + len(self.dead) > max(len(base.hashes) // 4, _TAIL):
             merged = Run.merge(self.runs, self._live)
-            return KeyIndex((merged,), np.array([], dtype=np.uint64), self.marks)
+            return KeyIndex((merged,), _NONE, self.marks)
+        if len(tail) < 2:
+            return self
         return KeyIndex((base, Run.merge(tail, self._live)), self.dead, self.marks)
 
+    @cached_property
+    def _fragments(self) -> np.ndarray:
+        return np.fromiter(self.marks, np.uint64, len(self.marks))
+
     def _live(self, addresses: np.ndarray) -> np.ndarray:
-        fragments = np.fromiter(self.marks, np.uint64, len(self.marks))
-        live: np.ndarray = np.isin(addresses >> 32, fragments)
+        live: np.ndarray = np.isin(addresses >> 32, self._fragments)
         if len(self.dead):
             live &= ~np.isin(addresses, self.dead)
         return live
@@ -137,7 +154,7 @@ class Lookups:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Positions in `texts` and addresses of live rows whose columns have that text."""
         if not texts or not table.marks:
-            return np.array([], dtype=np.int64), np.array([], dtype=np.uint64)
+            return np.array([], dtype=np.int64), _NONE
         index = self._known(table, columns, ledger)
         if index is None and self._worth_building(table, columns, len(texts)):
             index = self._build(table, columns, ledger)
@@ -152,7 +169,7 @@ class Lookups:
             known = [k for k in self._indexes if k[0] == old.location and k[2] == old.version]
         fresh = [mark for number, mark in new.marks.items() if number not in old.marks]
         addresses = np.concatenate(
-            [np.array([], dtype=np.uint64)]
+            [_NONE]
             + [
                 (np.uint64(mark.id) << np.uint64(32)) + np.arange(mark.rows, dtype=np.uint64)
                 for mark in sorted(fresh, key=lambda mark: mark.id)
@@ -185,25 +202,23 @@ class Lookups:
     def _extend(
         self, index: KeyIndex, table: Table, columns: tuple[str, ...], ledger: Ledger
     ) -> KeyIndex:
-        """Reads only the fragments that differ, whole: a changed deletion file hides rows."""
+        """Reads only what differs: the keys of new fragments, and of fragments that only lost
+        rows which rows are left."""
         differing = [n for n, mark in table.marks.items() if index.marks.get(n) != mark]
-        stale = np.array([n for n in differing if n in index.marks], dtype=np.uint64)
-        dead = (
-            [run.addresses[np.isin(run.addresses >> 32, stale)] for run in index.runs]
-            if len(stale)
-            else []
-        )
-        texts, addresses = _read_keys(table, columns, ledger, fragments=differing)
-        revived = np.concatenate([np.array([], dtype=np.uint64), *dead])
-        # Rows of a re-read fragment come back under their old addresses, so the old entries are
-        # dropped from the runs rather than marked dead.
-        runs = index.runs
-        if len(revived):
-            runs = tuple(Run.merge([run], lambda a: ~np.isin(a >> 32, stale)) for run in index.runs)
-        trimmed = KeyIndex(runs, index.dead[~np.isin(index.dead >> 32, stale)], table.marks)
-        return trimmed.derive(
-            table.marks, Run.build(texts, addresses), np.array([], dtype=np.uint64)
-        )
+        shrunk = [
+            n
+            for n in differing
+            if n in index.marks and index.marks[n].files == table.marks[n].files
+        ]
+        fresh = [n for n in differing if n not in shrunk]
+        # Another branch may have given the same number to another fragment.
+        stale = np.array([n for n in fresh if n in index.marks], dtype=np.uint64)
+        trimmed = index.dropping(stale) if len(stale) else index
+        dead = trimmed.held(shrunk)
+        if shrunk:
+            dead = np.setdiff1d(dead, _read_addresses(table, ledger, shrunk))
+        texts, addresses = _read_keys(table, columns, ledger, fragments=fresh)
+        return trimmed.derive(table.marks, Run.build(texts, addresses), dead)
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
         if table.rows > self._rows:
@@ -213,7 +228,7 @@ class Lookups:
 
     def _build(self, table: Table, columns: tuple[str, ...], ledger: Ledger) -> KeyIndex:
         texts, addresses = _read_keys(table, columns, ledger, fragments=None)
-        index = KeyIndex((Run.build(texts, addresses),), np.array([], dtype=np.uint64), table.marks)
+        index = KeyIndex((Run.build(texts, addresses),), _NONE, table.marks)
         return self._keep((table.location, columns, table.version), index)
 
     def _keep(self, key: tuple[str, tuple[str, ...], str], index: KeyIndex) -> KeyIndex:
@@ -233,6 +248,12 @@ class Lookups:
         return sum(runs.values())
 
 
+def _read_addresses(table: Table, ledger: Ledger, fragments: list[int]) -> np.ndarray:
+    """Live rows; costs the deletion files and no data."""
+    batches = table.scan([], ledger, addresses=True, fragments=fragments, purpose="lookup")
+    return np.concatenate([_NONE, *[batch.column(ADDRESS).to_numpy() for batch in batches]])
+
+
 def _read_keys(
     table: Table, columns: tuple[str, ...], ledger: Ledger, *, fragments: list[int] | None
 ) -> tuple[list[str | None], np.ndarray]:
@@ -240,7 +261,7 @@ def _read_keys(
         table.scan(columns, ledger, addresses=True, fragments=fragments, purpose="lookup")
     )
     if not batches:
-        return [], np.array([], dtype=np.uint64)
+        return [], _NONE
     rows = pa.Table.from_batches(batches)
     return key_texts(rows, columns), rows[ADDRESS].to_numpy()
 

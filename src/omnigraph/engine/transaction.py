@@ -169,15 +169,16 @@ class Transaction:
         return self._write.run(statement, reading=not statement.generated_ids)
 
     def _shape(self, make: type[AppendRows], kind: GraphType, rows: Any) -> AppendRows:
-        generated = False
+        made = 0
 
         def new_ids(count: int) -> list[str]:
-            nonlocal generated
-            generated = True
+            nonlocal made
+            made += count
             return [self._new_id() for _ in range(count)]
 
         shaped = shape_rows(kind, rows, complete=make is not UpsertRows, new_ids=new_ids)
         refuse(shaped.violations, more=shaped.more)
+        generated = made == sum(group.table.num_rows for group in shaped.groups)
         for group in shaped.groups:
             refuse(check_rows(kind, group.table, positions=group.positions))
         if shaped.groups and not generated:
