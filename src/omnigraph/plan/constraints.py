@@ -84,8 +84,10 @@ def _outside(allowed: pa.Array) -> Broken:
 
 
 def _with_null_items(column: Column) -> Indices:
-    if not any(chunk.values.null_count for chunk in _chunks(column)):
-        return _NO_ROWS  # not even in parts of the items that no row uses
+    if column.null_count == len(column) or not any(
+        chunk.flatten().null_count for chunk in _chunks(column)
+    ):
+        return _NO_ROWS
     parents = pc.list_parent_indices(column).filter(pc.list_flatten(column).is_null())
     return np.unique(np.asarray(parents, dtype=np.int64))
 
