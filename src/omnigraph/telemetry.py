@@ -52,6 +52,11 @@ class Ledger:
         if size:
             _BYTES.add(size, attributes)
 
+    def add_hops(self, hops: int) -> None:
+        """Books requests that had to wait for one another, counted elsewhere."""
+        with self._lock:
+            self.hops += hops
+
     def join(self, branches: Sequence[Ledger]) -> None:
         """Books work that was done side by side."""
         with self._lock:

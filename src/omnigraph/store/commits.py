@@ -233,8 +233,8 @@ def _commit(
             if fragment.deletion_file is not None:
                 unsynced.append(base / fragment.deletion_file.path(fragment.id))
         unsynced += [base / path for path in extra]
-    table.book(ledger, "table")
-    return Table(handle, table.location, table.directory, inherited, unsynced)
+    table.book(ledger, "table", reads=0, writes=2)
+    return Table(handle, table.location, table.directory, inherited, unsynced, table.tally)
 
 
 def _fragment(text: str) -> Any:

@@ -59,8 +59,10 @@ def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledg
     with explained(table.location):
         written = write_fragments(rows, table.handle, mode="append", enable_stable_row_ids=False)
     sizes = [file.file_size_bytes or 0 for fragment in written for file in fragment.files]
-    table.book(ledger, "data", hops=lambda *_: 1)
-    if table.directory is None and (large := sum(size > _ONE_PUT for size in sizes)):
+    large = sum(size > _ONE_PUT for size in sizes)
+    known = len(sizes) if not large and not table.blobs else None
+    table.book(ledger, "data", reads=0, writes=known, hops=lambda *_: 1)
+    if table.directory is None and large:
         # Lance counts the parts of an upload, not its beginning and its end.
         ledger.record("post", "data", count=2 * large, hops=2)
     return Staged(
@@ -86,9 +88,17 @@ def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> Staged
         else:
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 changed = list(pool.map(delete, numbers))
-    table.book(ledger, "deletion", hops=lambda reads, writes: (reads > 0) + (writes > 0))
+    updated = tuple(json.dumps(after.to_json()) for after in changed if after is not None)
+    again = any(table.marks[number].deletion for number in numbers)
+    table.book(
+        ledger,
+        "deletion",
+        reads=None if again else 0,
+        writes=len(updated),
+        hops=lambda reads, writes: (reads > 0) + (writes > 0),
+    )
     return StagedDeletes(
-        updated=tuple(json.dumps(after.to_json()) for after in changed if after is not None),
+        updated=updated,
         removed=tuple(n for n, after in zip(numbers, changed, strict=True) if after is None),
     )
 

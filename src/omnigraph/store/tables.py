@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from omnigraph.store.disk import sync_files
 from omnigraph.store.panics import explained
+from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -28,14 +29,6 @@ ADDRESS = "_rowaddr"
 _OPEN_TABLES = 512
 _BLOB = "lance.blob"
 _MAX_FRAGMENT_ID = 11
-
-
-Hops = Callable[[int, int], int]
-"""How many of so many reads and writes had to wait for one another."""
-
-
-def serial_hops(reads: int, writes: int) -> int:
-    return reads + writes
 
 
 @dataclass(frozen=True)
@@ -53,6 +46,7 @@ class Tables:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self.tally = Tally()
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
 
@@ -79,8 +73,8 @@ class Tables:
                 storage_options=self._root.options or None,
                 session=self._session,
             )
-        table = Table(handle, location, self._root.directory)
-        table.book(ledger, "table")
+        table = Table(handle, location, self._root.directory, tally=self.tally)
+        table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
             created = [p for p in Path(uri).rglob("*") if p.is_file()]
             sync_files(created)
@@ -100,8 +94,8 @@ class Tables:
                 storage_options=self._root.options or None,
                 session=self._session,
             )
-        table = Table(handle, location, self._root.directory)
-        table.book(ledger, "table")
+        table = Table(handle, location, self._root.directory, tally=self.tally)
+        table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
 
     def _remember(self, table: Table) -> Table:
@@ -129,6 +123,7 @@ class Table:
     )
     unsynced: list[Path] = field(default_factory=list, repr=False)
     """Files of this version that a power cut could still take; empty once it is published."""
+    tally: Tally = field(default_factory=Tally, repr=False, compare=False)
 
     @cached_property
     def version(self) -> str:
@@ -178,23 +173,20 @@ class Table:
             return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
 
     @cached_property
-    def _blobs(self) -> frozenset[str]:
+    def blobs(self) -> frozenset[str]:
         return frozenset(f.name for f in self.schema if _BLOB in str(f.type))
 
-    def book(self, ledger: Ledger, purpose: str, *, hops: Hops = serial_hops) -> None:
-        """Moves the requests that Lance made on this handle into the ledger. Lance tells reads
-        from writes and no more, so HEAD and LIST of its own are booked as get."""
-        seen = self.handle.io_stats_incremental()
-        reads, writes = int(seen.read_iops), int(seen.write_iops)
-        chain = hops(reads, writes)
-        ledger.record("get", purpose, count=reads, size=int(seen.read_bytes), hops=chain)
-        ledger.record(
-            "put",
-            purpose,
-            count=writes,
-            size=int(seen.written_bytes),
-            hops=0 if reads else chain,
-        )
+    def book(
+        self,
+        ledger: Ledger,
+        purpose: str,
+        *,
+        reads: int | None = None,
+        writes: int | None = None,
+        hops: Hops = serial_hops,
+    ) -> None:
+        """Moves requests that Lance made into the ledger: so many, or all that nobody booked."""
+        self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
 
     def _scan_hops(self, fragments: Iterable[int]) -> Hops:
         """Lance tells how many requests it made, not which waited for which. It reads fragments
@@ -223,7 +215,7 @@ class Table:
     ) -> Iterator[pa.RecordBatch]:
         """Batches in storage order; with `addresses` each row's address as a last column."""
         options: dict[str, Any] = {}
-        if self._blobs.intersection(columns):
+        if self.blobs.intersection(columns):
             options["blob_handling"] = "all_binary"
         if fragments is not None:
             if not fragments:
@@ -242,7 +234,7 @@ class Table:
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
         """The live ones among these rows, each with its address."""
         names = [*columns, ADDRESS]
-        if self._blobs.intersection(columns):
+        if self.blobs.intersection(columns):
             return self._take_blobs(addresses, columns, ledger)
         with explained(self.location, missing=f"a file of the table {self.location}"):
             rows = self.handle._take_rows(addresses.tolist(), columns=names)  # noqa: SLF001
