@@ -30,7 +30,7 @@ from omnigraph.model.version import (
     TablePin,
     TableStatistics,
 )
-from omnigraph.plan.publish import PublishPlan
+from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
 from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
 from omnigraph.store.tables import Table
@@ -84,7 +84,7 @@ class Publisher:
                 head = session.head(branch, ledger, fresh=waited)
                 attempt = 0
                 while True:
-                    if (known := self._recall(work.plan, head)) is not None:
+                    if (known := recall(work.plan.lineage, head)) is not None:
                         return known
                     self._rebase(work, head)
                     bound = self._bind(work.plan, head, ledger)
@@ -116,20 +116,6 @@ class Publisher:
         patience = max(0.0, deadline - self._session.runtime.monotonic()) / 2
         with queue.turn(branch, patience) as waited:
             yield waited
-
-    def _recall(self, plan: PublishPlan, head: GraphVersion) -> Published | None:
-        """An earlier call with this idempotency key has done the work already."""
-        if plan.lineage.key is None:
-            return None
-        for recent in head.keys:
-            if recent.key == plan.lineage.key:
-                if recent.call != plan.lineage.call:
-                    raise IdempotencyMismatch(
-                        f"The idempotency key belongs to commit {recent.commit}, which did "
-                        "something else."
-                    )
-                return Published(None, recent.commit, repeated=True)
-        return None
 
     def _rebase(self, work: Publishable, head: GraphVersion) -> None:
         plan = work.plan
@@ -274,6 +260,21 @@ class Publisher:
                 )
             case put:
                 assert_never(put)
+
+
+def recall(lineage: Lineage, head: GraphVersion) -> Published | None:
+    """An earlier call with this idempotency key has done the work already."""
+    if lineage.key is None:
+        return None
+    for recent in head.keys:
+        if recent.key == lineage.key:
+            if recent.call != lineage.call:
+                raise IdempotencyMismatch(
+                    f"The idempotency key belongs to commit {recent.commit}, which did "
+                    "something else."
+                )
+            return Published(None, recent.commit, repeated=True)
+    return None
 
 
 def commit_after(

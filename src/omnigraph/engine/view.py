@@ -109,6 +109,8 @@ class TableView:
                     f"{self.kind.name} has no property {name!r}.",
                     help=f"Did you mean {guess!r}?" if guess else "",
                 )
+        if len(set(columns)) < len(columns):
+            raise InvalidArgument(f"A column of {self.kind.name} is asked for twice.")
         return list(columns)
 
     def check_filter(self, condition: pc.Expression | None) -> None:

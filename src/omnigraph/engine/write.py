@@ -5,13 +5,14 @@ After a lost race it is made again on the new head: a write is a function of its
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Callable
 
 import msgspec
 
 from omnigraph.engine.integrity import check_integrity
-from omnigraph.engine.publisher import Published, Publisher
+from omnigraph.engine.publisher import Published, Publisher, recall
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.stage import StagedAppends, StagedWork, stage_work
@@ -21,6 +22,7 @@ from omnigraph.errors import InvalidData, PreconditionFailed
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.runtime import reach
+from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
 Reshape = Callable[[Statement, Snapshot], Statement]
@@ -46,7 +48,8 @@ class Write:
         self._branch = branch
         self._lineage = lineage
         self._if_commit = if_commit
-        self._key = idempotency_key
+        self._key = None if idempotency_key is None else _hash_key(idempotency_key)
+        self._done: GraphVersion | None = None
         self._reshape = reshape
         self._ledger = ledger
         self._work: Work | None = None
@@ -65,10 +68,11 @@ class Write:
     def working(self, *, reading: bool) -> Work:
         """The pinned base with everything so far. Blind appends need no look at the head; the
         first statement that reads looks once, and nothing looks again (pin once)."""
-        need_fresh = reading or self._if_commit is not None
+        need_fresh = reading or self._if_commit is not None or self._key is not None
         if self._work is not None and (self._fresh or not need_fresh):
             return self._work
         head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
+        head = self._as_first_called(head)
         self._require_commit(head)
         self._fresh = self._fresh or need_fresh
         if self._work is None or head.version != self.base.version:
@@ -91,6 +95,8 @@ class Write:
         """None: there was nothing to do."""
         if self._key is not None:
             self.working(reading=True)
+        if self._done is not None:
+            return recall(self._keyed(), self._done)
         if self.statements:
             self._stage(self.working(reading=False))
         if not self._staged.actions:
@@ -152,12 +158,23 @@ class Write:
             if_commit=self._if_commit,
         )
 
+    def _as_first_called(self, head: GraphVersion) -> GraphVersion:
+        """A call that is repeated sees what it saw the first time: on what it made itself, an
+        append would find its own rows and fail."""
+        for recent in head.keys:
+            if recent.key == self._key:
+                self._done = head
+                with contextlib.suppress(Absent):
+                    return self._session.read_version(
+                        self._branch, recent.version - 1, self._ledger
+                    )
+        return head
+
     def _keyed(self) -> Lineage:
         if self._key is None:
             return self._lineage
-        key = hashlib.sha256(self._key.encode()).hexdigest()[:16]
         call = hash_statements(self.statements)
-        return msgspec.structs.replace(self._lineage, key=key, call=call)
+        return msgspec.structs.replace(self._lineage, key=self._key, call=call)
 
     def _require_commit(self, head: GraphVersion) -> None:
         if self._if_commit is not None and head.commit.id != self._if_commit:
@@ -165,3 +182,7 @@ class Write:
                 f"The branch {self._branch!r} is at commit {head.commit.id}, not at "
                 f"{self._if_commit}."
             )
+
+
+def _hash_key(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

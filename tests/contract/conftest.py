@@ -1,0 +1,16 @@
+"""A fresh graph on each kind of root."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.contract.graphs import begin
+
+from omnigraph import Graph
+
+
+@pytest.fixture
+def g(root: str) -> Iterator[Graph]:
+    with begin(root) as graph:
+        yield graph
