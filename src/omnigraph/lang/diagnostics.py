@@ -10,6 +10,8 @@ from enum import StrEnum
 
 import msgspec
 
+REPORTED = 100
+"""The most diagnostics that one text gets; one more then says how many are left."""
 SHOWN_COLUMNS = 100
 """A longer line is cut around the place that matters."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -99,6 +101,19 @@ def position(text: str, offset: int) -> Position:
 def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
     """By place, then by code: the order in which a reader meets them."""
     return tuple(sorted(diagnostics, key=lambda d: (d.span, d.code)))
+
+
+def limit_diagnostics(
+    diagnostics: tuple[Diagnostic, ...], code: str, counted: str = ""
+) -> tuple[Diagnostic, ...]:
+    """The first ones, and one with this code that says how many are left."""
+    left = len(diagnostics) - REPORTED
+    if left <= 0:
+        return diagnostics
+    end = diagnostics[REPORTED - 1].span.end
+    message = f"{counted}{left} more problem{'s' if left > 1 else ''} after this one"
+    more = Diagnostic(code=code, message=message, span=Span(end, end))
+    return (*diagnostics[:REPORTED], more)
 
 
 def render(diagnostic: Diagnostic, text: str, path: str | None = None) -> str:

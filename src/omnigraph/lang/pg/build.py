@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.pg.lexer import Token, integer_value, string_value
 from omnigraph.lang.pg.tree import (
     AnnotationNode,
     Argument,
@@ -30,6 +29,7 @@ from omnigraph.lang.pg.tree import (
     VectorNode,
     Wreck,
 )
+from omnigraph.lang.words import Token, integer_value, string_value
 from omnigraph.model.schema import Atom
 
 T = TypeVar("T")

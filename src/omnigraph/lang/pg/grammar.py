@@ -1,49 +1,26 @@
-"""Owns pg.lark at run time: the LALR tables that lark makes of it, in the form the parser walks.
-
-lark is imported here only, when a text is first parsed.
-"""
+"""Owns pg.lark at run time: its LALR tables and the lexer that goes with them."""
 
 from __future__ import annotations
 
-import re
-import sys
-from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from omnigraph.lang.pg.lexer import END, Lexer
-
-
-class Reduction(NamedTuple):
-    """Take `size` values off the stack, put what `build` makes of them, go where `rule` says."""
-
-    size: int
-    rule: str
-    build: Callable[[list[Any]], Any]
+from omnigraph.lang.pg.lexer import Lexer
+from omnigraph.lang.tables import Actions, Moves, expects, load_tables
 
 
 class Grammar(NamedTuple):
-    """`actions[state][terminal]` is a state to shift to or a reduction; `moves[state][rule]` is
-    the state after one."""
+    """The tables as `omnigraph.lang.tables` describes them."""
 
-    actions: dict[int, dict[str, int | Reduction]]
-    moves: dict[int, dict[str, int]]
+    actions: Actions
+    moves: Moves
     start: int
     lexer: Lexer
 
     def expects(self, states: list[int], terminal: str) -> bool:
         """Whether the terminal would be taken with these states on the stack."""
-        stack = list(states)
-        while True:
-            action = self.actions[stack[-1]].get(terminal)
-            if action is None or isinstance(action, int):
-                return action is not None
-            if action.size:
-                del stack[-action.size :]
-            if terminal == END and action.rule == "schema":
-                return True
-            stack.append(self.moves[stack[-1]][action.rule])
+        return expects(self.actions, self.moves, states, terminal, "schema")
 
 
 def grammar_text() -> str:
@@ -52,88 +29,7 @@ def grammar_text() -> str:
 
 @cache
 def load_grammar() -> Grammar:
-    from lark import Lark
-    from lark.lexer import Lexer as LarkLexer
-    from lark.parsers.lalr_analysis import Shift
-
     from omnigraph.lang.pg.build import TreeBuilder
 
-    class NoLexer(LarkLexer):
-        """Ours walks the text; lark is not to build one of its own."""
-
-        def __init__(self, _conf: object) -> None: ...
-
-        def lex(self, lexer_state: object, parser_state: object) -> Any:
-            raise AssertionError((lexer_state, parser_state))
-
-    lark = Lark(
-        grammar_text(),
-        start="schema",
-        parser="lalr",
-        lexer=NoLexer,
-        maybe_placeholders=False,
-    )
-    conf = lark.parse_interactive().parser_state.parse_conf
-    builder = TreeBuilder()
-    actions: dict[int, dict[str, int | Reduction]] = {}
-    moves: dict[int, dict[str, int]] = {}
-    for state, row in conf.states.items():
-        actions[state], moves[state] = {}, {}
-        for symbol_token, (kind, target) in row.items():
-            # lark's own strings compare slowly.
-            symbol = sys.intern(str(symbol_token))
-            if kind is not Shift:
-                actions[state][symbol] = _reduction(target, builder)
-            elif symbol.isupper() or symbol == END:
-                actions[state][symbol] = target
-            else:
-                moves[state][symbol] = target
-    return Grammar(actions, moves, conf.start_state, _lexer(lark.terminals))
-
-
-def _reduction(rule: Any, builder: object) -> Reduction:
-    """Rules that lark made for `*` and `?` have names with two underscores: they gather a list,
-    which the rule that uses them takes apart again."""
-    name = sys.intern(str(rule.origin.name))
-    build: Callable[[list[Any]], Any]
-    if name.startswith("__"):
-        build = _gather
-    else:
-        build = getattr(builder, rule.alias or name)
-        if any(symbol.name.startswith("__") for symbol in rule.expansion):
-            build = partial(_build_flat, build)
-    return Reduction(len(rule.expansion), name, build)
-
-
-def _gather(children: list[Any]) -> list[Any]:
-    """Grows the list of the same repetition, which is always the first child, in place."""
-    if type(children[0]) is not list:
-        return children
-    gathered: list[Any] = children[0]
-    gathered += children[1:]
-    return gathered
-
-
-def _build_flat(build: Callable[[list[Any]], Any], children: list[Any]) -> Any:
-    flat: list[Any] = []
-    for child in children:
-        if type(child) is list:
-            flat += child
-        else:
-            flat.append(child)
-    return build(flat)
-
-
-def _lexer(terminals: Iterable[Any]) -> Lexer:
-    """Terminals that are plain words are keywords; what they are is for the lexer to decide."""
-    patterns: dict[str, str] = {}
-    words: dict[str, str] = {}
-    for terminal in terminals:
-        if terminal.pattern is None:
-            continue
-        pattern = terminal.pattern.to_regexp()
-        if re.fullmatch(r"[A-Za-z|]+", pattern):
-            words.update(dict.fromkeys(pattern.split("|"), str(terminal.name)))
-        else:
-            patterns[str(terminal.name)] = pattern
-    return Lexer(patterns, words)
+    tables = load_tables(grammar_text(), "schema", TreeBuilder())
+    return Grammar(tables.actions, tables.moves, tables.start, Lexer(*tables.terminals))

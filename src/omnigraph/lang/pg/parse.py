@@ -13,9 +13,11 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
 from omnigraph.lang.pg.explain import explain_open_body, explain_token, repair_keyword
-from omnigraph.lang.pg.grammar import Reduction, load_grammar
-from omnigraph.lang.pg.lexer import BAD, DECLARATIONS, END, Token, starts_property
+from omnigraph.lang.pg.grammar import load_grammar
+from omnigraph.lang.pg.lexer import DECLARATIONS, starts_property
 from omnigraph.lang.pg.tree import Name, SchemaTree
+from omnigraph.lang.tables import Reduction
+from omnigraph.lang.words import BAD, END, Token
 
 GIVEN_UP = 10_000
 """A text with so many errors is not one of ours; the rest of it is not read."""
@@ -48,7 +50,6 @@ class _Parser:
         self.states: list[int] = [self.grammar.start]
         self.values: list[Any] = []
         self.tokens = self._lex(0)
-        self.resumed_at = -1
 
     def parse(self) -> SchemaTree:
         """The loop that every token goes through, so it is written for speed."""
@@ -78,8 +79,7 @@ class _Parser:
     def _recover(self, token: Token) -> Token:
         """Report the token, make the stacks ready to go on, and say with which token."""
         closes = token.type in (*DECLARATIONS, END) and self.grammar.expects(self.states, "RBRACE")
-        # A second error at the token where the parser took up again has the same cause.
-        if token.type != BAD and token.start != self.resumed_at and not closes:
+        if token.type != BAD and not closes:
             self.diagnostics.append(self._explain(token))
             repaired = repair_keyword(self.grammar, self.states, token)
             if repaired is not None:
@@ -93,7 +93,6 @@ class _Parser:
             if len(self.diagnostics) < GIVEN_UP:
                 self.diagnostics.append(explain_open_body(token))
             self._feed(Token("RBRACE", "", token.start))
-        self.resumed_at = token.start
         return token
 
     def _explain(self, token: Token) -> Diagnostic:

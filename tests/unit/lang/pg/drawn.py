@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.strategies.schemas import schemas
 
 from omnigraph.lang.pg.grammar import load_grammar
-from omnigraph.lang.pg.lexer import Token
+from omnigraph.lang.words import Token
 from omnigraph.model.schema import (
     EdgeDecl,
     InterfaceDecl,

@@ -15,9 +15,9 @@ from omnigraph.lang.diagnostics import render_all
 from omnigraph.lang.pg import REPORTED, compile_schema, parse_schema
 from omnigraph.lang.pg.format import format_schema
 from omnigraph.lang.pg.grammar import load_grammar
-from omnigraph.lang.pg.lexer import Token
 from omnigraph.lang.pg.lint import lint_schema
 from omnigraph.lang.pg.print import print_schema
+from omnigraph.lang.words import Token
 from omnigraph.model.schema import Schema
 
 seeds = st.integers(0, 2**32)

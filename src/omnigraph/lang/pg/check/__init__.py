@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.findings import Findings
 from omnigraph.lang.pg.check.declarations import Declarations
-from omnigraph.lang.pg.check.report import Findings
 from omnigraph.lang.pg.tree import EdgeNode, InterfaceNode, NodeNode, SchemaTree
 from omnigraph.model.schema import Schema
 

@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.pg.check.report import Findings
-from omnigraph.lang.pg.lexer import SMALLEST_INTEGER
+from omnigraph.lang.findings import Findings
 from omnigraph.lang.pg.tree import AnnotationNode, Argument, LiteralNode, Name, RangeNode
+from omnigraph.lang.words import SMALLEST_INTEGER
 from omnigraph.model.schema import Annotation, Card, Embed, Literal
 
 ON_PROPERTIES: Final = frozenset(

@@ -9,10 +9,9 @@ from typing import Final, assert_never
 import msgspec
 
 from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.findings import Findings, Meant
 from omnigraph.lang.pg.check.annotations import Read, read_annotations
-from omnigraph.lang.pg.check.report import Findings, Meant
 from omnigraph.lang.pg.check.types import resolve_type
-from omnigraph.lang.pg.check.values import MisfitError, fit_value
 from omnigraph.lang.pg.tree import (
     AnnotationNode,
     Body,
@@ -22,6 +21,7 @@ from omnigraph.lang.pg.tree import (
     PropertyNode,
     Wreck,
 )
+from omnigraph.lang.values import MisfitError, fit_value
 from omnigraph.model.schema import Default, Embed, Literal, PropertyDecl
 from omnigraph.model.types import (
     Base,

@@ -5,17 +5,17 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.findings import Findings, Meant
 from omnigraph.lang.pg.check.annotations import CONSTRAINT_FORMS
 from omnigraph.lang.pg.check.body import Draft, Flag, describe_type
-from omnigraph.lang.pg.check.report import Findings, Meant
-from omnigraph.lang.pg.check.values import (
+from omnigraph.lang.pg.tree import ConstraintNode, LiteralNode, Name, RangeNode
+from omnigraph.lang.values import (
     MisfitError,
     fit_float,
     fit_integer,
     pattern_error,
     pattern_matches,
 )
-from omnigraph.lang.pg.tree import ConstraintNode, LiteralNode, Name, RangeNode
 from omnigraph.model.schema import Check, Literal, PropertyDecl, Range
 from omnigraph.model.types import (
     FLOATS,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
+from omnigraph.lang.findings import Findings, Meant
 from omnigraph.lang.pg.check.annotations import Read, read_annotations
 from omnigraph.lang.pg.check.body import Draft, Property, check_sources, read_body
 from omnigraph.lang.pg.check.constraints import Constraints, check_constraints
-from omnigraph.lang.pg.check.report import Findings, Meant
 from omnigraph.lang.pg.tree import (
     ConstraintNode,
     EdgeNode,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Final, assert_never
 
+from omnigraph.lang.findings import Findings
 from omnigraph.lang.near import near
-from omnigraph.lang.pg.check.report import Findings
 from omnigraph.lang.pg.tree import EnumNode, ListNode, Name, NamedNode, TypeNode, VectorNode
 from omnigraph.model.types import (
     Base,
