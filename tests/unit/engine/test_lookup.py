@@ -121,6 +121,6 @@ def test_a_lookup_after_a_commit_of_ours_reads_nothing(table: Table) -> None:
 def test_values_that_share_a_hash_are_told_apart(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "hash_texts", lambda texts, count: np.zeros(count, np.uint64))
+    monkeypatch.setattr(lookup, "hash_texts", lambda _, count: np.zeros(count, np.uint64))
     new, _, _ = write(table, ["k1", "k2", "k3"], [])
     assert found(Lookups(rows=10**6, cache_bytes=10**8), new) == rows_of(new)
