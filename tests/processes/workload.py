@@ -103,9 +103,8 @@ def create(roots: list[str], schema: str, name: str) -> list[str]:
     told = []
     for root in roots:
         try:
-            with omnigraph.init(root, schema=schema, actor=name) as g:
-                with g.transaction() as tx:
-                    tx.append("Event", [{"writer": int(name.split("-")[1]), "number": 0}])
+            with omnigraph.init(root, schema=schema, actor=name) as g, g.transaction() as tx:
+                tx.append("Event", [{"writer": int(name.split("-")[1]), "number": 0}])
             told.append("won")
         except GraphExists:
             told.append("exists")
