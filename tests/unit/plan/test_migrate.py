@@ -256,6 +256,50 @@ def test_making_a_property_required_is_validated_even_with_a_default() -> None:
     assert (step.tier, step.code, step.column) == (Tier.VALIDATED, "OG-MF-105", "x")
 
 
+# Constraints
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tier"),
+    [
+        ("0..5", "0..9", Tier.SAFE),
+        ("0..5", "..", Tier.SAFE),
+        ("0..5", "-1..5", Tier.SAFE),
+        ("0..5", "1..9", Tier.VALIDATED),
+        ("0..5", "0..4", Tier.VALIDATED),
+        ("0..", "0..9", Tier.VALIDATED),
+        ("..5", "0..5", Tier.VALIDATED),
+    ],
+)
+def test_a_range_is_checked_unless_the_accepted_one_lies_inside(
+    old: str, new: str, tier: Tier
+) -> None:
+    def with_range(bounds: str) -> str:
+        constraint = f"@range(x, {bounds})" if bounds != ".." else ""
+        return f"node A {{ x: I32? {constraint} }}"
+
+    steps = plan(with_range(old), with_range(new)).steps
+    assert steps[0].code == "OG-SC-113"
+    assert all(s.tier is tier for s in steps[1:])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "tier"),
+    [
+        ("1..2", "0..2", Tier.SAFE),
+        ("1..2", "1..", Tier.SAFE),
+        ("0..", "1..", Tier.VALIDATED),
+        ("0..", "0..1", Tier.VALIDATED),
+        ("0..2", "0..1", Tier.VALIDATED),
+    ],
+)
+def test_a_cardinality_is_checked_when_a_bound_gets_tighter(old: str, new: str, tier: Tier) -> None:
+    step = only(
+        f"node A {{}} edge E: A -> A @card({old})", f"node A {{}} edge E: A -> A @card({new})"
+    )
+    assert step.tier is tier
+
+
 # Keys and order
 
 

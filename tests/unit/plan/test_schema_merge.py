@@ -409,7 +409,7 @@ def histories(draw: st.DrawFn) -> tuple[Catalog, Catalog, Catalog]:
     sides = []
     for _ in range(2):
         current, catalog = first, base
-        for _ in range(draw(st.integers(0, 2))):
+        for _ in range(draw(st.integers(1, 2))):
             desired = draw(evolutions(current))
             plan = plan_migration(catalog, desired)
             if not plan.unsupported:
