@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.engine import branches
 from omnigraph.engine.graph import Graph
 from omnigraph.telemetry import Ledger
-from tests.cost.world import Measured, World
+from tests.cost.world import SHARDS, Measured, World
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,13 @@ def _upsert_shared(world: World) -> Measured:
     """The row's fragment keeps other rows and has a deletion file already."""
     row = {"name": world.bulk_name(), "age": world.number()}
     return lambda: world.commit(lambda tx: tx.upsert("Person", row))
+
+
+def _upsert_scattered(world: World) -> Measured:
+    """Rows of several fragments, each of which keeps others: their deletion files are read and
+    written side by side."""
+    rows = [{"name": name, "age": world.number()} for name in world.shard_names()]
+    return lambda: world.commit(lambda tx: tx.upsert("Person", rows))
 
 
 def _upsert_in_part(world: World) -> Measured:
@@ -186,6 +193,7 @@ CONTRACT: tuple[Operation, ...] = (
     _operation(_upsert_new, "Person", writes=4, reads=6, hops=8),
     _operation(_upsert_alone, "Person", writes=4, reads=6, hops=8),
     _operation(_upsert_shared, "Person", writes=5, reads=6, hops=8),
+    _operation(_upsert_scattered, "Person", writes=4 + SHARDS, reads=6, hops=8),
     _operation(_upsert_in_part, "Person", writes=4, reads=6, hops=8),
     _operation(_insert_edge, "Person", "Knows", writes=4, reads=6, hops=8),
     _operation(_insert_counted_edge, "Person", "Lives", writes=4, reads=6, hops=8),

@@ -18,7 +18,7 @@ from omnigraph.runtime import SystemRuntime
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 from tests.bench.proxy import Proxy, Seen
-from tests.cost.meter import Cost, Exported
+from tests.cost.meter import Cost, Exported, Requests
 
 Measured = Callable[[], Ledger]
 
@@ -32,6 +32,7 @@ LIVES = "edge Lives: Person -> Place @card(0..5000) { since: I64? }"
 CORE = (EVENT, PERSON, PLACE, KNOWS, LIVES)
 
 BULK = 200
+SHARDS = 4
 SOLO = 3
 
 
@@ -75,6 +76,7 @@ class World:
         )
         self._seed()
         self._bulk = itertools.count()
+        self._shard = itertools.count()
         self.graph = self.open()
 
     @property
@@ -92,6 +94,11 @@ class World:
     def bulk_name(self) -> str:
         """A row of the shared fragment that was not taken from it yet."""
         return f"bulk{next(self._bulk)}"
+
+    def shard_names(self) -> list[str]:
+        """The same of each shard."""
+        n = next(self._shard)
+        return [f"shard{shard}-{n}" for shard in range(SHARDS)]
 
     def grow(self, depth: int) -> None:
         """Commits until the branch has this many versions. Keyed types see the same few keys
@@ -126,6 +133,15 @@ class World:
             assert on_the_wire == (ledger.reads, ledger.writes), f"{ledger}\nwire: {seen}"
         return Cost.of(ledger, seen)
 
+    def exchange(self, run: Callable[[], object]) -> tuple[Requests, Seen]:
+        """What the metrics and the wire say of something that has no ledger to show."""
+        self.runtime.rest()
+        before = self.exported.requests()
+        with self.watching() as seen:
+            run()
+        assert seen is not None
+        return self.exported.requests() - before, seen
+
     @contextmanager
     def watching(self) -> Iterator[Seen | None]:
         if self.proxy is None:
@@ -135,10 +151,12 @@ class World:
             yield seen
 
     def _seed(self) -> None:
-        """Bulk rows share one fragment; each solo row has one to itself."""
+        """Bulk rows share a fragment, and so do those of each shard; a solo row has one to itself,
+        which disappears when the row is replaced."""
         solos = [[{"name": f"solo{n}"}] for n in range(SOLO)]
+        shared = ["bulk", *(f"shard{n}-" for n in range(SHARDS))]
         rows: dict[str, Sequence[list[dict[str, str]]]] = {
-            "Person": [[{"name": f"bulk{n}"} for n in range(BULK)], *solos],
+            "Person": [[{"name": f"{s}{n}"} for n in range(BULK)] for s in shared] + solos,
             "Place": solos,
         }
         for kind, batches in rows.items():
