@@ -24,6 +24,7 @@ from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
     InvalidArgument,
+    NotApplied,
     OmnigraphError,
     ReadOnly,
     UnsafeStore,
@@ -301,14 +302,14 @@ def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
         ):
             raise UnsafeStore(f"{session.root.uri} does not honour put-if-absent.")
     except Ambiguous as error:
-        raise GraphNotFound(f"{session.root.uri} cannot be written: {error}.") from error
+        raise NotApplied(f"{session.root.uri} cannot be written: {error}.") from error
     finally:
         with contextlib.suppress(OmnigraphError):
             objects.delete(probe_key)
     if put_version(session, first, ledger, stamped=False) is not None:
         raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
     reach("init put")
-    with contextlib.suppress(Ambiguous):  # the next open writes it
+    with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
         versions.write_stamp(probe)
 
 

@@ -19,6 +19,7 @@ from omnigraph.errors import (
     Contention,
     IdempotencyMismatch,
     NewerFormat,
+    OmnigraphError,
     OutcomeUnknown,
     PreconditionFailed,
 )
@@ -238,8 +239,7 @@ class Publisher:
             case Put.LANDED:
                 asleep = max(slow_before, session.elapsed_since_seen(version.branch))
                 if asleep > session.settings.grace / 4:
-                    session.forget_head(version.branch)
-                    real = session.head(version.branch, ledger)
+                    real = self._real_head(version, ledger)
                     if real.version > version.version and real.floor > version.version:
                         versions.delete_ghost(version)
                         return real
@@ -260,6 +260,18 @@ class Publisher:
                 )
             case put:
                 assert_never(put)
+
+    def _real_head(self, version: GraphVersion, ledger: Ledger) -> GraphVersion:
+        """The head after a put that took long: ours counts only if it is above the floor."""
+        self._session.forget_head(version.branch)
+        try:
+            return self._session.head(version.branch, ledger)
+        except OmnigraphError as error:
+            raise OutcomeUnknown(
+                f"Commit {version.commit.id} was put, but whether cleanup had passed it cannot "
+                f"be read: {error.message}",
+                commit=version.commit.id,
+            ) from error
 
 
 def recall(lineage: Lineage, head: GraphVersion) -> Published | None:

@@ -171,8 +171,10 @@ class Session:
             (_catalog_key(catalog.digest), encode_catalog(catalog)),
         ):
             try:
-                objects.put_if_absent(key, body)
+                there = objects.put_if_absent(key, body) or objects.exists(key)
             except Ambiguous:
+                there = False
+            if not there:  # a store may say "exists" with nothing stored
                 objects.put(key, body)  # the name is the content, so writing twice is harmless
         self._keep_catalog(catalog)
         return digest, catalog.digest

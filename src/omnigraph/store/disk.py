@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
-from omnigraph.store.objects import Absent
+from omnigraph.store.objects import Absent, Ambiguous
 
 _TEMPORARY = ".tmp-"
 _SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
@@ -52,9 +52,13 @@ class DiskStore:
                 except FileExistsError:
                     return False
             finally:
-                temporary.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # left behind, it is no object
+                    temporary.unlink(missing_ok=True)
             if self._acknowledge_synced:
-                _sync(path.parent)
+                try:
+                    _sync(path.parent)
+                except OSError as error:
+                    raise Ambiguous(f"{key} was written, but not synced: {error}") from error
             return True
 
     def put(self, key: str, data: bytes) -> None:
@@ -69,7 +73,7 @@ class DiskStore:
         base = self._root / prefix
         keys: list[str] = []
         with _explained(prefix):
-            for directory, _, names in os.walk(base):
+            for directory, _, names in os.walk(base, onerror=_refuse_unreadable):
                 below = Path(directory).relative_to(self._root)
                 keys += [str(below / name) for name in names if not name.startswith(_TEMPORARY)]
         return sorted(keys)[:limit]
@@ -149,6 +153,12 @@ def _write(path: Path, data: bytes) -> None:
             view = view[os.write(descriptor, view) :]
     finally:
         os.close(descriptor)
+
+
+def _refuse_unreadable(error: OSError) -> None:
+    """What cannot be listed is not empty; what is not there is."""
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import Corrupt, InvalidArgument, NewerFormat
+from omnigraph.errors import Corrupt, InvalidArgument, NewerFormat, OmnigraphError
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 
@@ -151,26 +151,37 @@ class Versions:
         self, version: GraphVersion, *, after: Sequence[Path] = (), attempts: int = 5
     ) -> PutOutcome:
         """The commit point. After a lost answer the same bytes go to the same key again, because
-        the first put may still be on its way: only a foreign version proves that it lost."""
+        the first put may still be on its way: only a foreign version proves that it lost. An
+        error is raised only while nothing of ours can be on its way."""
         key = version_key(version.branch, version.version)
         data = encode_version(version)
-        reason = ""
+        lost = ""
         for _ in range(attempts):
             try:
                 if self._objects.put_if_absent(key, data, after=after):
                     return PutOutcome(Put.LANDED)
             except Ambiguous as error:
-                reason = str(error)
+                lost = str(error)
+            except OmnigraphError:
+                if not lost:
+                    raise
+                continue
             try:
                 found = self.read(version.branch, version.version)
             except Absent:
                 # Some stores answer "exists" to the losers of a race that nobody won.
-                reason = reason or "the store says that the key is taken, and that it is absent"
+                continue
+            except OmnigraphError as error:
+                if not lost or isinstance(error, NewerFormat):  # which ours is not
+                    raise
                 continue
             if found.token == version.token:
                 return PutOutcome(Put.LANDED)
             return PutOutcome(Put.TAKEN, taken_by=found)
-        return PutOutcome(Put.UNKNOWN, reason=reason)
+        return PutOutcome(
+            Put.UNKNOWN,
+            reason=lost or "the store says that the key is taken, and that it is absent",
+        )
 
     def delete_ghost(self, version: GraphVersion) -> None:
         """Removes a version of ours that won a number which cleanup had already passed."""
