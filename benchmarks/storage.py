@@ -50,7 +50,12 @@ def one_row_commits(directory: Path) -> list[Line]:
     ratio = seconds["ours, relaxed"] / seconds["Lance append"]
     requests = ours()
     lines = [
-        Line("requests of a one-row commit", f"{requests}", "4 writes, 0 reads", requests == (0, 4)),
+        Line(
+            "reads and writes of a one-row commit",
+            f"{requests[0]} and {requests[1]}",
+            "0 and 4",
+            requests == (0, 4),
+        ),
         Line(
             "one-row commit, relaxed / native Lance append",
             f"{ratio:.2f} × ({milliseconds(seconds['ours, relaxed'])} / "
@@ -105,9 +110,7 @@ def upserts(directory: Path) -> list[Line]:
 
     def some() -> pa.Table:
         chosen = np.sort(random.choice(KEYED_ROWS, UPSERTED, replace=False))
-        return pa.table(
-            {"name": [names[n] for n in chosen], "age": pa.array(chosen, pa.int64())}
-        )
+        return pa.table({"name": [names[n] for n in chosen], "age": pa.array(chosen, pa.int64())})
 
     def ours() -> None:
         with graph.transaction() as tx:

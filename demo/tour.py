@@ -112,9 +112,9 @@ def travel_in_time(root: str) -> None:
         with g.transaction(actor="bob", message="oops") as tx:
             gone = tx.delete("Paper", where=pc.field("year") < 2000)
         print(f"deleted {gone:,} papers and the edges to them")
-        print(f"now:    {g.snapshot().count('Paper'):>7,} papers, {g.snapshot().count('Wrote'):>7,} Wrote")
-        then = g.snapshot("main~1")
-        print(f"main~1: {then.count('Paper'):>7,} papers, {then.count('Wrote'):>7,} Wrote")
+        for ref in ("main", "main~1"):
+            then = g.snapshot(ref)
+            print(f"{ref:<7} {then.count('Paper'):,} papers, {then.count('Wrote'):,} Wrote")
 
 
 def look_at_the_log(root: str) -> None:
@@ -149,7 +149,8 @@ def main() -> None:
             print(f"{DIM}   … {time.perf_counter() - start:.2f} s{RESET}")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    print(f"\nAll of it in {time.perf_counter() - began:.1f} s. Next: README.md, docs/dev/protocol.md")
+    print(f"\nAll of it in {time.perf_counter() - began:.1f} s.")
+    print("Next: README.md for a first graph of your own, docs/dev/protocol.md for how it works.")
 
 
 def _body(step: Callable[[str], None]) -> str:
