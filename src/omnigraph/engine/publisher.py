@@ -125,12 +125,12 @@ class Publisher:
                 f"The branch {plan.branch!r} has moved to format {head.format}; this program "
                 f"knows up to {FORMAT}."
             )
-        if work.stale(head):
-            work.replan(head)
-            return
-        if head.version == work.base.version:
-            return
-        match resolve_rebase(plan, work.base, head):
+        stale = work.stale(head)
+        same = head.version == work.base.version
+        verdict = Keep() if same else resolve_rebase(plan, work.base, head)
+        if stale and verdict == Keep():
+            verdict = Rerun("staged files may be gone")
+        match verdict:
             case Keep():
                 pass
             case Rerun():
@@ -153,7 +153,7 @@ class Publisher:
                     f"{mismatch.expected}: {because}.",
                     mismatch=mismatch,
                 )
-            case verdict:
+            case _:
                 assert_never(verdict)
 
     def _bind(self, plan: PublishPlan, head: GraphVersion, ledger: Ledger) -> Published:
@@ -215,6 +215,7 @@ class Publisher:
             catalog=plan.schema.catalog if plan.schema else head.catalog,
             tables=tuple(pins.values()),
             keys=keys,
+            ancestry=head.ancestry,
             first=head.first,
             forked_from=head.forked_from,
             floor=head.floor,

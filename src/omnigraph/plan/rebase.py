@@ -104,6 +104,8 @@ def _resolve_action(action: TableAction, base: GraphVersion, head: GraphVersion)
             return Keep()
         case Overwrite() | AddColumns() | Adopt():
             if pin is None or pin.lance_version != action.base:
+                if isinstance(action, Overwrite) and not _moved(action.table, base, head):
+                    return Rerun(f"{action.table} was compacted")
                 return Clash(_mismatch(action.table, base, head), "it was written to")
             return Keep()
         case Register():

@@ -1,0 +1,230 @@
+"""The doors of the storage layer, checked in the code itself: who may touch what."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[3] / "src" / "omnigraph"
+STORE = PACKAGE / "store"
+ENGINES = ("lance", "obstore", "pylance")
+
+# Methods of a dataset that commit by themselves, attached, or that do not know our versions.
+COMMITTING = frozenset(
+    {
+        "add_bases",
+        "add_columns",
+        "add_columns_with_udf",
+        "alter_columns",
+        "checkout_latest",
+        "cleanup_old_versions",
+        "cleanup_with_policy",
+        "commit_batch",
+        "commit_existing_index_segments",
+        "commit_transaction",
+        "compact_files",
+        "create_branch",
+        "create_index",
+        "create_scalar_index",
+        "delete_config_keys",
+        "drop_columns",
+        "drop_index",
+        "execute",
+        "execute_with_reader",
+        "insert",
+        "merge",
+        "merge_insert",
+        "optimize_indices",
+        "prewarm_index",
+        "replace_field_metadata",
+        "replace_schema_metadata",
+        "restore",
+        "shallow_clone",
+        "truncate_table",
+        "update",
+        "update_config",
+        "update_field_metadata",
+        "update_metadata",
+        "update_schema_metadata",
+        "validate",
+    }
+)
+TASK = "task.execute"  # compaction of one group: writes files, commits nothing
+
+
+def modules(base: Path = PACKAGE) -> Iterator[tuple[Path, ast.Module]]:
+    for path in sorted(base.rglob("*.py")):
+        yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def place(path: Path, node: ast.AST) -> str:
+    return f"{path.relative_to(PACKAGE)}:{getattr(node, 'lineno', 0)}"
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
+    """Modules that are imported, also under another name or by a string."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                yield from ((alias.name, node) for alias in names)
+            case ast.ImportFrom(module=str(name), level=0):
+                yield name, node
+            case ast.Call(func=ast.Name("__import__") | ast.Attribute(attr="import_module")):
+                for argument in node.args:
+                    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                        yield argument.value, node
+
+
+def outside_touches(path: Path, tree: ast.Module) -> list[str]:
+    found = [place(path, node) for name, node in imported(tree) if name.split(".", 1)[0] in ENGINES]
+    # A handle of Lance may not be reached through ours.
+    return found + [
+        place(path, node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("handle", "_ds", "_lance")
+    ]
+
+
+def forbidden_commits(path: Path, tree: ast.Module) -> list[str]:
+    """Everything in `store` that could make an attached commit after creation."""
+    found = []
+    for function, node in calls(tree):
+        name = ast.unparse(node.func)
+        method = name.rsplit(".", 1)[-1]
+        options = {k.arg: k.value for k in node.keywords}
+        if method == "write_dataset" and (path.name, function) != ("tables.py", "create"):
+            found.append(place(path, node))
+        if name.endswith("LanceDataset.commit"):
+            detached = options.get("detached")
+            if not (isinstance(detached, ast.Constant) and detached.value is True):
+                found.append(place(path, node))
+            if "read_version" not in options or (path.name, function) != ("commits.py", "_commit"):
+                found.append(place(path, node))
+        if method in COMMITTING and name != TASK and not _on_our_own(node.func):
+            found.append(place(path, node))
+        if method == "delete" and _of_lance(node.func):
+            found.append(place(path, node))
+    return found
+
+
+def _on_our_own(function: ast.expr) -> bool:
+    """Methods of sets and dicts and of hashes have the same names."""
+    owner = ast.unparse(function).rsplit(".", 1)[0]
+    return (not _of_lance(function) and owner.rsplit(".", 1)[-1] in ("seen", "sources")) or (
+        owner.startswith("covered.setdefault(")
+    )
+
+
+def _of_lance(function: ast.expr) -> bool:
+    text = ast.unparse(function)
+    return any(word in text for word in ("handle", "fragment.", "_ds", "dataset", "lance"))
+
+
+def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
+    """Calls with the name of the function that they stand in."""
+
+    def below(node: ast.AST, function: str) -> Iterator[tuple[str, ast.Call]]:
+        for child in ast.iter_child_nodes(node):
+            inner = child.name if isinstance(child, ast.FunctionDef) else function
+            if isinstance(child, ast.Call):
+                yield inner, child
+            yield from below(child, inner)
+
+    yield from below(tree, "")
+
+
+def version_puts(path: Path, tree: ast.Module) -> list[tuple[str, str]]:
+    """Where graph versions are put: `put_version`, or `.put(` on the chains of versions."""
+    found = []
+    for function, node in calls(tree):
+        name = ast.unparse(node.func)
+        chain = name.endswith(".put") and ("versions" in name or "Versions" in name)
+        if chain or name.endswith("put_version"):
+            found.append((str(path.relative_to(PACKAGE)), function))
+    return found
+
+
+def test_nothing_outside_the_store_touches_lance_or_the_object_store() -> None:
+    found = [
+        where
+        for path, tree in modules()
+        if STORE not in path.parents
+        for where in outside_touches(path, tree)
+    ]
+    assert found == []
+
+
+def test_nothing_makes_an_attached_commit_after_creation() -> None:
+    found = [where for path, tree in modules(STORE) for where in forbidden_commits(path, tree)]
+    assert found == []
+
+
+def test_only_the_publisher_and_those_who_need_no_tables_put_graph_versions() -> None:
+    found = {where for path, tree in modules() for where in version_puts(path, tree)}
+    assert found == {
+        ("engine/publisher.py", "_put"),
+        ("engine/publisher.py", "put_version"),
+        ("engine/branches.py", "create_branch"),
+        ("engine/branches.py", "delete_branch"),
+        ("engine/graph.py", "_create"),
+    }
+
+
+def test_graph_versions_are_written_by_put_if_absent_alone() -> None:
+    """No plain put may ever name a key of a version."""
+    for path, tree in modules():
+        for function, node in calls(tree):
+            name = ast.unparse(node.func)
+            if name.endswith("objects.put"):
+                assert (path.name, function) in {
+                    ("session.py", "write_schema"),
+                    ("queue.py", "take"),
+                }
+
+
+BROKEN_OUTSIDE = [
+    "import lance",
+    "from lance.fragment import write_fragments",
+    "import obstore as o",
+    "def f():\n    import importlib\n    importlib.import_module('lance')",
+    "__import__('obstore')",
+    "def f(table):\n    return table.handle.to_table()",
+    "def f(view):\n    return view.table.handle",
+]
+BROKEN_STORE = [
+    "LanceDataset.commit(ds, operation, read_version=1)",
+    "LanceDataset.commit(ds, operation, read_version=1, detached=False)",
+    "LanceDataset.commit(ds, operation, read_version=1, detached=flag)",
+    "lance.LanceDataset.commit(ds, operation, detached=True)",
+    "lance.write_dataset(rows, uri, mode='append')",
+    "self.handle.merge_insert('id').execute(rows)",
+    "table.handle.delete('id = 1')",
+    "table.handle.update({'a': '1'})",
+    "handle.add_columns({'a': '1'})",
+    "table.handle.optimize.compact_files()",
+    "table.handle.cleanup_old_versions()",
+    "table.handle.restore()",
+    "table.handle.create_scalar_index('id', 'BTREE')",
+    "table.handle.optimize.optimize_indices()",
+    "table.handle.drop_columns(['a'])",
+    "dataset.insert(rows)",
+]
+
+
+@pytest.mark.parametrize("code", BROKEN_OUTSIDE)
+def test_the_guard_sees_code_that_reaches_around_the_store(code: str) -> None:
+    assert outside_touches(PACKAGE / "engine" / "x.py", ast.parse(code))
+
+
+@pytest.mark.parametrize("code", BROKEN_STORE)
+def test_the_guard_sees_an_attached_commit(code: str) -> None:
+    assert forbidden_commits(STORE / "commits.py", ast.parse(code))
+    assert forbidden_commits(STORE / "tables.py", ast.parse(f"def f():\n    {code}"))
+
+
+def test_the_guard_sees_a_put_of_a_version() -> None:
+    tree = ast.parse("def sneak():\n    session.versions(ledger).put(version)")
+    assert version_puts(PACKAGE / "engine" / "x.py", tree) == [("engine/x.py", "sneak")]
