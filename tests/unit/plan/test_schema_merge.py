@@ -6,8 +6,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.strategies.evolutions import evolutions
-from tests.strategies.schemas import schemas
 
 from omnigraph.lang.pg import compile_schema
 from omnigraph.lang.pg.print import print_schema
@@ -28,6 +26,8 @@ from omnigraph.model.schema import (
 from omnigraph.model.types import Base, EnumType, PropertyType, ScalarType, VectorType
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.schema_merge import ConflictKind, SchemaMerge, merge_schemas
+from tests.strategies.evolutions import evolutions
+from tests.strategies.schemas import schemas
 
 STRING, I32, I64, F64 = (ScalarType(b) for b in (Base.STRING, Base.I32, Base.I64, Base.F64))
 
@@ -276,6 +276,28 @@ def test_contradictions_about_properties_are_conflicts(
         assert found[:2] == (kind, "node:P")
     else:
         assert found == (kind, "node:P", prop_name)
+
+
+def test_a_type_added_under_a_name_that_ours_renamed_to_is_another_type() -> None:
+    ours = schema(node("N", *P.properties, rename_from="P"))
+    found = merge(schema(P), ours, schema(node("N", *P.properties))).conflicts
+    assert {c.kind for c in found} == {ConflictKind.DROPPED_AND_CHANGED, ConflictKind.NAME_TAKEN}
+
+
+def test_a_side_that_came_back_to_the_base_still_counts_its_generations() -> None:
+    base = accept(schema(P))
+    detour = accept(schema(P), accept(schema(P, node("Q")), base))
+    for ours, theirs in ((base, detour), (detour, base)):
+        assert merge_schemas(base, ours, theirs).catalog == detour
+    assert detour.generation == 3
+
+
+def test_retired_columns_keep_the_order_in_which_they_were_retired() -> None:
+    base = accept(schema(node("P", prop("z"), prop("n", I32))))
+    changed = accept(schema(node("P", prop("n", I64))), base)
+    assert changed.nodes[0].retired == ("z", "n")
+    assert merge_schemas(base, base, changed).catalog == changed
+    assert merge_schemas(base, changed, base).catalog == changed
 
 
 def test_what_the_checker_would_refuse_is_no_result() -> None:

@@ -118,5 +118,5 @@ def place_columns(
         if other is not None:
             columns.theirs[other.column] = column
     taken = {*system_columns(ours), *(p.column for p in placed)}
-    retired = (*ours.retired, *sorted(used - set(ours.retired)))
+    retired = dict.fromkeys((*ours.retired, *theirs.retired, *sorted(used)))
     return tuple(placed), columns, tuple(c for c in retired if c not in taken)
