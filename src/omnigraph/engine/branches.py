@@ -9,7 +9,7 @@ from omnigraph.engine.publisher import commit_after, put_version
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchExists, InvalidArgument
 from omnigraph.model.refs import check_branch_name
-from omnigraph.model.version import ForkPoint, GraphVersion
+from omnigraph.model.version import ForkPoint, GraphVersion, chain_key
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
 
@@ -37,12 +37,13 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
             version=number,
             first=number,
             keys=(),
+            ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,
             forked_from=ForkPoint(
                 branch=origin.branch, incarnation=origin.incarnation, version=origin.version
             ),
         )
-        taken = put_version(session, version, ledger)
+        taken = put_version(session, version, ledger, after=session.files_of(origin))
         if taken is None:
             return version
         # A name never seen may have a long chain, which is not to be walked.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, TypeVar
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.engine import branches, manifest
 from omnigraph.engine.compact import Compacted, compact
+from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.history import History
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
 from omnigraph.engine.publisher import put_version
@@ -105,6 +106,18 @@ class Graph:
         """The graph version as rows: tables, their versions, the head and its commit."""
         self._require_open()
         return manifest.manifest_rows(self.snapshot(ref).graph_version)
+
+    def diff(
+        self,
+        old: str,
+        new: str,
+        *,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Diff:
+        """What leads from one ref to another: entities inserted, updated and deleted."""
+        return make_diff(self.snapshot(old), self.snapshot(new), types=types, kinds=kinds, ops=ops)
 
     def branches(self) -> list[str]:
         self._require_open()
@@ -287,7 +300,8 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
     except Absent:
         raise GraphNotFound(f"There is no graph at {session.root.uri}.") from None
     if mode == "rw":
-        session.versions(ledger).write_stamp(GraphStamp(format=head.format, graph=head.graph))
+        stamp = GraphStamp(format=head.format, graph=head.graph)
+        session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
 
 
 def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
@@ -310,7 +324,7 @@ def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
         raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
     reach("init put")
     with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
-        versions.write_stamp(probe)
+        versions.write_stamp(probe, after=session.files_of(first))
 
 
 def _has_graph(session: Session, ledger: Ledger) -> bool:

@@ -6,9 +6,10 @@ The only module that puts graph versions.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, assert_never
 
 from omnigraph.engine.bind import bind_action, merge_pins
@@ -315,12 +316,19 @@ def commit_after(
 
 
 def put_version(
-    session: Session, version: GraphVersion, ledger: Ledger, *, stamped: bool = True
+    session: Session,
+    version: GraphVersion,
+    ledger: Ledger,
+    *,
+    after: Sequence[Path] = (),
+    stamped: bool = True,
 ) -> GraphVersion | None:
     """Puts a version that needs no tables. None: landed; a version: who holds the number."""
     if stamped:
         session.require_safe_store(version.graph, version.format, ledger)
-    outcome = session.versions(ledger).put(version)
+    reach("before put")
+    outcome = session.versions(ledger).put(version, after=after)
+    reach("after put")
     match outcome.put:
         case Put.LANDED:
             session.saw_head(version)

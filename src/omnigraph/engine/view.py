@@ -188,6 +188,23 @@ class TableView:
         rows = rows.select(physical).take(pa.array(back)).rename_columns(list(columns))
         return rows.cast(pa.schema([self.schema.field(name) for name in columns]))
 
+    def fragment_rows(self, fragments: Sequence[int], ledger: Ledger) -> pa.Table:
+        """Every live row of some fragments of the table."""
+        names = self.schema.names
+        physical = [self._columns[name] for name in names]
+        batches = [
+            pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
+            for batch in self.table.scan(physical, ledger, fragments=fragments)
+        ]
+        return pa.Table.from_batches(batches, schema=self.schema)
+
+    def live_offsets(self, fragment: int, ledger: Ledger) -> np.ndarray:
+        """Which rows of a fragment are left; costs its deletion file and no data."""
+        batches = self.table.scan([], ledger, addresses=True, fragments=[fragment])
+        parts = [batch.column(ADDRESS).to_numpy() for batch in batches]
+        offsets: np.ndarray = np.concatenate([_NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
+        return offsets
+
     def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> Found:
         """Where the view holds rows whose columns have these canonical texts."""
         positions, addresses = np.array([], dtype=np.int64), _NO_ADDRESSES

@@ -70,7 +70,9 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     `token` is unique to the put, by which a writer whose answer was lost knows its own again (a
     new branch shares its commit with others). `first` is the version with which this incarnation
     of the branch began, `forked_from` where it came from (whose commit is then also that of
-    `first`). `deleted` marks the tombstone of a branch; `floor` is the oldest version that
+    `first`). `ancestry` holds for every other chain (branch and incarnation) up to which version
+    it is part of this one's past, so that two heads tell their merge base without a walk over
+    commits. `deleted` marks the tombstone of a branch; `floor` is the oldest version that
     cleanup left; `gc_cutoff` the time before which unreferenced files may be gone (hazard 7).
     """
 
@@ -85,6 +87,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     catalog: str
     tables: tuple[TablePin, ...]
     keys: tuple[RecentKey, ...] = ()
+    ancestry: dict[str, int] = {}
     first: int = 1
     forked_from: ForkPoint | None = None
     deleted: bool = False
@@ -94,6 +97,11 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @cached_property
     def pins(self) -> dict[str, TablePin]:
         return {pin.key: pin for pin in self.tables}
+
+
+def chain_key(version: GraphVersion) -> str:
+    """Names the chain of versions that this one belongs to."""
+    return f"{version.incarnation}:{version.branch}"
 
 
 class GraphStamp(msgspec.Struct, frozen=True, kw_only=True):
