@@ -32,10 +32,7 @@ COMMITTING = frozenset(
         "delete_config_keys",
         "drop_columns",
         "drop_index",
-        "execute",
         "execute_with_reader",
-        "insert",
-        "merge",
         "merge_insert",
         "optimize_indices",
         "prewarm_index",
@@ -44,15 +41,14 @@ COMMITTING = frozenset(
         "restore",
         "shallow_clone",
         "truncate_table",
-        "update",
         "update_config",
         "update_field_metadata",
         "update_metadata",
         "update_schema_metadata",
-        "validate",
     }
 )
-TASK = "task.execute"  # compaction of one group: writes files, commits nothing
+# The same of methods that sets, dicts and tasks of a compaction have too.
+COMMITTING_ON_A_HANDLE = frozenset({"delete", "execute", "insert", "merge", "update", "validate"})
 
 
 def modules(base: Path = PACKAGE) -> Iterator[tuple[Path, ast.Module]]:
@@ -103,19 +99,11 @@ def forbidden_commits(path: Path, tree: ast.Module) -> list[str]:
                 found.append(place(path, node))
             if "read_version" not in options or (path.name, function) != ("commits.py", "_commit"):
                 found.append(place(path, node))
-        if method in COMMITTING and name != TASK and not _on_our_own(node.func):
+        if method in COMMITTING:
             found.append(place(path, node))
-        if method == "delete" and _of_lance(node.func):
+        if method in COMMITTING_ON_A_HANDLE and _of_lance(node.func):
             found.append(place(path, node))
     return found
-
-
-def _on_our_own(function: ast.expr) -> bool:
-    """Methods of sets and dicts and of hashes have the same names."""
-    owner = ast.unparse(function).rsplit(".", 1)[0]
-    return (not _of_lance(function) and owner.rsplit(".", 1)[-1] in ("seen", "sources")) or (
-        owner.startswith("covered.setdefault(")
-    )
 
 
 def _of_lance(function: ast.expr) -> bool:
