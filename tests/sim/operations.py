@@ -14,6 +14,7 @@ from omnigraph.errors import GraphNotFound
 SCHEMA = """
 node Person { name: String @key  age: I64 }
 node Note { text: String }
+node Draft { text: String }
 edge Knows: Person -> Person { since: I64 }
 """
 
@@ -21,6 +22,7 @@ edge Knows: Person -> Person { since: I64 }
 LATER_SCHEMA = """
 node Person { name: String @key  age: I64  city: String @default("Rome")  email: String? }
 node Note { text: String }
+node Draft { text: String }
 node Tag { word: String @key }
 edge Knows: Person -> Person { since: I64 }
 edge Tagged: Person -> Tag
@@ -31,13 +33,14 @@ State = dict[str, Any]
 
 
 def prepare(root: str) -> None:
-    """A graph with some history, several fragments, deletion files and a second branch."""
+    """A graph with some history, several fragments, deletion files (of people only), a second
+    branch, and a type without rows."""
     with omnigraph.init(root, schema=SCHEMA) as g:
         for number in range(4):
             with g.transaction() as tx:
                 people = [{"name": f"p{number}{letter}", "age": number} for letter in "abc"]
                 tx.upsert("Person", people)
-                tx.append("Note", [{"text": f"note {number}"}])
+                tx.append("Note", [{"text": f"note {number}"}, {"text": f"more {number}"}])
                 tx.append("Knows", [{"src": f"p{number}a", "dst": f"p{number}b", "since": 1}])
         with g.transaction() as tx:
             tx.delete("Person", where=pc.field("name") == "p1c")
@@ -58,6 +61,18 @@ def write_many_types(root: str) -> None:
         tx.upsert("Person", [{"name": "new", "age": 1}, {"name": "p0a", "age": 99}])
         tx.append("Note", [{"text": "many"}])
         tx.append("Knows", [{"src": "new", "dst": "p0a", "since": 3}])
+
+
+def write_first_rows(root: str) -> None:
+    """Lance makes the directory of a table's data files with the first of them."""
+    with omnigraph.open(root) as g, g.transaction() as tx:
+        tx.append("Draft", [{"text": "first"}])
+
+
+def delete_first_rows(root: str) -> None:
+    """As that of its deletion files."""
+    with omnigraph.open(root) as g, g.transaction() as tx:
+        tx.delete("Note", where=pc.field("text") == "note 2")
 
 
 def upsert(root: str) -> None:
@@ -110,6 +125,8 @@ OPERATIONS: dict[str, Callable[[str], None]] = {
         init,
         write_one_type,
         write_many_types,
+        write_first_rows,
+        delete_first_rows,
         upsert,
         delete,
         overwrite,
@@ -139,7 +156,7 @@ def _read_branch(g: Graph, branch: str) -> State:
     snapshot = g.snapshot(branch)
     rows = {}
     for name in snapshot.types():
-        generated = name in ("Note", "Knows", "Tagged")
+        generated = name in ("Note", "Draft", "Knows", "Tagged")
         table = snapshot.scan(name).read_all()
         assert table.num_rows == snapshot.count(name)
         if generated:

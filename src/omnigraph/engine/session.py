@@ -6,6 +6,7 @@ import hashlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from pathlib import Path
 
 import msgspec
 
@@ -21,7 +22,7 @@ from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Tables
-from omnigraph.store.versions import Versions
+from omnigraph.store.versions import Versions, version_key
 from omnigraph.telemetry import Ledger
 
 _CACHED_VERSIONS = 1024
@@ -137,6 +138,13 @@ class Session:
         self._versions[version.branch, version.version] = version
         while len(self._versions) > _CACHED_VERSIONS:
             self._versions.popitem(last=False)
+
+    def files_of(self, version: GraphVersion) -> list[Path]:
+        """What has to be on the disk before anything that builds on this version from outside of
+        its branch: who published it may not have synced it, or only later."""
+        if self.root.directory is None:
+            return []
+        return [self.root.directory / version_key(version.branch, version.version)]
 
     def read_catalog(self, digest: str, ledger: Ledger) -> Catalog:
         with self._lock:

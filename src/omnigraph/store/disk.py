@@ -6,13 +6,13 @@ import contextlib
 import errno
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
-from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.objects import Absent, Ambiguous, purpose_of
 
 _TEMPORARY = ".tmp-"
 _SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
@@ -46,7 +46,8 @@ class DiskStore:
             try:
                 _write(temporary, data)
                 # One batch, so that the journal of the file system is written once for all.
-                sync_files([*after, temporary], entries=after)
+                sync_files([*after, temporary], self._entries_to_sync(after))
+                self._known_directories.update(needed.parent for needed in after)
                 try:
                     os.link(temporary, path)
                 except FileExistsError:
@@ -54,7 +55,8 @@ class DiskStore:
             finally:
                 with contextlib.suppress(OSError):  # left behind, it is no object
                     temporary.unlink(missing_ok=True)
-            if self._acknowledge_synced:
+            # Relaxed leaves out the entry of a commit point alone, never what a version needs.
+            if self._acknowledge_synced or purpose_of(key) != "version":
                 try:
                     _sync(path.parent)
                 except OSError as error:
@@ -111,21 +113,35 @@ class DiskStore:
     def _ensure_directory(self, directory: Path) -> None:
         if directory in self._known_directories:
             return
-        missing = []
+        holders = directories_above([directory], self._root)
         parent = directory
         while not parent.is_dir():
-            missing.append(parent)
+            holders.add(parent.parent)
             parent = parent.parent
         directory.mkdir(parents=True, exist_ok=True)
-        for made in reversed(missing):
-            _sync(made.parent)
+        # Those that were there too: who made them may not have come to sync them yet.
+        for holder in holders:
+            _sync(holder)
+        with contextlib.suppress(PermissionError):  # then the root was there before any of us
+            _sync(self._root.parent)
         self._known_directories.add(directory)
 
+    def _entries_to_sync(self, paths: Sequence[Path]) -> set[Path]:
+        """The directories of these files and, when first met, all above: Lance makes some."""
+        holders = {path.parent for path in paths}
+        if unknown := holders - self._known_directories:
+            holders |= directories_above(unknown, self._root)
+        return holders
 
-def sync_files(paths: Sequence[Path], *, entries: Sequence[Path] | None = None) -> None:
-    """Makes files survive a power cut, and the directory entries of `entries` (by default of all
-    of them). Side by side, because a file system can then write its journal once."""
-    directories = {path.parent for path in (paths if entries is None else entries)}
+
+def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:
+    """All directories that hold an entry on the way from the root to one of these paths."""
+    return {above for path in paths for above in path.parents if above.is_relative_to(root)}
+
+
+def sync_files(paths: Sequence[Path], directories: Iterable[Path]) -> None:
+    """Makes files, and the entries of directories, survive a power cut. Side by side, because a
+    file system can then write its journal once."""
     with _explained("table files"):
         first, *others = [*paths, *directories]
         running = [_SYNCERS.submit(_sync, path) for path in others]

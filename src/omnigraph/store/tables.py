@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.store.disk import sync_files
+from omnigraph.store.disk import directories_above, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.telemetry import Ledger
@@ -76,9 +76,8 @@ class Tables:
         table = Table(handle, location, self._root.directory, tally=self.tally)
         table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
-            created = [p for p in Path(uri).rglob("*") if p.is_file()]
-            sync_files(created)
-            sync_files([Path(uri) / "_versions"])
+            created = [path for path in Path(uri).rglob("*") if path.is_file()]
+            sync_files(created, directories_above(created, self._root.directory))
         return self._remember(table)
 
     def open(self, location: str, version: str, ledger: Ledger) -> Table:

@@ -114,10 +114,10 @@ class Versions:
     def read_stamp(self) -> GraphStamp:
         return _decode(self._objects.get(STAMP_KEY), GraphStamp, STAMP_KEY)
 
-    def write_stamp(self, stamp: GraphStamp) -> bool:
+    def write_stamp(self, stamp: GraphStamp, *, after: Sequence[Path] = ()) -> bool:
         """False when there already is one: which also proves that the store keeps the promise
         of put-if-absent, because writing the same stamp twice must fail the second time."""
-        return self._objects.put_if_absent(STAMP_KEY, msgspec.json.encode(stamp))
+        return self._objects.put_if_absent(STAMP_KEY, msgspec.json.encode(stamp), after=after)
 
     def read(self, branch: str, version: int) -> GraphVersion:
         """Raises `Absent`."""
