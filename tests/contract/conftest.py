@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.contract.graphs import begin
 
 from omnigraph import Graph
+from tests.contract.graphs import begin
 
 
 @pytest.fixture

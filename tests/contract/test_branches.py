@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.contract.graphs import field, ids, people, rows, write
 
 import omnigraph
 from omnigraph import Graph
@@ -17,6 +16,7 @@ from omnigraph.errors import (
     InvalidArgument,
     RefNotFound,
 )
+from tests.contract.graphs import field, ids, people, rows, write
 
 
 def add(g: Graph, branch: str, *names: str) -> str:

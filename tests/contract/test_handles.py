@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.contract.graphs import field, ids, people, rows, write
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import Conflict, InvalidData, TypeNotFound
+from tests.contract.graphs import field, ids, people, rows, write
 
 
 @pytest.fixture

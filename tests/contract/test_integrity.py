@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.contract.graphs import field, ids, people, rows, write
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidData
+from tests.contract.graphs import field, ids, people, rows, write
 
 
 def notes(g: Graph, *names: str) -> None:

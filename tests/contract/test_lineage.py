@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow.compute as pc
 import pytest
-from tests.contract.graphs import begin, field, ids, people, rows, write
 
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import IdempotencyMismatch, PreconditionFailed
+from tests.contract.graphs import begin, field, ids, people, rows, write
 
 
 def test_a_commit_knows_who_what_when_and_how_much(g: Graph) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.contract.graphs import SCHEMA, ids, people, rows
 
 import omnigraph
 from omnigraph import Graph
@@ -16,6 +15,7 @@ from omnigraph.errors import (
     InvalidRoot,
     ReadOnly,
 )
+from tests.contract.graphs import SCHEMA, ids, people, rows
 
 
 def test_a_new_graph_has_its_types_and_no_rows(g: Graph) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
-from tests.contract.graphs import field, ids, people, rows, write
 
 import omnigraph
 from omnigraph import Graph
@@ -17,6 +16,7 @@ from omnigraph.errors import (
     RefNotFound,
     TypeNotFound,
 )
+from tests.contract.graphs import field, ids, people, rows, write
 
 
 def moment(microseconds: int) -> str:

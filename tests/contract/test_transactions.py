@@ -11,10 +11,10 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from tests.contract.graphs import field, ids, people, rows, write
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, InvalidData, TypeNotFound
+from tests.contract.graphs import field, ids, people, rows, write
 
 
 def test_append_adds_and_refuses_what_is_there(g: Graph) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from tests.contract.graphs import begin, field, ids, rows, write
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidData
+from tests.contract.graphs import begin, field, ids, rows, write
 
 FULL: dict[str, Any] = {
     "title": "t",

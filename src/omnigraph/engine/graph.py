@@ -342,6 +342,8 @@ def _session(root: str | os.PathLike[str], settings: Settings | None, runtime: R
 
 def read_text(schema: str | os.PathLike[str]) -> str:
     """A schema is a text if it holds a brace or is empty, else the path of a file."""
+    if not isinstance(schema, str | os.PathLike):
+        raise InvalidArgument(f"A schema is a text or a path, not {type(schema).__name__}.")
     if isinstance(schema, str) and ("{" in schema or "\n" in schema or not schema.strip()):
         return schema
     try:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.view import Overlay, TableView
-from omnigraph.errors import TypeNotFound
+from omnigraph.errors import InvalidArgument, TypeNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.version import Commit, GraphVersion
@@ -79,6 +79,8 @@ class Snapshot:
 
 
 def find_type(catalog: Catalog, name: str) -> GraphType:
+    if not isinstance(name, str):
+        raise InvalidArgument(f"A type is named by a text, not by {type(name).__name__}.")
     kind = catalog.find(name)
     if kind is None:
         names = [t.name for t in (*catalog.nodes, *catalog.edges)]

@@ -18,7 +18,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.statements import Statement, hash_statements
 from omnigraph.engine.work import Work
-from omnigraph.errors import InvalidData, PreconditionFailed
+from omnigraph.errors import InvalidArgument, InvalidData, PreconditionFailed
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.runtime import reach
@@ -185,4 +185,6 @@ class Write:
 
 
 def _hash_key(key: str) -> str:
+    if not isinstance(key, str):
+        raise InvalidArgument(f"An idempotency key is a text, not {type(key).__name__}.")
     return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -28,11 +28,14 @@ T = TypeVar("T", GraphVersion, GraphStamp)
 
 def encode_branch(name: str) -> str:
     """One path segment for any name; `.` and `..` too, which a path would swallow."""
-    encoded = quote(name, safe="").replace("~", "%7E")
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument("A branch needs a name.")
+    try:
+        encoded = quote(name, safe="").replace("~", "%7E")
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"The branch name {name!r} is not a text.") from None
     if encoded.strip(".") == "":
         encoded = encoded.replace(".", "%2E")
-    if not name:
-        raise InvalidArgument("A branch needs a name.")
     if len(encoded) > _LONGEST_NAME:
         raise InvalidArgument(
             f"The branch name {name[:40]!r}… is too long: {len(encoded)} bytes encoded, "
