@@ -6,12 +6,34 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader, NumberDataPoint
 
 from omnigraph.telemetry import READ_VERBS, Ledger
-from tests.bench.proxy import Request, Seen
+from tests.bench.proxy import READS, Request, Seen
 
 Requests = Counter[tuple[str, str]]
+
+
+# The ledger says what a request was for, the wire what it was about.
+_GROUPS = {
+    **dict.fromkeys(("scan", "take", "lookup", "compaction", "data", "deletion"), "rows"),
+    **dict.fromkeys(("table", "table_version", "transaction"), "table"),
+}
+
+
+def booked(requests: Requests) -> Requests:
+    """What the ledger holds, in the words that it shares with the wire."""
+    found: Requests = Counter()
+    for (verb, purpose), count in requests.items():
+        found["read" if verb in READ_VERBS else "write", _GROUPS.get(purpose, purpose)] += count
+    return found
+
+
+def on_the_wire(seen: Seen) -> Requests:
+    found: Requests = Counter()
+    for (verb, about), count in seen.by_verb_and_class.items():
+        found["read" if verb in READS else "write", _GROUPS.get(about, about)] += count
+    return found
 
 
 class Exported:
@@ -33,9 +55,9 @@ class Exported:
             for scope in resource.scope_metrics:
                 for metric in scope.metrics:
                     for point in metric.data.data_points if metric.name == name else ():
+                        assert isinstance(point, NumberDataPoint)
                         labels = point.attributes or {}
-                        key = (str(labels["verb"]), str(labels["purpose"]))
-                        found[key] += int(getattr(point, "value"))  # noqa: B009
+                        found[str(labels["verb"]), str(labels["purpose"])] += int(point.value)
         return found
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.cost.conftest import MakeWorld
 from tests.cost.meter import Cost
-from tests.cost.operations import OPERATIONS, operations_of
+from tests.cost.operations import CONTRACT, OPERATIONS, Operation, operations_of
 from tests.cost.world import CORE, EVENT, PERSON, PLACE, World, fillers
 
 DEPTHS = (10, 100, 1000)
@@ -26,14 +26,23 @@ def measure_all(world: World) -> Costs:
     return {op.name: world.measure(op.prepare) for op in operations_of(world)}
 
 
-def check_budgets(costs: Costs) -> None:
-    over = {
-        op.name: cost
-        for op in OPERATIONS
-        if (cost := costs.get(op.name)) is not None
-        and not (cost.writes == op.writes and cost.reads <= op.reads and cost.hops <= op.hops)
-    }
-    assert not over
+def check_budgets(world: World, costs: Costs) -> None:
+    """Exact on S3; on a local disk opening a table takes a request less."""
+    expected = {op.name: (op.writes, op.reads, op.hops) for op in operations_of(world)}
+    found = {name: (cost.writes, cost.reads, cost.hops) for name, cost in costs.items()}
+    if world.proxy is None and "open_and_ask" in expected:
+        writes, reads, hops = expected["open_and_ask"]
+        expected["open_and_ask"] = (writes, reads - 1, hops - 1)
+    assert found == expected
+
+
+@pytest.mark.parametrize("operation", CONTRACT, ids=str)
+def test_the_table_is_within_the_contract(operation: Operation) -> None:
+    bound = operation.bound
+    assert bound is not None
+    assert operation.writes <= bound.writes
+    assert operation.reads <= bound.reads
+    assert operation.hops <= bound.hops
 
 
 def test_every_operation_costs_the_same_at_every_depth(make_world: MakeWorld) -> None:
@@ -42,7 +51,7 @@ def test_every_operation_costs_the_same_at_every_depth(make_world: MakeWorld) ->
     for depth in DEPTHS:
         world.grow(depth)
         by_depth[depth] = measure_all(warmed(world))
-    check_budgets(by_depth[10])
+    check_budgets(world, by_depth[10])
     assert len(by_depth[10]) == len(OPERATIONS)
     assert by_depth[100] == by_depth[10]
     assert by_depth[1000] == by_depth[10]
@@ -55,14 +64,16 @@ def test_every_operation_costs_the_same_with_one_ten_and_two_hundred_types(
     many = measure_all(warmed(make_world(CORE + fillers(200 - len(CORE)))))
     assert many == ten
     for only in (EVENT, PERSON, PLACE):
-        one = measure_all(warmed(make_world((only,))))
+        world = warmed(make_world((only,)))
+        one = measure_all(world)
         assert one == {name: ten[name] for name in one}
-        check_budgets(one)
+        check_budgets(world, one)
 
 
 def test_every_operation_costs_the_same_with_many_branches(make_world: MakeWorld) -> None:
     world = warmed(make_world())
     alone = measure_all(world)
+    check_budgets(world, alone)
     for n in range(40):
         world.builder.create_branch(f"crowd{n}")
     assert measure_all(world) == alone

@@ -67,7 +67,7 @@ def test_hops_are_what_latency_costs(make_s3_world: MakeWorld) -> None:
     for operation, found in timed.items():
         print(f"{operation}: {found}")
     over = {op.name: t for op, t in timed.items() if t.chain > op.hops}
-    assert not over, "more hops than the contract allows"
+    assert not over, "more hops than the table says"
     waited = {op.name: t for op, t in timed.items() if t.chain != t.hops}
     assert not waited, "the ledger's hops are not what the wire says"
     wrong = {op.name: t for op, t in timed.items() if abs(t.slope - t.hops) > 1}

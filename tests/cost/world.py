@@ -7,6 +7,7 @@ meets that history as it would meet any other writer's, and is warmed up before 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from omnigraph.runtime import SystemRuntime
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 from tests.bench.proxy import Proxy, Seen
-from tests.cost.meter import Cost, Exported, Requests
+from tests.cost.meter import Cost, Exported, Requests, booked, on_the_wire
 
 Measured = Callable[[], Ledger]
 
@@ -129,8 +130,7 @@ class World:
         tally = self.graph._session.tables.tally
         assert (tally.reads, tally.writes) == (0, 0), "requests that nobody booked"
         if seen is not None:
-            on_the_wire = (seen.reads, seen.writes)
-            assert on_the_wire == (ledger.reads, ledger.writes), f"{ledger}\nwire: {seen}"
+            assert booked(Counter(ledger.counts)) == on_the_wire(seen), f"wire: {seen}"
         return Cost.of(ledger, seen)
 
     def exchange(self, run: Callable[[], object]) -> tuple[Requests, Seen]:
