@@ -158,6 +158,17 @@ class Contention(Conflict):
     help = "Nothing was changed; other writers kept winning. Retry, or raise retry_for."
 
 
+class MergeFailed(Conflict):
+    """`conflicts` holds everything that both sides changed differently."""
+
+    code, retryable = "merge_conflict", False
+    help = "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch."
+
+    def __init__(self, message: str, *, conflicts: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.conflicts = tuple(conflicts)
+
+
 class BranchMoved(Conflict):
     """The branch was deleted, or deleted and created again, while a writer held it."""
 

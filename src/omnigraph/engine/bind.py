@@ -78,8 +78,8 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             return Bound(_pin(head, action))
         case DropColumns():
             return Bound(_counted(_pin(head, action)))
-        case Adopt(pin=pin):
-            return Bound(_counted(msgspec.structs.replace(pin, key=action.table), after=head))
+        case Adopt():
+            return _adopt(session, action, head, ledger)
     pin = _pin(head, action)
     table = session.tables.open(pin.location, pin.lance_version, ledger)
     match action:
@@ -116,6 +116,17 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             return Bound(_moved(pin, new), table, new)
         case _:
             assert_never(action)
+
+
+def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:
+    """Takes a version that is there already; its files may still have to be made durable."""
+    before = _pin(head, action)
+    if before.lance_version != action.base:
+        raise Conflict(f"{action.table} was written to.")
+    pin = _counted(msgspec.structs.replace(action.pin, key=action.table), after=head)
+    old = session.tables.open(before.location, before.lance_version, ledger)
+    new = session.tables.open(pin.location, pin.lance_version, ledger)
+    return Bound(pin, old, new, action.statistics)
 
 
 def _pin(head: GraphVersion, action: Any) -> TablePin:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -15,6 +15,7 @@ from omnigraph.engine import branches, manifest
 from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.history import History
+from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
 from omnigraph.engine.publisher import put_version
 from omnigraph.engine.session import Session
@@ -209,6 +210,33 @@ class Graph:
     def create_branch(self, name: str, from_: str = "main") -> Commit:
         self._require_open(writing=True)
         return branches.create_branch(self._session, name, from_, Ledger()).commit
+
+    def merge(
+        self,
+        source: str,
+        into: str = "main",
+        *,
+        strategy: str | Mapping[str, str] | None = None,
+        resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+        dry_run: bool = False,
+    ) -> Merge:
+        """Brings the changes of one branch into another, as one commit with two parents, or
+        fails with `MergeFailed` and every conflict. `strategy` says who wins where both changed
+        the same: "ours" (the target), "theirs", or by `Type` and `Type.property`; `resolve`
+        gives the answer for single entities, as rows by (type, id)."""
+        self._require_open(writing=not dry_run)
+        return merge_branches(
+            self._session,
+            source,
+            into,
+            strategy=strategy,
+            resolve=resolve,
+            message=message,
+            actor=actor,
+            dry_run=dry_run,
+        )
 
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
         self._require_open(writing=True)

@@ -6,7 +6,7 @@ They are checked on the final state of a transaction and only for what it change
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,16 +20,52 @@ from omnigraph.plan.validate import key_texts
 
 def check_integrity(work: Work) -> None:
     """Raises `InvalidData` with everything that is wrong."""
-    violations: list[Violation] = []
+    violations = list(find_violations(work, {}))
+    refuse(violations[:SHOWN], more=len(violations) - SHOWN)
+
+
+def find_violations(work: Work, removed: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
+    """`removed` holds ids of nodes, by table key, that went without taking their edges along."""
     for kind in work.touched:
-        violations += _check_uniques(work, kind)
+        yield from _check_uniques(work, kind)
         match kind:
             case EdgeType():
-                violations += _check_endpoints(work, kind)
-                violations += _check_cards(work, kind)
+                yield from _check_endpoints(work, kind)
+                yield from _check_cards(work, kind)
             case NodeType():
-                violations += _check_orphans(work, kind)
-    refuse(violations[:SHOWN], more=len(violations) - SHOWN)
+                yield from _check_orphans(work, kind)
+                yield from _check_removed(work, kind, removed.get(kind.table_key, ()))
+
+
+def _check_removed(work: Work, kind: NodeType, removed: Sequence[str]) -> Iterator[Violation]:
+    still = work.read(kind).find(("id",), removed, work.ledger).positions.tolist()
+    ids = [entity for position, entity in enumerate(removed) if position not in set(still)]
+    if not ids:
+        return
+    for edge in work.snapshot.catalog.edges:
+        for end, node_name in (("src", edge.source), ("dst", edge.target)):
+            if node_name != kind.name:
+                continue
+            view = work.read(edge)
+            found = view.find((end,), ids, work.ledger)
+            edges = []
+            if len(found.addresses):
+                rows = view.take(found.addresses[:SHOWN], ["id"], work.ledger)
+                edges = list(zip(found.base_positions, rows["id"].to_pylist(), strict=False))
+            pending = view.overlay.rows["id"].take(pa.array(found.pending)).to_pylist()
+            edges += list(zip(found.pending_positions, pending, strict=True))
+            for position, entity in edges:
+                yield _orphan(kind, ids[int(position)], edge, entity, end)
+
+
+def _orphan(kind: NodeType, node: str, edge: EdgeType, entity: str, end: str) -> Violation:
+    return Violation(
+        type=kind.name,
+        rule="orphan",
+        id=node,
+        message=f"{kind.name} {node!r} would be gone, but {edge.name} {entity!r} has it as its "
+        f"{end}.",
+    )
 
 
 def _check_uniques(work: Work, kind: GraphType) -> Iterator[Violation]:
@@ -99,13 +135,7 @@ def _check_orphans(work: Work, kind: NodeType) -> Iterator[Violation]:
                     if value in kept or shown >= SHOWN:
                         continue
                     shown += 1
-                    yield Violation(
-                        type=kind.name,
-                        rule="orphan",
-                        id=value,
-                        message=f"{kind.name} {value!r} would be gone, but {edge.name} "
-                        f"{entity!r} has it as its {end}.",
-                    )
+                    yield _orphan(kind, value, edge, entity, end)
 
 
 def _check_cards(work: Work, kind: EdgeType) -> Iterator[Violation]:

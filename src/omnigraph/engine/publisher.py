@@ -32,7 +32,7 @@ from omnigraph.model.version import (
     TablePin,
     TableStatistics,
 )
-from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.plan.publish import Lineage, Merged, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
 from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
 from omnigraph.store.tables import Table
@@ -199,6 +199,7 @@ class Publisher:
             actor=lineage.actor,
             message=lineage.message,
             statistics=statistics,
+            merged=lineage.merged,
         )
         keys = head.keys
         if lineage.key is not None and lineage.call is not None:
@@ -216,7 +217,7 @@ class Publisher:
             catalog=plan.schema.catalog if plan.schema else head.catalog,
             tables=tuple(pins.values()),
             keys=keys,
-            ancestry=head.ancestry,
+            ancestry=lineage.merged.ancestry if lineage.merged else head.ancestry,
             first=head.first,
             forked_from=head.forked_from,
             floor=head.floor,
@@ -300,12 +301,13 @@ def commit_after(
     actor: str | None = None,
     message: str | None = None,
     statistics: dict[str, TableStatistics] | None = None,
+    merged: Merged | None = None,
 ) -> Commit:
     """A commit on top of the head: later than it by the clock that both carry."""
     created_at = max(session.runtime.now(), head.commit.created_at + 1)
     return Commit(
         id=_commit_id(created_at, head.commit.id, session.runtime.ulid),
-        parents=(head.commit.id,),
+        parents=(head.commit.id,) if merged is None else (head.commit.id, merged.commit),
         kind=kind,
         created_at=created_at,
         operation=operation,

@@ -198,6 +198,11 @@ class TableView:
         ]
         return pa.Table.from_batches(batches, schema=self.schema)
 
+    def fragment_ids_of(self, fragment: int, ledger: Ledger) -> pa.Array:
+        """Ids of the live rows of a fragment."""
+        batches = list(self.table.scan(["id"], ledger, fragments=[fragment]))
+        return pa.concat_arrays([batch.column("id") for batch in batches])
+
     def live_offsets(self, fragment: int, ledger: Ledger) -> np.ndarray:
         """Which rows of a fragment are left; costs its deletion file and no data."""
         batches = self.table.scan([], ledger, addresses=True, fragments=[fragment])

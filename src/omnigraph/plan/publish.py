@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.model.version import TablePin
+from omnigraph.model.version import TablePin, TableStatistics
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
@@ -109,11 +109,13 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag="tombstone"):
 
 
 class Adopt(msgspec.Struct, frozen=True, kw_only=True, tag="adopt"):
-    """Another branch's version of a table, taken by pointer."""
+    """Another version of a table, taken by pointer: another branch's, or one that was made for
+    this commit alone."""
 
     table: str
     base: str
     pin: TablePin
+    statistics: TableStatistics = TableStatistics()
 
 
 TableAction = (
@@ -140,6 +142,13 @@ class SchemaChange(msgspec.Struct, frozen=True, kw_only=True):
     catalog: str
 
 
+class Merged(msgspec.Struct, frozen=True, kw_only=True):
+    """The second parent of a merge, and the past that comes with it."""
+
+    commit: str
+    ancestry: dict[str, int]
+
+
 class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the commit will say of itself. `key` and `call` are hashes of the idempotency key
     and of what was asked for."""
@@ -150,6 +159,7 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str | None = None
     key: str | None = None
     call: str | None = None
+    merged: Merged | None = None
 
 
 class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):

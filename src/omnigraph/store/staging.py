@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -118,6 +118,29 @@ def stage_compaction(
             groups.append((old, tuple(json.dumps(f) for f in done["new_fragments"])))
     table.book(ledger, "compaction")
     return groups
+
+
+def shared_fragments(
+    source: Table, target: Table, known: Collection[str]
+) -> Iterator[tuple[int, str]]:
+    """Fragments of one version that can be appended to another by metadata alone: not among the
+    `known` (by their first file) nor in the target, without a deletion file (it cannot be
+    renumbered), and with columns that mean the same in both (hazards 5 and 7)."""
+    present = {path for mark in target.marks.values() for path in mark.files}
+    for number, mark in source.marks.items():
+        if mark.files[0] in known or mark.deletion is not None or present & set(mark.files):
+            continue
+        metadata = source.handle.get_fragment(number).metadata
+        numbers = {n for file in metadata.files for n in file.fields}
+        if any(source.fields.get(n) != target.fields.get(n) for n in numbers):
+            continue
+        cleared = {
+            "id": 0,
+            "row_id_meta": None,
+            "created_at_version_meta": None,
+            "last_updated_at_version_meta": None,
+        }
+        yield number, json.dumps(metadata.to_json() | cleared)
 
 
 def stage_index(

@@ -104,6 +104,10 @@ class Tables:
                 self._open.popitem(last=False)
         return table
 
+    def keep(self, table: Table) -> None:
+        """Keeps the handle of a version that is about to be published, with what it must sync."""
+        self._remember(table)
+
     def adopt(self, table: Table) -> None:
         """Keeps the handle of a version that was just published, so that nobody opens it."""
         table.unsynced.clear()

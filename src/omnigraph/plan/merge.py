@@ -1,0 +1,202 @@
+"""Owns the three-way merge of rows: two deltas against one base, by id and by property. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.model.conflicts import ConflictKind, MergeConflict
+
+Side = Literal["ours", "theirs"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """Who wins where both sides changed the same: everywhere, by type, or by `Type.property`.
+    `rows` are answers given for single entities: a row, or None to have it deleted."""
+
+    everywhere: Side | None = None
+    places: Mapping[str, Side] | None = None
+    rows: Mapping[tuple[str, str], Row | None] | None = None
+
+    def side(self, type_name: str, property_name: str | None = None) -> Side | None:
+        places = self.places or {}
+        if property_name is not None and f"{type_name}.{property_name}" in places:
+            return places[f"{type_name}.{property_name}"]
+        return places.get(type_name, self.everywhere)
+
+
+@dataclass(frozen=True)
+class SideDelta:
+    """What one side did to a type, as rows of the merged type. `before` and `after` lie row by
+    row beside each other."""
+
+    inserts: pa.Table
+    deletes: pa.Table
+    before: pa.Table
+    after: pa.Table
+
+    @property
+    def empty(self) -> bool:
+        return not (self.inserts.num_rows or self.deletes.num_rows or self.after.num_rows)
+
+
+@dataclass(frozen=True)
+class RowMerge:
+    """What has to happen to our rows: whole rows to put by id, ids to delete."""
+
+    upserts: pa.Table
+    deletes: tuple[str, ...]
+    conflicts: tuple[MergeConflict, ...]
+
+
+def merge_rows(kind: GraphType, ours: SideDelta, theirs: SideDelta, strategy: Strategy) -> RowMerge:
+    """Their changes carried over to our rows. An entity that only they changed is taken as it
+    is; one that both changed is merged property by property."""
+    mine = _changes(ours)
+    both = pa.array(sorted(mine.keys() & _ids(theirs)), pa.string())
+    upserts = [
+        rows.filter(pc.invert(pc.is_in(rows["id"], value_set=both)))
+        for rows in (theirs.inserts, theirs.after)
+    ]
+    deletes = theirs.deletes.filter(pc.invert(pc.is_in(theirs.deletes["id"], value_set=both)))
+    removed = deletes["id"].to_pylist()
+    conflicts: list[MergeConflict] = []
+    merged: list[Row] = []
+    yours = _changes(theirs, only=set(both.to_pylist()))
+    for entity in both.to_pylist():
+        if strategy.rows is not None and (kind.name, entity) in strategy.rows:
+            answer = strategy.rows[kind.name, entity]
+            result = None if answer is None else {**_shown(mine[entity], yours[entity]), **answer}
+        else:
+            result = _merge_entity(kind, entity, mine[entity], yours[entity], strategy, conflicts)
+        current = mine[entity][1]
+        if result is None:
+            if current is not None:
+                removed.append(entity)
+        elif current is None or not _same_row(result, current):
+            merged.append(result)
+    schema = row_schema(kind)
+    upserts.append(pa.Table.from_pylist(merged, schema=schema))
+    return RowMerge(
+        pa.concat_tables([rows.cast(schema) for rows in upserts]), tuple(removed), tuple(conflicts)
+    )
+
+
+def _merge_entity(
+    kind: GraphType,
+    entity: str,
+    mine: tuple[Row | None, Row | None],
+    yours: tuple[Row | None, Row | None],
+    strategy: Strategy,
+    conflicts: list[MergeConflict],
+) -> Row | None:
+    """The merged row, None for a deleted one; conflicts are added to the list."""
+    (base, ours), (_, theirs) = mine, yours
+    if ours is None and theirs is None:
+        return None
+    if ours is None or theirs is None:
+        side = strategy.side(kind.name)
+        if side is None:
+            conflicts.append(_deleted_and_changed(kind, entity, base, ours, theirs))
+            return ours
+        return ours if side == "ours" else theirs
+    result = dict(ours)
+    for name in ours:
+        if name == "id" or _same(ours[name], theirs[name]):
+            continue
+        was = None if base is None else base[name]
+        if base is not None and _same(theirs[name], was):
+            continue
+        if base is not None and _same(ours[name], was):
+            result[name] = theirs[name]
+            continue
+        side = strategy.side(kind.name, name)
+        if side is None:
+            conflicts.append(_diverged(kind, entity, name, base, ours, theirs))
+        elif side == "theirs":
+            result[name] = theirs[name]
+    return result
+
+
+def _changes(delta: SideDelta, *, only: set[str] | None = None) -> dict[str, tuple[Any, Any]]:
+    """Each changed entity as (before, after); None is absent."""
+    found: dict[str, tuple[Any, Any]] = {}
+    for row in _rows(delta.inserts, only):
+        found[row["id"]] = (None, row)
+    for row in _rows(delta.deletes, only):
+        found[row["id"]] = (row, None)
+    for before, after in zip(_rows(delta.before, only), _rows(delta.after, only), strict=True):
+        found[after["id"]] = (before, after)
+    return found
+
+
+def _rows(table: pa.Table, only: set[str] | None) -> list[Row]:
+    if only is not None:
+        table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(only), pa.string())))
+    rows: list[Row] = table.to_pylist()
+    return rows
+
+
+def _ids(delta: SideDelta) -> set[str]:
+    return {
+        entity
+        for rows in (delta.inserts, delta.deletes, delta.after)
+        for entity in rows["id"].to_pylist()
+    }
+
+
+def _shown(mine: tuple[Any, Any], yours: tuple[Any, Any]) -> Row:
+    row: Row = mine[1] or yours[1] or mine[0]
+    return row
+
+
+def _same(a: Any, b: Any) -> bool:
+    """NaN equals NaN, also inside lists."""
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    return bool(a == b)
+
+
+def _same_row(a: Row, b: Row) -> bool:
+    return all(_same(a[name], b[name]) for name in a)
+
+
+def _deleted_and_changed(
+    kind: GraphType, entity: str, base: Row | None, ours: Row | None, theirs: Row | None
+) -> MergeConflict:
+    deleted, changed = ("ours", "theirs") if ours is None else ("theirs", "ours")
+    return MergeConflict(
+        ConflictKind.DELETE_VS_UPDATE,
+        kind.name,
+        entity,
+        f"{kind.name} {entity!r} was deleted by {deleted} and changed by {changed}.",
+        base=base,
+        ours=ours,
+        theirs=theirs,
+    )
+
+
+def _diverged(
+    kind: GraphType, entity: str, name: str, base: Row | None, ours: Row, theirs: Row
+) -> MergeConflict:
+    inserted = base is None
+    verb = "was inserted by both with a different" if inserted else "was changed by both in"
+    return MergeConflict(
+        ConflictKind.DIVERGENT_INSERT if inserted else ConflictKind.DIVERGENT_UPDATE,
+        kind.name,
+        entity,
+        f"{kind.name} {entity!r} {verb} {name}: {ours[name]!r} (ours), {theirs[name]!r} (theirs).",
+        property=name,
+        base=None if base is None else base[name],
+        ours=ours[name],
+        theirs=theirs[name],
+    )
