@@ -222,7 +222,7 @@ def _check(m: _Merging) -> Work:
         for violation in check_rows(m.catalog.by_key[key], rows.upserts):
             m.conflicts.append(_conflict(violation))
     if not m.conflicts:
-        removed = _removed_nodes(m, work)
+        removed = _removed_nodes(m)
         m.conflicts += [_conflict(v) for v in find_violations(work, removed)]
     return work
 
@@ -272,8 +272,8 @@ def _overlay(view: TableView, rows: RowMerge, ledger: Ledger) -> Overlay:
     return view.overlay.adding(rows.upserts, origins).hiding(gone.addresses)
 
 
-def _removed_nodes(m: _Merging, work: Work) -> dict[str, list[str]]:
-    """Ids of nodes that either side removed and that the result does not have."""
+def _removed_nodes(m: _Merging) -> dict[str, list[str]]:
+    """Ids of nodes that their side removed, by table."""
     removed: dict[str, list[str]] = {}
     for key, rows in _pending(m):
         if isinstance(m.catalog.by_key[key], NodeType) and rows.deletes:
