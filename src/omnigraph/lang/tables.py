@@ -62,6 +62,17 @@ def expects(actions: Actions, moves: Moves, states: list[int], terminal: str, ro
             return action is not None
 
 
+def after(actions: Actions, moves: Moves, states: list[int], terminal: str) -> list[int]:
+    """The states once a terminal that is expected has been taken."""
+    stack = list(states)
+    while not isinstance(action := actions[stack[-1]][terminal], int):
+        if action.size:
+            del stack[-action.size :]
+        stack.append(moves[stack[-1]][action.rule])
+    stack.append(action)
+    return stack
+
+
 def load_tables(grammar: str, root: str, builder: object) -> Tables:
     """The methods of the builder carry the names of the rules, or of their aliases."""
     from lark import Lark

@@ -1,0 +1,1 @@
+"""Owns `.gq`, the query language: text to checked queries, with all diagnostics."""

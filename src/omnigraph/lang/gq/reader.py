@@ -1,0 +1,206 @@
+"""Owns the reading rules of `.gq`: which terminal a word or sign is, by what stands around it.
+
+The text is cut into tokens first. The parser then asks about each token where it meets it, because
+words are keywords only where the grammar has a place for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from omnigraph.lang.tables import Terminals
+from omnigraph.lang.words import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
+
+Expects = Callable[[str], bool]
+
+RESERVED: Final = frozenset({"and", "or", "not", "is", "in", "null", "true", "false"})
+OPERATOR_WORDS: Final = frozenset({"contains", "starts_with", "ends_with"})
+BEGINNINGS: Final = ("QUERY", "MATCH", "INSERT", "UPDATE", "DELETE", "BRANCH", "EXPLAIN")
+"""The keywords that begin an item of a file."""
+
+_NAMES: Final = frozenset({"NAME", "TYPE"})
+_OPERANDS: Final = frozenset(
+    {"VAR", "NAME", "TYPE", "STRING", "INTEGER", "FLOAT", "LPAR", "LSQB", "LBRACE"}
+    | {"TRUE", "FALSE", "NULL", "NOT"}
+)
+_BLOCKS: Final = frozenset({"OPTIONAL", "EXISTS", "COUNT"})
+_HEADS: Final = frozenset({"MATCH", "RETURN", "ORDER"})
+_REF = re.compile(r"[A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*")
+_END: Final = Token(END, "", 0)
+
+
+class Lexer:
+    def __init__(self, terminals: Terminals) -> None:
+        patterns = {n: p for n, p in terminals.patterns.items() if n != "WHITE"}
+        self._scanner = Scanner(patterns | BAD_PATTERNS, r"\Z")
+        self._reserved = {w: t for w, t in terminals.words.items() if w in RESERVED}
+        self.words: Mapping[str, str] = {
+            w: t for w, t in terminals.words.items() if w not in RESERVED
+        }
+
+    def tokens(self, text: str, report: Report, comments: list[Token] | None = None) -> list[Token]:
+        """All tokens; the last is END. Comments go to `comments`, if given."""
+        found: list[Token] = []
+        kinds, reserved = self._scanner.kinds, self._reserved
+        after_dot = False
+        for match in self._scanner.pattern.finditer(text, int(text.startswith("\ufeff"))):
+            index = match.lastindex or 0
+            kind, word, begin = kinds[index], match[index], match.start(index)
+            if kind in COMMENTS:
+                if comments is not None:
+                    comments.append(Token(kind, word, begin))
+                continue
+            if kind == "NAME":
+                if word in reserved and not after_dot:
+                    kind = reserved[word]
+            elif kind in _READERS:
+                kind = _READERS[kind](word, begin, report)
+            found.append(Token(kind, word, begin))
+            if kind == END:
+                break
+            after_dot = kind == "DOT"
+        return found
+
+
+class Reader:
+    """The tokens of one text and the place the parser has reached.
+
+    `parameters` are those of the query that is being read.
+    """
+
+    def __init__(self, text: str, tokens: list[Token], words: Mapping[str, str]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = -1
+        self.parameters: frozenset[str] = frozenset()
+        self._words = words
+
+    def advance(self) -> Token:
+        """The next token, as the text has it."""
+        if self.at < len(self.tokens) - 1:
+            self.at += 1
+        return self.tokens[self.at]
+
+    def ahead(self, distance: int) -> Token:
+        at = self.at + distance
+        return self.tokens[at] if at < len(self.tokens) else _END
+
+    def read(self, token: Token, expects: Expects, *, is_outside: bool) -> Token:
+        """The token with the terminal that it is here; `is_outside` between items of a file."""
+        if token.type == "VAR":
+            if self._leads(token) and expects("LEAD"):
+                return Token("LEAD", token.text, token.start)
+        elif token.type == "MINUS":
+            if not expects("MINUS"):
+                return Token("NEG", token.text, token.start)
+        elif expects("REF"):
+            return self._ref(token)
+        elif token.type == "NAME":
+            return self._read_name(token, expects, is_outside=is_outside)
+        return token
+
+    def begins_query(self) -> bool:
+        """Whether `query name (` stands here, which is never anything else."""
+        return (
+            self.ahead(0).text == "query"
+            and self.ahead(1).type == "NAME"
+            and self.ahead(2).type == "LPAR"
+        )
+
+    def keyword(self, token: Token) -> str | None:
+        """The terminal of a word that would be a keyword if the grammar had a place for it."""
+        terminal = self._words.get(token.text)
+        if token.type != "NAME" or terminal is None:
+            return None
+        after = self.ahead(1).type
+        if terminal in _BLOCKS and after != "LBRACE":
+            return None
+        if token.text in OPERATOR_WORDS and after == "COLON":
+            return None
+        if terminal == "DISTINCT" and after not in _OPERANDS:
+            return None
+        return terminal
+
+    def is_head(self, token: Token) -> bool:
+        """Whether the word can only begin a part of a query, so that one that does not fit shows
+        that something before it was not closed."""
+        if self.begins_query():
+            return True
+        if self._words.get(token.text) not in _HEADS:
+            return False
+        if token.text == "return" and self.ahead(1).text == "distinct":
+            return self.ahead(2).type == "LBRACE"
+        # An edge may be called like this, and then its bounds follow.
+        bounds = self.ahead(2).type == "INTEGER" and self.ahead(3).type in {"COMMA", "RBRACE"}
+        return self.ahead(1).type == "LBRACE" and not bounds
+
+    def _read_name(self, token: Token, expects: Expects, *, is_outside: bool) -> Token:
+        keyword = self.keyword(token)
+        if keyword is not None and (expects(keyword) or self.is_head(token)):
+            if keyword == "QUERY":
+                self.parameters = self._declared()
+            elif is_outside:
+                self.parameters = frozenset()
+            return Token(keyword, token.text, token.start)
+        after = self.ahead(1).type
+        if after == "LPAR" and expects("CALL"):
+            return Token("CALL", token.text, token.start)
+        if after == "EQUAL" and expects("ARG"):
+            return Token("ARG", token.text, token.start)
+        return token
+
+    def _declared(self) -> frozenset[str]:
+        """The parameters of the query whose first token is here."""
+        found: set[str] = set()
+        distance = 3
+        while self.ahead(distance).type not in {"LBRACE", END}:
+            if self.ahead(distance).type == "VAR":
+                found.add(self.ahead(distance).text)
+            distance += 1
+        return frozenset(found)
+
+    def _leads(self, token: Token) -> bool:
+        """Whether a variable begins a binding or traversal, by what follows it."""
+        after = self.ahead(1)
+        if after.type in {"COLON", "VAR", "LPAR", "STAR", "TYPE"}:
+            return True
+        if after.type == "NAME":
+            return after.text not in OPERATOR_WORDS or self._is_hop(token)
+        return after.type == "LT" and self._is_undirected()
+
+    def _is_hop(self, token: Token) -> bool:
+        """Whether `contains` and its like are edges: between two bare variables of a match."""
+        following = self.ahead(2)
+        if following.type == "LBRACE":
+            return True
+        if following.type != "VAR" or self.ahead(3).type == "DOT":
+            return False
+        return token.text not in self.parameters and following.text not in self.parameters
+
+    def _is_undirected(self) -> bool:
+        if self.ahead(2).type == "STAR":
+            return self.ahead(3).type == "GT"
+        distance = 2
+        while self.ahead(distance).type in _NAMES:
+            if self.ahead(distance + 1).type == "GT":
+                return True
+            if self.ahead(distance + 1).type != "PIPE":
+                return False
+            distance += 2
+        return False
+
+    def _ref(self, token: Token) -> Token:
+        """The name of a branch may hold signs that are tokens elsewhere."""
+        if token.type == "STRING":
+            return Token("REF", token.text, token.start)
+        found = _REF.match(self.text, token.start)
+        if found is None or token.type == END:
+            return token
+        while self.ahead(1).start < found.end() and self.ahead(1).type != END:
+            self.at += 1
+        return Token("REF", found[0], token.start)
+
+
+_READERS: Final = readers("Q")
