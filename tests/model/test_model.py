@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
+from itertools import pairwise
 from typing import Any
 
 import pyarrow.compute as pc
@@ -159,8 +160,9 @@ class GraphMachine(RuleBasedStateMachine):
                 expected = oracle.Block(self.heads[name].copy())
                 refused = self.apply(expected, statements)
             tx.publish()
-        except InvalidData as error:
-            assert refused is not None, error
+        except InvalidData:
+            if refused is None:
+                raise
             return
         except Conflict:
             assert meddle == "write"  # it overwrote, or read, what has changed
@@ -313,11 +315,11 @@ class GraphMachine(RuleBasedStateMachine):
             return
         for name in self.heads:
             log = list(self.g.log(name, limit=3))
-            assert all(c.parents == (p.id,) for c, p in zip(log, log[1:], strict=False))
+            assert all(c.parents == (p.id,) for c, p in pairwise(log))
 
 
 def run(examples: int, steps: int) -> None:
-    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(
         GraphMachine,
         settings=settings(
             max_examples=examples,
@@ -330,7 +332,7 @@ def run(examples: int, steps: int) -> None:
 
 
 def test_the_graph_does_what_the_model_does() -> None:
-    run(examples=25, steps=15)
+    run(examples=40, steps=20)
 
 
 @pytest.mark.slow
