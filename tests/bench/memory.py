@@ -41,10 +41,10 @@ class DictStore:
     def last(
         self,
         prefix: str,
-        key_of: Callable[[int], str],  # noqa: ARG002
+        key_of: Callable[[int], str],
         number_of: Callable[[str], int],
         *,
-        at_least: int,  # noqa: ARG002
+        at_least: int,
     ) -> int:
         newest = self.list(prefix, limit=1)
         if not newest:

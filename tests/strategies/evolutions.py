@@ -7,6 +7,18 @@ from typing import Any, TypeVar
 
 import msgspec
 from hypothesis import strategies as st
+
+from omnigraph.model.schema import (
+    Card,
+    Default,
+    EdgeDecl,
+    Embed,
+    NodeDecl,
+    PropertyDecl,
+    Schema,
+    TypeDecl,
+)
+from omnigraph.model.types import Base, EnumType, PropertyType, ScalarType
 from tests.strategies.schemas import (
     EDGE_NAMES,
     ENUM_VALUES,
@@ -21,18 +33,6 @@ from tests.strategies.schemas import (
     subsets,
     values,
 )
-
-from omnigraph.model.schema import (
-    Card,
-    Default,
-    EdgeDecl,
-    Embed,
-    NodeDecl,
-    PropertyDecl,
-    Schema,
-    TypeDecl,
-)
-from omnigraph.model.types import Base, EnumType, PropertyType, ScalarType
 
 T = TypeVar("T", bound=TypeDecl)
 WIDER = {Base.I32: Base.F64, Base.U32: Base.I64, Base.F32: Base.F64}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.bench.faults import Call, Crashed, Fault, FaultyStore
-from tests.bench.memory import DictStore
 
 from omnigraph.errors import Unavailable
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
+from tests.bench.faults import Call, Crashed, Fault, FaultyStore
+from tests.bench.memory import DictStore
 
 KEY = "__manifest/main/1.json"
 

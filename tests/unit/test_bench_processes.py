@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.bench.processes import Failed, Hung, Worker, results_of, run_together
 from tests.bench.worker import pause, report
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from lance.fragment import write_fragments
 from obstore.exceptions import AlreadyExistsError, GenericError
+
 from tests.bench.proxy import Proxy, Rule
 from tests.bench.s3 import S3Server
 

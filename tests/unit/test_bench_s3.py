@@ -11,6 +11,7 @@ from pathlib import Path
 import obstore
 import pytest
 from obstore.store import S3Store
+
 from tests.bench import s3
 from tests.bench.s3 import S3Server, free_ports, shared_server, stop_server
 

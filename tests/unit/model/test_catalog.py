@@ -7,7 +7,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies.schemas import literals, schemas
 
 from omnigraph.model.catalog import (
     Catalog,
@@ -35,6 +34,7 @@ from omnigraph.model.schema import (
     same,
 )
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType, VectorType
+from tests.strategies.schemas import literals, schemas
 
 STRING = ScalarType(Base.STRING)
 

@@ -8,8 +8,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from tests.strategies.evolutions import evolutions
-from tests.strategies.schemas import schemas
 
 from omnigraph.model.catalog import (
     Catalog,
@@ -22,6 +20,8 @@ from omnigraph.model.catalog import (
 from omnigraph.model.schema import EdgeDecl, NodeDecl, PropertyDecl, Schema, canonical
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
+from tests.strategies.evolutions import evolutions
+from tests.strategies.schemas import schemas
 
 SLOW = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 

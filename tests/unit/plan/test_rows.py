@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from tests.unit.plan.row_cases import EVERYTHING, KNOWS, LIKES, NOTE, PERSON, prop, shape
 
 from omnigraph.model.catalog import NodeType, row_schema
 from omnigraph.model.schema import Default
 from omnigraph.model.types import Base, ListType
 from omnigraph.model.violation import Violation
+from tests.unit.plan.row_cases import EVERYTHING, KNOWS, LIKES, NOTE, PERSON, prop, shape
 
 Row = dict[str, object]
 

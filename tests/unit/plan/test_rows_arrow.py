@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plan.row_cases import PERSON, one_property, shape
 
 from omnigraph.model.catalog import row_schema
 from omnigraph.model.types import (
@@ -23,6 +22,7 @@ from omnigraph.model.types import (
     VectorType,
 )
 from omnigraph.plan.convert import convert_values
+from tests.unit.plan.row_cases import PERSON, one_property, shape
 
 STRINGS = ListType(item=Base.STRING)
 PAIR = VectorType(dimension=2)

@@ -16,11 +16,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.plan.row_cases import EVERYTHING, KNOWS, NOTE, PERSON, one_property, shape
 
 from omnigraph.model.catalog import row_schema
 from omnigraph.model.types import INTEGER_RANGES, Base, ListType, VectorType, arrow_type
 from omnigraph.plan.rows import Shaped
+from tests.unit.plan.row_cases import EVERYTHING, KNOWS, NOTE, PERSON, one_property, shape
 
 pd: Any = import_module("pandas")  # its types are not installed
 

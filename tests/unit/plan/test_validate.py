@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.plan.row_cases import KNOWS, LIKES, NOTE, PERSON, one_property, prop, shape
 
 from omnigraph.model.catalog import GraphType, NodeType, row_schema
 from omnigraph.model.identity import derive_ids
@@ -21,6 +20,7 @@ from omnigraph.model.schema import Check, Range
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType, VectorType, arrow_type
 from omnigraph.model.violation import Violation
 from omnigraph.plan.validate import check_duplicates, check_rows, key_texts
+from tests.unit.plan.row_cases import KNOWS, LIKES, NOTE, PERSON, one_property, prop, shape
 
 
 def rows_of(kind: GraphType, *rows: Mapping[str, object]) -> pa.Table:

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from tests.strategies.schemas import schemas
 
 from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.words import Token
@@ -21,6 +20,7 @@ from omnigraph.model.schema import (
     TypeDecl,
 )
 from omnigraph.model.types import Base, ListType, ScalarType, VectorType
+from tests.strategies.schemas import schemas
 
 AnyType = TypeVar("AnyType", bound=TypeDecl)
 

@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.lang.pg.drawn import drawn_schemas, scatter
 
 from omnigraph.lang.diagnostics import Span, position
 from omnigraph.lang.pg import compile_schema, parse_schema
@@ -16,6 +15,7 @@ from omnigraph.lang.pg.parse import GIVEN_UP
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.lang.pg.tree import EdgeNode, LiteralNode, Name, NodeNode, PropertyNode
 from omnigraph.model.schema import Schema
+from tests.unit.lang.pg.drawn import drawn_schemas, scatter
 
 
 def parts(value: object) -> Iterator[msgspec.Struct]:

@@ -9,7 +9,6 @@ from collections import Counter
 import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.unit.lang.pg.drawn import drawn_schemas, scatter, tokens_of
 
 from omnigraph.lang.diagnostics import render_all
 from omnigraph.lang.pg import REPORTED, compile_schema, parse_schema
@@ -19,6 +18,7 @@ from omnigraph.lang.pg.lint import lint_schema
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.lang.words import Token
 from omnigraph.model.schema import Schema
+from tests.unit.lang.pg.drawn import drawn_schemas, scatter, tokens_of
 
 seeds = st.integers(0, 2**32)
 
