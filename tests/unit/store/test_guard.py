@@ -125,14 +125,12 @@ def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
 
 
 def version_puts(path: Path, tree: ast.Module) -> list[tuple[str, str]]:
-    """Where graph versions are put: `put_version`, or `.put(` on the chains of versions."""
-    found = []
-    for function, node in calls(tree):
-        name = ast.unparse(node.func)
-        chain = name.endswith(".put") and ("versions" in name or "Versions" in name)
-        if chain or name.endswith("put_version"):
-            found.append((str(path.relative_to(PACKAGE)), function))
-    return found
+    """Where graph versions are put: `.put(` on the chains of versions."""
+    return [
+        (str(path.relative_to(PACKAGE)), function)
+        for function, node in calls(tree)
+        if (name := ast.unparse(node.func)).endswith(".put") and "versions" in name.lower()
+    ]
 
 
 def test_nothing_outside_the_store_touches_lance_or_the_object_store() -> None:
@@ -150,27 +148,20 @@ def test_nothing_makes_an_attached_commit_after_creation() -> None:
     assert found == []
 
 
-def test_only_the_publisher_and_those_who_need_no_tables_put_graph_versions() -> None:
+def test_only_the_publisher_puts_graph_versions() -> None:
     found = {where for path, tree in modules() for where in version_puts(path, tree)}
-    assert found == {
-        ("engine/publisher.py", "_put"),
-        ("engine/publisher.py", "put_version"),
-        ("engine/branches.py", "create_branch"),
-        ("engine/branches.py", "delete_branch"),
-        ("engine/graph.py", "_create"),
+    assert found == {("engine/publisher.py", "_put"), ("engine/publisher.py", "put_version")}
+
+
+def test_no_plain_put_may_name_a_key_that_decides() -> None:
+    """Replacing is for what has its content as its name, and for tickets in the queue."""
+    found = {
+        (path.name, function)
+        for path, tree in modules()
+        for function, node in calls(tree)
+        if ast.unparse(node.func).endswith("objects.put")
     }
-
-
-def test_graph_versions_are_written_by_put_if_absent_alone() -> None:
-    """No plain put may ever name a key of a version."""
-    for path, tree in modules():
-        for function, node in calls(tree):
-            name = ast.unparse(node.func)
-            if name.endswith("objects.put"):
-                assert (path.name, function) in {
-                    ("session.py", "write_schema"),
-                    ("queue.py", "take"),
-                }
+    assert found == {("session.py", "write_schema"), ("queue.py", "take")}
 
 
 BROKEN_OUTSIDE = [

@@ -461,8 +461,12 @@ def test_version_files_shrink_when_fragments_are_compacted(fuzz: Fuzz) -> None:
 
 def test_a_panic_of_lance_comes_out_as_our_error(fuzz: Fuzz) -> None:
     """Hazard 19: `except Exception` would not see it."""
+    from lance import LanceOperation
+
     built = stage_index(fuzz.table, "bio", "INVERTED", [0], fuzz.ledger)
     fuzz.table = fuzz.commit_segment(built)
+    second = commits._index(stage_index(fuzz.table, "bio", "INVERTED", [0], fuzz.ledger))
+    overlap = LanceOperation.CreateIndex(new_indices=[second], removed_indices=[])
     with pytest.raises(Corrupt, match="table t cannot be read") as error:
-        stage_index(fuzz.table, "bio", "INVERTED", [0], fuzz.ledger)
+        commits._commit(fuzz.table, overlap, [], fuzz.ledger)
     assert not isinstance(error.value.__cause__, Exception)
