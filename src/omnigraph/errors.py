@@ -64,9 +64,20 @@ class TypeNotFound(NotFound):
     code = "type_not_found"
 
 
+class TagNotFound(RefNotFound):
+    code = "tag_not_found"
+
+
 class Reclaimed(RefNotFound):
     code, http_status = "reclaimed", 410
     help = "Cleanup removed this version; only newer ones can be read."
+
+
+class HistoryGap(Reclaimed):
+    """What follows can no longer be told step by step."""
+
+    code = "history_gap"
+    help = "Read a snapshot of the branch and go on with its changes since that commit."
 
 
 # What was given is wrong. Nothing was changed.
@@ -87,6 +98,21 @@ class InvalidRoot(InvalidArgument):
 class InvalidRef(InvalidArgument):
     code = "invalid_ref"
     help = "Refs are main, main~2, main@<commit>, main*<time> or a commit id."
+
+
+class InvalidCursor(InvalidArgument):
+    code = "invalid_cursor"
+    help = "Use the cursor of a block just as it was given, or since='beginning'."
+
+
+class CursorMismatch(InvalidCursor):
+    """`differs` names what is not the same: graph, branch, incarnation or filter."""
+
+    code = "cursor_mismatch"
+
+    def __init__(self, message: str, *, differs: str, **details: Any) -> None:
+        super().__init__(message, differs=differs, **details)
+        self.differs = differs
 
 
 class InvalidSchema(Invalid):
@@ -139,6 +165,11 @@ class BranchExists(AlreadyExists):
     code = "branch_exists"
 
 
+class TagExists(AlreadyExists):
+    code = "tag_exists"
+    help = "Choose another name, or delete the tag first."
+
+
 class Conflict(OmnigraphError):
     """The graph moved in a way that this write cannot be carried over.
 
@@ -163,6 +194,17 @@ class MergeFailed(Conflict):
 
     code, retryable = "merge_conflict", False
     help = "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch."
+
+    def __init__(self, message: str, *, conflicts: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.conflicts = tuple(conflicts)
+
+
+class RevertFailed(Conflict):
+    """`conflicts` holds every value that a later commit has changed again."""
+
+    code, retryable = "revert_conflict", False
+    help = "Nothing was changed; revert the later commits first, or write the values yourself."
 
     def __init__(self, message: str, *, conflicts: Sequence[Any] = (), **details: Any) -> None:
         super().__init__(message, **details)
@@ -195,6 +237,11 @@ class Denied(OmnigraphError):
 class ReadOnly(Denied):
     code = "read_only"
     help = "Open the graph with mode='rw' to write."
+
+
+class ProtectedBranch(Denied):
+    code = "protected_branch"
+    help = "Write to another branch and merge it, or lift the protection with unprotect."
 
 
 class PermissionDenied(Denied):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.engine.history import History
-from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.publisher import commit_after, put_version, require_unprotected
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchExists, InvalidArgument
+from omnigraph.errors import BranchExists, InvalidArgument, TagExists
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import ForkPoint, GraphVersion, chain_key
 from omnigraph.store.versions import encode_branch
@@ -23,11 +23,10 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
     encode_branch(name)
     origin = History(session, ledger).resolve(source)
     previous = session.known_head(name)
-    if previous is not None and not previous.deleted:
+    if previous is not None and (previous.tag or not previous.deleted):
         previous = session.head(name, ledger)
     while True:
-        if previous is not None and not previous.deleted:
-            raise BranchExists(f"The branch {name!r} exists already.")
+        require_free(name, previous)
         number = 1 if previous is None else previous.version + 1
         version = msgspec.structs.replace(
             origin,
@@ -37,6 +36,7 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
             version=number,
             first=number,
             keys=(),
+            protected=False,
             ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,
             forked_from=ForkPoint(
@@ -57,6 +57,7 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         raise InvalidArgument("The branch 'main' cannot be deleted.")
     head = session.live_head(name, ledger)
     while True:
+        require_unprotected(head, "branch_delete")
         commit = commit_after(
             session, head, kind="branch_delete", operation=session.runtime.ulid(), actor=actor
         )
@@ -72,6 +73,14 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         if taken is None:
             return
         head = session.live_head(name, ledger)
+
+
+def require_free(name: str, end: GraphVersion | None) -> None:
+    """A name is that of a branch or that of a tag: the end of its chain says which."""
+    if end is not None and end.tag:
+        raise TagExists(f"There is a tag {name!r} already.")
+    if end is not None and not end.deleted:
+        raise BranchExists(f"The branch {name!r} exists already.")
 
 
 def list_branches(session: Session, ledger: Ledger) -> list[str]:

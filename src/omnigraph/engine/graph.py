@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.engine import branches, manifest
+from omnigraph.engine import branches, manifest, protection, tags
 from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.history import History
@@ -123,6 +123,15 @@ class Graph:
     def branches(self) -> list[str]:
         self._require_open()
         return branches.list_branches(self._session, Ledger())
+
+    def tags(self) -> dict[str, Commit]:
+        """The commits of all tags, by name."""
+        self._require_open()
+        return tags.list_tags(self._session, Ledger())
+
+    def protected_branches(self) -> list[str]:
+        self._require_open()
+        return protection.list_protected(self._session, Ledger())
 
     # Writing
 
@@ -241,6 +250,24 @@ class Graph:
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
         self._require_open(writing=True)
         branches.delete_branch(self._session, name, actor, Ledger())
+
+    def tag(self, name: str, ref: str = "main") -> Commit:
+        """Gives a commit a name that stays: a ref like any other, and never written to."""
+        self._require_open(writing=True)
+        return tags.create_tag(self._session, name, ref, Ledger())
+
+    def delete_tag(self, name: str, *, actor: str | None = None) -> None:
+        self._require_open(writing=True)
+        tags.delete_tag(self._session, name, actor, Ledger())
+
+    def protect(self, branch: str, *, actor: str | None = None) -> None:
+        """Closes a branch to direct writes and to deletion; merges into it go on."""
+        self._require_open(writing=True)
+        protection.set_protection(self._session, branch, True, actor, Ledger())
+
+    def unprotect(self, branch: str, *, actor: str | None = None) -> None:
+        self._require_open(writing=True)
+        protection.set_protection(self._session, branch, False, actor, Ledger())
 
     def compact(self, *, branch: str = "main", types: list[str] | None = None) -> Compacted:
         """Rewrites small fragments into large ones, as one commit that no reader can see."""

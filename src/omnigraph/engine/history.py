@@ -37,8 +37,8 @@ class History:
             yield version
             version = self._parent(version)
 
-    def _head(self, branch: str) -> GraphVersion:
-        return self._session.live_head(branch, self._ledger)
+    def _head(self, name: str) -> GraphVersion:
+        return self._session.named_version(name, self._ledger)
 
     def _parent(self, version: GraphVersion) -> GraphVersion | None:
         if version.version > version.first:
@@ -75,7 +75,7 @@ class History:
             head = fork
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
-        heads = [self._head(ref.branch)] if ref.branch is not None else self.heads()
+        heads = [self._head(ref.branch)] if ref.branch is not None else self._roots()
         for start in heads:
             head: GraphVersion | None = start
             while head is not None:
@@ -90,10 +90,19 @@ class History:
 
     def heads(self) -> list[GraphVersion]:
         """Heads of all living branches, main first."""
+        return [head for head in self.ends() if not head.deleted]
+
+    def _roots(self) -> list[GraphVersion]:
+        """What history hangs on: heads first, then what tags stand for."""
+        ends = self.ends()
+        tagged = [self._head(end.branch) for end in ends if end.tag]
+        return [end for end in ends if not end.deleted] + tagged
+
+    def ends(self) -> list[GraphVersion]:
+        """The ends of all chains: living branches, deleted ones and tags."""
         names = self._session.versions(self._ledger).list_branches()
         names.sort(key=lambda name: (name != "main", name))
-        heads = [self._session.head(name, self._ledger) for name in names]
-        return [head for head in heads if not head.deleted]
+        return [self._session.head(name, self._ledger) for name in names]
 
     def _bisect(
         self, head: GraphVersion, early: Callable[[GraphVersion], bool]

@@ -23,6 +23,7 @@ from omnigraph.errors import (
     OmnigraphError,
     OutcomeUnknown,
     PreconditionFailed,
+    ProtectedBranch,
 )
 from omnigraph.model.version import (
     FORMAT,
@@ -40,6 +41,7 @@ from omnigraph.store.versions import Put
 from omnigraph.telemetry import Ledger
 
 RECENT_KEYS = 512
+PASSES_PROTECTION = frozenset({"merge", "optimize"})
 _PARALLEL = 8
 
 
@@ -126,6 +128,7 @@ class Publisher:
                 f"The branch {plan.branch!r} has moved to format {head.format}; this program "
                 f"knows up to {FORMAT}."
             )
+        require_unprotected(head, plan.lineage.kind)
         stale = work.stale(head)
         same = head.version == work.base.version
         verdict = Keep() if same else resolve_rebase(plan, work.base, head)
@@ -220,6 +223,7 @@ class Publisher:
             ancestry=lineage.merged.ancestry if lineage.merged else head.ancestry,
             first=head.first,
             forked_from=head.forked_from,
+            protected=head.protected,
             floor=head.floor,
             gc_cutoff=head.gc_cutoff,
         )
@@ -275,6 +279,12 @@ class Publisher:
                 f"be read: {error.message}",
                 commit=version.commit.id,
             ) from error
+
+
+def require_unprotected(head: GraphVersion, kind: str) -> None:
+    """A protected branch takes merges, and what no reader can see."""
+    if head.protected and kind not in PASSES_PROTECTION:
+        raise ProtectedBranch(f"The branch {head.branch!r} is protected against direct writes.")
 
 
 def recall(lineage: Lineage, head: GraphVersion) -> Published | None:

@@ -90,9 +90,31 @@ class Session:
         version = self.head(branch, ledger, fresh=fresh)
         if version.deleted and not fresh:
             version = self.head(branch, ledger)
+        if version.tag:
+            raise BranchNotFound(
+                f"{branch!r} is a tag, not a branch.",
+                help="A tag stays where it is: create a branch from it to go on from there.",
+            )
         if version.deleted:
             raise self._no_branch(branch, ledger)
         return version
+
+    def named_version(self, name: str, ledger: Ledger) -> GraphVersion:
+        """The head of a branch or, at the same cost, the version that a tag stands for: a name
+        is never both."""
+        version = self.head(name, ledger)
+        if version.deleted and not version.tag:
+            raise self._no_branch(name, ledger)
+        fork = version.forked_from
+        if not version.tag or fork is None:
+            return version
+        try:
+            return self.read_version(fork.branch, fork.version, ledger)
+        except Absent:
+            raise Corrupt(
+                f"The tag {name!r} stands for version {fork.version} of {fork.branch!r}, which "
+                "is missing."
+            ) from None
 
     def saw_head(self, version: GraphVersion) -> None:
         now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())

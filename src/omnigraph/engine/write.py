@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from omnigraph.engine.integrity import check_integrity
-from omnigraph.engine.publisher import Published, Publisher, recall
+from omnigraph.engine.publisher import Published, Publisher, recall, require_unprotected
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.stage import StagedAppends, StagedWork, stage_work
@@ -74,6 +74,7 @@ class Write:
         head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
         head = self._as_first_called(head)
         self._require_commit(head)
+        require_unprotected(head, self._lineage.kind)
         self._fresh = self._fresh or need_fresh
         if self._work is None or head.version != self.base.version:
             self._work = self._resolve(head)

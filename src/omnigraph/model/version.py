@@ -72,8 +72,10 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     of the branch began, `forked_from` where it came from (whose commit is then also that of
     `first`). `ancestry` holds for every other chain (branch and incarnation) up to which version
     it is part of this one's past, so that two heads tell their merge base without a walk over
-    commits. `deleted` marks the tombstone of a branch; `floor` is the oldest version that
-    cleanup left; `gc_cutoff` the time before which unreferenced files may be gone (hazard 7).
+    commits. `deleted` marks the tombstone of a branch; with `tag` it says that the name is that
+    of a tag for the version in `forked_from`. `protected` closes the branch to direct writes.
+    `floor` is the oldest version that cleanup left; `gc_cutoff` the time before which
+    unreferenced files may be gone (hazard 7).
     """
 
     format: int
@@ -91,6 +93,8 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     first: int = 1
     forked_from: ForkPoint | None = None
     deleted: bool = False
+    tag: bool = False
+    protected: bool = False
     floor: int = 1
     gc_cutoff: int = 0
 

@@ -1,0 +1,42 @@
+"""Owns the protection of branches: a setting that travels in the versions of the branch itself,
+so that every writer meets it in the head that it reads anyway."""
+
+from __future__ import annotations
+
+import msgspec
+
+from omnigraph.engine.history import History
+from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.session import Session
+from omnigraph.telemetry import Ledger
+
+
+def set_protection(
+    session: Session, branch: str, protected: bool, actor: str | None, ledger: Ledger
+) -> None:
+    """One commit on the branch that changes nothing else; none if it is so already. Writes that
+    are under way meet it at their put, like any other commit."""
+    while True:
+        head = session.live_head(branch, ledger)
+        if head.protected == protected:
+            return
+        commit = commit_after(
+            session,
+            head,
+            kind="protect" if protected else "unprotect",
+            operation=session.runtime.ulid(),
+            actor=actor,
+        )
+        version = msgspec.structs.replace(
+            head,
+            token=session.runtime.ulid(),
+            version=head.version + 1,
+            commit=commit,
+            protected=protected,
+        )
+        if put_version(session, version, ledger) is None:
+            return
+
+
+def list_protected(session: Session, ledger: Ledger) -> list[str]:
+    return [head.branch for head in History(session, ledger).heads() if head.protected]

@@ -1,0 +1,83 @@
+"""Owns tags: fixed names for versions, each the end of a chain of its own, so that a name is that
+of a branch or of a tag and never of both."""
+
+from __future__ import annotations
+
+import msgspec
+
+from omnigraph.engine.branches import require_free
+from omnigraph.engine.history import History
+from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.session import Session
+from omnigraph.errors import BranchNotFound, TagNotFound
+from omnigraph.lang.near import near
+from omnigraph.model.refs import check_branch_name
+from omnigraph.model.version import Commit, ForkPoint, GraphVersion
+from omnigraph.store.versions import encode_branch
+from omnigraph.telemetry import Ledger
+
+
+def create_tag(session: Session, name: str, ref: str, ledger: Ledger) -> Commit:
+    """One put. Whoever creates a branch of this name meets it there."""
+    check_branch_name(name)
+    encode_branch(name)
+    target = History(session, ledger).resolve(ref)
+    previous = session.known_head(name)
+    if previous is not None and (previous.tag or not previous.deleted):
+        previous = session.head(name, ledger)
+    while True:
+        require_free(name, previous)
+        number = 1 if previous is None else previous.version + 1
+        version = msgspec.structs.replace(
+            target,
+            token=session.runtime.ulid(),
+            branch=name,
+            incarnation=1 if previous is None else previous.incarnation + 1,
+            version=number,
+            first=number,
+            keys=(),
+            floor=1 if previous is None else previous.floor,
+            forked_from=ForkPoint(
+                branch=target.branch, incarnation=target.incarnation, version=target.version
+            ),
+            deleted=True,
+            tag=True,
+            protected=False,
+        )
+        taken = put_version(session, version, ledger, after=session.files_of(target))
+        if taken is None:
+            return target.commit
+        versions = session.versions(ledger)
+        previous = versions.read_head(name) if previous is None else versions.read_newer(taken)
+
+
+def delete_tag(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
+    """A tombstone after the tag; the version that it stood for stays what it is."""
+    encode_branch(name)
+    while True:
+        end = _read_tag(session, name, ledger)
+        commit = commit_after(
+            session, end, kind="tag_delete", operation=session.runtime.ulid(), actor=actor
+        )
+        version = msgspec.structs.replace(
+            end, token=session.runtime.ulid(), version=end.version + 1, commit=commit, tag=False
+        )
+        if put_version(session, version, ledger) is None:
+            return
+
+
+def list_tags(session: Session, ledger: Ledger) -> dict[str, Commit]:
+    """The commits of all tags, by name."""
+    return {end.branch: end.commit for end in History(session, ledger).ends() if end.tag}
+
+
+def _read_tag(session: Session, name: str, ledger: Ledger) -> GraphVersion:
+    try:
+        end = session.head(name, ledger)
+    except BranchNotFound:
+        end = None
+    if end is None or not end.tag:
+        guess = near(name, list_tags(session, ledger))
+        hint = f"Did you mean {guess!r}?" if guess else ""
+        raise TagNotFound(f"There is no tag {name!r}.", help=hint)
+    return end
