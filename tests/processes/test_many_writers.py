@@ -81,12 +81,18 @@ def test_writers_do_not_notice_a_process_that_compacts_in_a_loop(
         (compacted,) = results_of([compactor.outcome(60)])
     with omnigraph.open(place) as g:
         commits = check_linear(g)
-        published = compacted["published"]
-        assert kinds(commits) == {"init": 1, "write": load.total + 1, "optimize": published}
-        assert published > 0
+        assert kinds(commits) == {
+            "init": 1,
+            "write": load.total + 1,
+            "optimize": compacted["published"],
+        }
+        if UPSERT not in load.kinds:
+            # Where writers change rows all the time, compaction gives way to them.
+            assert compacted["beside"] > 0
         check_rows(g, load)
-        g.compact()
-        check_rows(g, load)
+        fragments = {pin.key: pin.fragments for pin in g.snapshot().graph_version.tables}
+        assert max(fragments.values()) == 1
+    print(f"{compacted['beside']} compactions beside the writers")
     check_fair(told)
 
 

@@ -90,12 +90,15 @@ def _commit(g: Graph, kind: str, writer: int, number: int) -> None:
 
 
 def compact_until(root: str, stop: str) -> dict[str, int]:
-    """Compacts again and again until a file appears; counts what was published."""
-    published = 0
+    """Compacts again and again until a file appears; counts what was published, and how much of
+    that while others wrote."""
+    beside, published = 0, 0
     with omnigraph.open(root) as g:
         while not Path(stop).exists():
             published += g.compact().commit is not None
-    return {"published": published}
+            beside = published
+        published += g.compact().commit is not None
+    return {"published": published, "beside": beside}
 
 
 def create(roots: list[str], schema: str, name: str) -> list[str]:

@@ -43,12 +43,9 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
                 branch=origin.branch, incarnation=origin.incarnation, version=origin.version
             ),
         )
-        taken = put_version(session, version, ledger, after=session.files_of(origin))
-        if taken is None:
+        previous = put_version(session, version, ledger, after=session.files_of(origin))
+        if previous is None:
             return version
-        # A name never seen may have a long chain, which is not to be walked.
-        versions = session.versions(ledger)
-        previous = versions.read_head(name) if previous is None else versions.read_newer(taken)
 
 
 def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:

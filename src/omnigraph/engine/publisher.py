@@ -92,7 +92,7 @@ class Publisher:
                         return known
                     self._rebase(work, head)
                     bound = self._bind(work.plan, head, ledger)
-                    newer = self._put(work, head, bound, ledger)
+                    newer = self._put(bound, ledger)
                     if newer is None:
                         session.tickets.landed(branch)
                         return bound
@@ -228,57 +228,16 @@ class Publisher:
             gc_cutoff=head.gc_cutoff,
         )
 
-    def _put(
-        self, work: Publishable, head: GraphVersion, bound: Published, ledger: Ledger
-    ) -> GraphVersion | None:
+    def _put(self, bound: Published, ledger: Ledger) -> GraphVersion | None:
         """None: landed. A version: the head that was faster."""
-        session = self._session
-        version = bound.version
-        assert version is not None
-        session.require_safe_store(version.graph, version.format, ledger)
-        slow_before = session.elapsed_since_seen(version.branch)
-        reach("before put")
-        versions = session.versions(ledger)
-        unsynced = [path for _, table in bound.tables.values() for path in table.unsynced]
-        outcome = versions.put(version, after=unsynced)
-        reach("after put")
-        match outcome.put:
-            case Put.LANDED:
-                asleep = max(slow_before, session.elapsed_since_seen(version.branch))
-                if asleep > session.settings.grace / 4:
-                    real = self._real_head(version, ledger)
-                    if real.version > version.version and real.floor > version.version:
-                        versions.delete_ghost(version)
-                        return real
-                session.saw_head(version)
-                for _, table in bound.tables.values():
-                    session.tables.adopt(table)
-                return None
-            case Put.TAKEN:
-                assert outcome.taken_by is not None
-                newer = versions.read_newer(outcome.taken_by)
-                session.saw_head(newer)
-                return newer
-            case Put.UNKNOWN:
-                raise OutcomeUnknown(
-                    f"The answer to the put of commit {version.commit.id} was lost: "
-                    f"{outcome.reason}.",
-                    commit=version.commit.id,
-                )
-            case put:
-                assert_never(put)
-
-    def _real_head(self, version: GraphVersion, ledger: Ledger) -> GraphVersion:
-        """The head after a put that took long: ours counts only if it is above the floor."""
-        self._session.forget_head(version.branch)
-        try:
-            return self._session.head(version.branch, ledger)
-        except OmnigraphError as error:
-            raise OutcomeUnknown(
-                f"Commit {version.commit.id} was put, but whether cleanup had passed it cannot "
-                f"be read: {error.message}",
-                commit=version.commit.id,
-            ) from error
+        assert bound.version is not None
+        tables = [table for _, table in bound.tables.values()]
+        unsynced = [path for table in tables for path in table.unsynced]
+        newer = put_version(self._session, bound.version, ledger, after=unsynced)
+        if newer is None:
+            for table in tables:
+                self._session.tables.adopt(table)
+        return newer
 
 
 def require_unprotected(head: GraphVersion, kind: str) -> None:
@@ -335,26 +294,53 @@ def put_version(
     after: Sequence[Path] = (),
     stamped: bool = True,
 ) -> GraphVersion | None:
-    """Puts a version that needs no tables. None: landed; a version: who holds the number."""
+    """The one put. None: landed; a version: the head that was faster."""
     if stamped:
         session.require_safe_store(version.graph, version.format, ledger)
+    versions, seen = session.versions(ledger), session.seen_before(version)
     reach("before put")
-    outcome = session.versions(ledger).put(version, after=after)
+    outcome = versions.put(version, after=after)
     reach("after put")
+    slept = session.slept_since(seen)
     match outcome.put:
         case Put.LANDED:
+            if slept and version.version > 1:  # the first of a branch follows nothing
+                real = _real_head(session, version, ledger)
+                if real.version > version.version and real.floor > version.version:
+                    versions.delete_ghost(version)
+                    return real
             session.saw_head(version)
             return None
         case Put.TAKEN:
-            return outcome.taken_by
+            assert outcome.taken_by is not None
+            if slept:
+                # Who holds the number may itself be a ghost below the floor.
+                session.forget_head(version.branch)
+                return session.head(version.branch, ledger)
+            newer = versions.read_newer(outcome.taken_by)
+            session.saw_head(newer)
+            return newer
         case Put.UNKNOWN:
             raise OutcomeUnknown(
-                f"The answer to the put of version {version.version} of {version.branch!r} was "
-                f"lost: {outcome.reason}.",
+                f"The answer to the put of commit {version.commit.id}, version {version.version} "
+                f"of {version.branch!r}, was lost: {outcome.reason}.",
                 commit=version.commit.id,
             )
         case put:
             assert_never(put)
+
+
+def _real_head(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
+    """The head after a put that took long: ours counts only if it is above the floor."""
+    session.forget_head(version.branch)
+    try:
+        return session.head(version.branch, ledger)
+    except OmnigraphError as error:
+        raise OutcomeUnknown(
+            f"Commit {version.commit.id} was put, but whether cleanup had passed it cannot "
+            f"be read: {error.message}",
+            commit=version.commit.id,
+        ) from error
 
 
 def _commit_id(created_at: int, parent: str, new_ulid: Callable[[], str]) -> str:

@@ -67,7 +67,7 @@ class Session:
         next number not to have come and gone (hazard 8)."""
         seen = self._heads.get(branch)
         try:
-            if seen is None or self._elapsed(seen) > self.settings.grace / 4:
+            if seen is None or self.slept_since(seen):
                 version = self.versions(ledger).read_head(branch)
             elif not fresh:
                 return seen.version
@@ -81,7 +81,7 @@ class Session:
     def known_head(self, branch: str) -> GraphVersion | None:
         """What was last seen, without a request; None when that is unknown or too long ago."""
         seen = self._heads.get(branch)
-        if seen is None or self._elapsed(seen) > self.settings.grace / 4:
+        if seen is None or self.slept_since(seen):
             return None
         return seen.version
 
@@ -129,9 +129,14 @@ class Session:
         by_wall = (self.runtime.now() - seen.wall) / 1e6
         return max(self.runtime.monotonic() - seen.monotonic, by_wall)
 
-    def elapsed_since_seen(self, branch: str) -> float:
-        seen = self._heads.get(branch)
-        return 0.0 if seen is None else self._elapsed(seen)
+    def seen_before(self, version: GraphVersion) -> SeenHead | None:
+        """The head that this version follows, if it is still the newest that was seen."""
+        seen = self._heads.get(version.branch)
+        return seen if seen is not None and seen.version.version == version.version - 1 else None
+
+    def slept_since(self, seen: SeenHead | None) -> bool:
+        """Whether the number after this head may have come, and gone by cleanup (hazard 8)."""
+        return seen is None or self._elapsed(seen) > self.settings.grace / 4
 
     def forget_head(self, branch: str) -> None:
         with self._lock:
