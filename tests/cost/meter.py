@@ -85,6 +85,17 @@ class Cost:
         return sum(self.requests.values()) - self.reads
 
 
+def time_under_way(requests: Iterable[Request]) -> float:
+    """Seconds in which at least one request was not answered yet: what an operation waits for the
+    store, without what it computes between requests."""
+    total = reached = 0.0
+    for request in sorted(requests, key=lambda request: request.started):
+        assert request.ended is not None
+        total += max(request.ended - max(request.started, reached), 0.0)
+        reached = max(reached, request.ended)
+    return total
+
+
 def longest_chain(requests: Iterable[Request]) -> int:
     """How many requests waited for one another: the longest row of requests in which each began
     after the one before had ended."""

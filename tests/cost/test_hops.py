@@ -1,16 +1,16 @@
 """Serial hops: the ledger sums them from the stages of a plan; here they are measured, as the
-time that an operation takes longer when every request takes longer. A slope is a ratio, so it says
-the same on a fast machine and on a slow one."""
+time that an operation waits longer when every request takes longer. A slope is a ratio, so it says
+the same on a fast machine and on a slow one; the clock is the proxy's and runs only while requests
+are under way, because a busy machine computes slowly but that is no hop."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import pytest
 
 from tests.cost.conftest import MakeWorld
-from tests.cost.meter import longest_chain
+from tests.cost.meter import longest_chain, time_under_way
 from tests.cost.operations import OPERATIONS, Operation
 from tests.cost.world import World
 
@@ -35,12 +35,10 @@ def time_once(world: World, operation: Operation, latency: float) -> tuple[float
     world.proxy.shape(latency=latency, concurrency=IN_FLIGHT)
     try:
         with world.proxy.counting() as seen:
-            started = time.perf_counter()
             ledger = run()
-            took = time.perf_counter() - started
     finally:
         world.proxy.shape()
-    return took, ledger.hops, longest_chain(seen.log)
+    return time_under_way(seen.log), ledger.hops, longest_chain(seen.log)
 
 
 def time_operation(world: World, operation: Operation) -> Timed:
