@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -13,7 +13,9 @@ import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags
 from omnigraph.engine.compact import Compacted, compact
+from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
+from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.history import History
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
@@ -119,6 +121,34 @@ class Graph:
     ) -> Diff:
         """What leads from one ref to another: entities inserted, updated and deleted."""
         return make_diff(self.snapshot(old), self.snapshot(new), types=types, kinds=kinds, ops=ops)
+
+    def changes(
+        self,
+        since: str = BEGINNING,
+        *,
+        branch: str = "main",
+        limit: int | None = None,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        follow: bool = False,
+        poll: float = 1.0,
+    ) -> Generator[Block, None, None]:
+        """What happened on a branch, one block for each commit, oldest first: after a cursor,
+        after a commit, or from the beginning, which lies before the point of the fork. With
+        `follow` it waits for more, looking every `poll` seconds, until it or the graph is
+        closed."""
+        self._require_open()
+        if limit is not None and limit < 0:
+            raise InvalidArgument(f"The limit {limit} is below zero.")
+        feed = Feed(self._session, branch, types=types, kinds=kinds, ops=ops, ledger=Ledger())
+        return feed.blocks(
+            feed.place_of(since),
+            limit=limit,
+            follow=follow,
+            poll=poll,
+            stopped=lambda: self._closed,
+        )
 
     def branches(self) -> list[str]:
         self._require_open()
