@@ -1,0 +1,88 @@
+"""Owns which variables are known where, and what a check of one query carries along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.findings import Findings, Meant
+from omnigraph.lang.gq.check.names import Names
+from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Variable
+from omnigraph.model.catalog import EdgeType
+
+
+class Known:
+    """A variable while its types are being found.
+
+    `types` are the names of the node types that it may still have, None while nothing is known;
+    `edges` are those of an edge variable. `is_declared` by a binding. `is_broken` after an error
+    about it, so that nothing more is said.
+    """
+
+    def __init__(self, id: int, name: str | None, span: Span, *, is_edge: bool = False) -> None:
+        self.id = id
+        self.name = name
+        self.span = span
+        self.is_edge = is_edge
+        self.is_optional = False
+        self.is_declared = False
+        self.is_broken = False
+        self.types: frozenset[str] | None = None
+        self.edges: tuple[EdgeType, ...] = ()
+
+    def kind(self, names: Names) -> NodeKind | EdgeKind:
+        if self.is_edge:
+            return EdgeKind(self.edges)
+        if self.types is None:
+            return NodeKind(names.catalog.nodes)
+        return NodeKind(names.in_catalog_order(self.types))
+
+    def variable(self, names: Names) -> Variable:
+        return Variable(self.id, self.name, self.kind(names), self.is_optional)
+
+
+class Context:
+    """One query: the catalog, its parameters, the findings, and fresh ids."""
+
+    def __init__(self, names: Names, parameters: dict[str, Parameter], findings: Findings) -> None:
+        self.names = names
+        self.parameters = parameters
+        self.findings = findings
+        self.used: set[str] = set()
+        self._ids = count()
+
+    def known(self, name: str | None, span: Span, *, is_edge: bool = False) -> Known:
+        return Known(next(self._ids), name, span, is_edge=is_edge)
+
+
+class Scope:
+    """The variables of one pattern: its own, those of its optional blocks, and what surrounds
+    it. `is_optional` for the scope of an optional block."""
+
+    def __init__(self, parent: Scope | None = None, *, is_optional: bool = False) -> None:
+        self.parent = parent
+        self.is_optional = is_optional
+        self.own: dict[str, Known] = {}
+        self.anonymous: list[Known] = []
+        self.optional: dict[str, Known] = {}
+
+    def find(self, name: str) -> tuple[Known, bool] | None:
+        """The variable, and whether it may be null here."""
+        if name in self.own:
+            return self.own[name], False
+        if name in self.optional:
+            return self.optional[name], True
+        return self.parent.find(name) if self.parent else None
+
+    def names(self) -> Iterator[str]:
+        yield from self.own
+        yield from self.optional
+        if self.parent:
+            yield from self.parent.names()
+
+
+def report_unknown(name: str, span: Span, scope: Scope, context: Context) -> None:
+    candidates = [f"${n}" for n in (*scope.names(), *context.parameters)]
+    meant = Meant(f"${name}", candidates)
+    context.findings.add("T6", span, f"`${name}` is neither bound nor a parameter", meant)

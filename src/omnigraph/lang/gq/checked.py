@@ -1,0 +1,499 @@
+"""Owns the checked tree of a query: what a planner needs, with every name resolved and every
+expression typed. It holds no spans and nothing that the catalog would have to be asked for.
+
+A `Match` lists its parts in the order of meaning: variables, steps and filters first, then the
+optional blocks in source order, then the filters that need what those bind. `not { … }` is a filter
+`Not(Exists(…))`. Values of an entry in a binding are filters too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Literal
+
+from omnigraph.model.catalog import EdgeType, NodeType, Property
+from omnigraph.model.schema import Literal as LiteralValue
+from omnigraph.model.types import PropertyType
+
+# Types.
+
+
+@dataclass(frozen=True, slots=True)
+class NullKind:
+    """The type of `null`, which fits everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKind:
+    """Any node of these types, in the order of the catalog."""
+
+    types: tuple[NodeType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeKind:
+    types: tuple[EdgeType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityListKind:
+    """What `collect($x)` gives."""
+
+    item: NodeKind | EdgeKind
+
+
+Kind = PropertyType | NullKind | NodeKind | EdgeKind | EntityListKind
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    kind: Kind
+    nullable: bool = False
+
+
+# Variables and patterns.
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """`id` is unique in the query; `name` is None for `$_`. `optional`: null where an optional
+    block found nothing."""
+
+    id: int
+    name: str | None
+    kind: NodeKind | EdgeKind
+    optional: bool = False
+
+
+class Direction(StrEnum):
+    """FORWARD: from the source of the traversal to its target, along the edge."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+    EITHER = "either"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeStep:
+    edge: EdgeType
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """One row per distinct target for each source, by any of the steps; with an edge variable one
+    row per edge. `low` and `high` bound the shortest distance; both are 1 without bounds."""
+
+    source: int
+    target: int
+    steps: tuple[EdgeStep, ...]
+    edge: int | None
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """`variables` are those that this pattern brings, `outer` the ids of others that it uses."""
+
+    variables: tuple[Variable, ...]
+    outer: tuple[int, ...]
+    traversals: tuple[Traversal, ...]
+    filters: tuple[Expression, ...]
+    optionals: tuple[Match, ...]
+    late_filters: tuple[Expression, ...]
+
+
+# Expressions. Each has a `type`.
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A Date is a `date`, a DateTime a `datetime` in UTC, a list or vector a tuple."""
+
+    value: LiteralValue | date | datetime
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class ParameterValue:
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class ListValue:
+    items: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyValue:
+    """`$x.p`; one property for each type of the variable, in the same order."""
+
+    variable: int
+    properties: tuple[Property, ...]
+    type: Type
+
+
+SystemColumn = Literal["id", "src", "dst"]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemValue:
+    variable: int
+    column: SystemColumn
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class EntityValue:
+    """`$x` itself."""
+
+    variable: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class RowProperty:
+    """A property of the entity that a mutation works on."""
+
+    property: Property
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class RowSystem:
+    column: SystemColumn
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    operands: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    operands: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Expression
+    type: Type
+
+
+Comparator = Literal["=", "!=", "<", "<=", ">", ">="]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Both sides are numbers, texts, Bools, Dates or DateTimes."""
+
+    operator: Comparator
+    left: Expression
+    right: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class SameEntity:
+    """`$a = $b`: the same id in the same type."""
+
+    left: int
+    right: int
+    negated: bool
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTest:
+    """`$x: T` inside a block, for a variable from outside it: is it one of these?"""
+
+    variable: int
+    types: tuple[NodeType, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """`item in list`, which is also `list contains item`."""
+
+    item: Expression
+    list: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class TextTest:
+    operator: Literal["contains", "starts_with", "ends_with"]
+    text: Expression
+    part: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest:
+    operand: Expression
+    negated: bool
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    operand: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Done in the type of the result: I64, U64 or F64."""
+
+    operator: Literal["+", "-", "*", "/", "%"]
+    left: Expression
+    right: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    left: Expression
+    right: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """`function` is one of `functions.SCALARS`."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    type: Type
+
+
+AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    function: AggregateFunction
+    argument: Expression
+    distinct: bool
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    match: Match
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class PatternAggregate:
+    """`count { … }` of the rows of a pattern (no argument), `sum($y.p) { … }` and its like."""
+
+    function: AggregateFunction
+    argument: Expression | None
+    match: Match
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class KeyValue:
+    """The value of a key of the group."""
+
+    index: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateValue:
+    """The value of an aggregate of the group."""
+
+    index: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class OutputValue:
+    """In an order key: the value of a result column."""
+
+    index: int
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Cosine distance; `query` is a vector, or a text that is embedded first."""
+
+    target: PropertyValue
+    query: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    target: PropertyValue
+    words: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Rrf:
+    ranks: tuple[Nearest | Bm25, ...]
+    k: Expression
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class TextSearch:
+    """`edits` is given for `fuzzy` only."""
+
+    function: Literal["search", "match_text", "fuzzy"]
+    target: PropertyValue
+    words: Expression
+    edits: Expression | None
+    type: Type
+
+
+Expression = (
+    Constant
+    | ParameterValue
+    | ListValue
+    | PropertyValue
+    | SystemValue
+    | EntityValue
+    | RowProperty
+    | RowSystem
+    | And
+    | Or
+    | Not
+    | Comparison
+    | SameEntity
+    | TypeTest
+    | Membership
+    | TextTest
+    | NullTest
+    | Negative
+    | Arithmetic
+    | Concatenation
+    | FunctionCall
+    | Aggregate
+    | Exists
+    | PatternAggregate
+    | KeyValue
+    | AggregateValue
+    | OutputValue
+    | Nearest
+    | Bm25
+    | Rrf
+    | TextSearch
+)
+
+
+# Queries.
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """`default` is a value as `bind_parameters` gives it."""
+
+    name: str
+    kind: PropertyType
+    nullable: bool
+    has_default: bool
+    default: object = None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    name: str
+    value: Expression
+
+    @property
+    def type(self) -> Type:
+        return self.value.type
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns of a query with a group refer to these by KeyValue and AggregateValue."""
+
+    keys: tuple[Expression, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    value: Expression
+    descending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """With `distinct` or a group, each order key is an OutputValue."""
+
+    match: Match
+    group: Group | None
+    columns: tuple[Column, ...]
+    distinct: bool
+    order: tuple[OrderKey, ...]
+    limit: int | ParameterValue | None
+    offset: int | ParameterValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetProperty:
+    property: Property
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    type: NodeType
+    values: tuple[SetProperty, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    type: EdgeType
+    source: Expression
+    target: Expression
+    values: tuple[SetProperty, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    type: NodeType | EdgeType
+    values: tuple[SetProperty, ...]
+    where: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    type: NodeType | EdgeType
+    where: Expression
+
+
+Mutation = InsertNode | InsertEdge | Update | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedQuery:
+    """`body` is a read or, in order, the statements of a mutation."""
+
+    name: str | None
+    parameters: tuple[Parameter, ...]
+    description: str | None
+    instruction: str | None
+    body: Read | tuple[Mutation, ...]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The result columns; none for a mutation."""
+        return self.body.columns if isinstance(self.body, Read) else ()
