@@ -40,14 +40,17 @@ class TypeDelta:
         return not (self.inserts.num_rows or self.deletes.num_rows or self.after.num_rows)
 
 
-def diff_type(old: TableView | None, new: TableView | None, ledger: Ledger) -> TypeDelta:
-    """Entities are compared by id. None: the type was not there; all its rows came or went."""
+def diff_type(
+    old: TableView | None, new: TableView | None, ledger: Ledger, *, entity: str | None = None
+) -> TypeDelta:
+    """Entities are compared by id. None: the type was not there; all its rows came or went. With
+    `entity`, an id, nothing is told of others, nor read but their ids."""
     if old is None or new is None:
-        return _whole(old, new, ledger)
+        return _whole(old, new, ledger, entity)
     if (old.table.location, old.table.version) == (new.table.location, new.table.version):
         none_new, none_old = new.schema.empty_table(), old.schema.empty_table()
         return TypeDelta(old.kind, new.kind, none_new, none_old, none_old, none_new, ())
-    gone, came = _differing_rows(old, new, ledger)
+    gone, came = _differing_rows(old, new, ledger, entity)
     where = pc.index_in(came["id"], value_set=gone["id"].combine_chunks())
     known = where.is_valid().to_numpy()
     inserts = came.filter(pa.array(~known))
@@ -71,11 +74,13 @@ def diff_type(old: TableView | None, new: TableView | None, ledger: Ledger) -> T
     )
 
 
-def _whole(old: TableView | None, new: TableView | None, ledger: Ledger) -> TypeDelta:
+def _whole(
+    old: TableView | None, new: TableView | None, ledger: Ledger, entity: str | None
+) -> TypeDelta:
     def rows(view: TableView | None) -> pa.Table:
         if view is None:
             return pa.table({"id": pa.array([], pa.string())})
-        return pa.Table.from_batches(view.scan(ledger), schema=view.schema)
+        return pa.Table.from_batches(view.scan(ledger, filter=_only(entity)), schema=view.schema)
 
     inserts, deletes = rows(new), rows(old)
     return TypeDelta(
@@ -89,11 +94,13 @@ def _whole(old: TableView | None, new: TableView | None, ledger: Ledger) -> Type
     )
 
 
-def _differing_rows(old: TableView, new: TableView, ledger: Ledger) -> tuple[pa.Table, pa.Table]:
+def _differing_rows(
+    old: TableView, new: TableView, ledger: Ledger, entity: str | None
+) -> tuple[pa.Table, pa.Table]:
     """Rows that one version has at a place where the other does not."""
     if old.table.location != new.table.location:
-        return _rows(old, [], list(old.table.marks), ledger), _rows(
-            new, [], list(new.table.marks), ledger
+        return _rows(old, [], list(old.table.marks), ledger, entity), _rows(
+            new, [], list(new.table.marks), ledger, entity
         )
     befores = {mark.files[0]: mark for mark in old.table.marks.values()}
     afters = {mark.files[0]: mark for mark in new.table.marks.values()}
@@ -109,18 +116,29 @@ def _differing_rows(old: TableView, new: TableView, ledger: Ledger) -> tuple[pa.
         came.append(np.setdiff1d(now, was) + (np.uint64(after.id) << np.uint64(32)))
     only_old = [befores[file].id for file in befores.keys() - afters.keys()]
     only_new = [afters[file].id for file in afters.keys() - befores.keys()]
-    return _rows(old, gone, only_old, ledger), _rows(new, came, only_new, ledger)
+    return _rows(old, gone, only_old, ledger, entity), _rows(new, came, only_new, ledger, entity)
 
 
 def _rows(
-    view: TableView, addresses: Sequence[np.ndarray], fragments: list[int], ledger: Ledger
+    view: TableView,
+    addresses: Sequence[np.ndarray],
+    fragments: list[int],
+    ledger: Ledger,
+    entity: str | None,
 ) -> pa.Table:
     names = view.schema.names
-    parts = [view.fragment_rows(fragments, ledger)] if fragments else []
+    parts = [view.fragment_rows(fragments, ledger, filter=_only(entity))] if fragments else []
     single = np.concatenate([np.array([], dtype=np.uint64), *addresses])
+    if len(single) and entity is not None:
+        ids = view.take(single, ["id"], ledger)["id"]
+        single = single[pc.equal(ids, entity).to_numpy()]
     if len(single):
         parts.append(view.take(single, names, ledger))
     return pa.concat_tables(parts) if parts else view.schema.empty_table()
+
+
+def _only(entity: str | None) -> pc.Expression | None:
+    return None if entity is None else pc.field("id") == entity
 
 
 def _differing_properties(

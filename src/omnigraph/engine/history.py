@@ -129,6 +129,6 @@ class History:
         try:
             return self._session.read_version(branch, number, self._ledger)
         except Absent:
-            if number < floor:
+            if number < max(floor, self._session.head(branch, self._ledger).floor):
                 raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None
             raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None

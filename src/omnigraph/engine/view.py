@@ -188,13 +188,15 @@ class TableView:
         rows = rows.select(physical).take(pa.array(back)).rename_columns(list(columns))
         return rows.cast(pa.schema([self.schema.field(name) for name in columns]))
 
-    def fragment_rows(self, fragments: Sequence[int], ledger: Ledger) -> pa.Table:
-        """Every live row of some fragments of the table."""
+    def fragment_rows(
+        self, fragments: Sequence[int], ledger: Ledger, *, filter: pc.Expression | None = None
+    ) -> pa.Table:
+        """The live rows of some fragments; a filter may name system columns alone."""
         names = self.schema.names
         physical = [self._columns[name] for name in names]
         batches = [
             pa.RecordBatch.from_arrays(batch.columns, schema=self.schema)
-            for batch in self.table.scan(physical, ledger, fragments=fragments)
+            for batch in self.table.scan(physical, ledger, fragments=fragments, filter=filter)
         ]
         return pa.Table.from_batches(batches, schema=self.schema)
 
