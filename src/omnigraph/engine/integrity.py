@@ -55,7 +55,19 @@ def _check_removed(work: Work, kind: NodeType, removed: Sequence[str]) -> Iterat
             pending = view.overlay.rows["id"].take(pa.array(found.pending)).to_pylist()
             edges += list(zip(found.pending_positions, pending, strict=True))
             for position, entity in edges:
-                yield _orphan(kind, ids[int(position)], edge, entity, end)
+                yield _endless(edge, entity, end, kind.name, ids[int(position)])
+
+
+def _endless(edge: EdgeType, entity: str, end: str, node_name: str, node: str) -> Violation:
+    return Violation(
+        type=edge.name,
+        rule="endpoint",
+        id=entity,
+        property=end,
+        value=node,
+        message=f"{edge.name} {entity!r} has {end} {node!r}, but there is no {node_name} with "
+        "that id.",
+    )
 
 
 def _orphan(kind: NodeType, node: str, edge: EdgeType, entity: str, end: str) -> Violation:

@@ -60,6 +60,10 @@ class Run:
         order = live[np.argsort(hashes[live], kind="stable")]
         return Run(hashes[order], addresses[order], texts.take(pa.array(order)))
 
+    @cached_property
+    def fragments(self) -> frozenset[int]:
+        return frozenset(np.unique(self.addresses >> 32).tolist())
+
     @property
     def nbytes(self) -> int:
         return int(self.hashes.nbytes + self.addresses.nbytes + self.texts.nbytes)
@@ -105,11 +109,21 @@ class KeyIndex:
         parts = [run.addresses[np.isin(run.addresses >> 32, wanted)] for run in self.runs]
         return np.concatenate([_NONE, *parts])
 
+    def holds(self, fragment: int) -> bool:
+        return any(fragment in run.fragments for run in self.runs)
+
     def dropping(self, fragments: np.ndarray) -> KeyIndex:
         runs = tuple(
             Run.merge([run], lambda held: ~np.isin(held >> 32, fragments)) for run in self.runs
         )
         return KeyIndex(runs, self.dead[~np.isin(self.dead >> 32, fragments)], self.marks)
+
+    def reviving(self, fragments: Sequence[int]) -> KeyIndex:
+        """Every row of these fragments that is held counts as live again."""
+        if not fragments or not len(self.dead):
+            return self
+        wanted = np.array(fragments, dtype=np.uint64)
+        return KeyIndex(self.runs, self.dead[~np.isin(self.dead >> 32, wanted)], self.marks)
 
     def _consolidated(self) -> KeyIndex:
         """Small runs are merged into one tail, the tail into the base when it is a quarter of
@@ -179,6 +193,8 @@ class Lookups:
             index = self._indexes.get(key)
             if index is None:
                 continue
+            stale = np.array([m.id for m in fresh if index.holds(m.id)], dtype=np.uint64)
+            index = index.dropping(stale) if len(stale) else index
             added = None if rows is None else Run.build(key_texts(rows, key[1]), addresses)
             self._keep((new.location, key[1], new.version), index.derive(new.marks, added, dead))
 
@@ -202,21 +218,26 @@ class Lookups:
     def _extend(
         self, index: KeyIndex, table: Table, columns: tuple[str, ...], ledger: Ledger
     ) -> KeyIndex:
-        """Reads only what differs: the keys of new fragments, and of fragments that only lost
-        rows which rows are left."""
+        """Reads only what differs: the keys of new fragments, and of fragments with another
+        deletion file which rows are left."""
         differing = [n for n, mark in table.marks.items() if index.marks.get(n) != mark]
-        shrunk = [
+        same_rows = [
             n
             for n in differing
             if n in index.marks and index.marks[n].files == table.marks[n].files
         ]
-        fresh = [n for n in differing if n not in shrunk]
-        # Another branch may have given the same number to another fragment.
-        stale = np.array([n for n in fresh if n in index.marks], dtype=np.uint64)
+        live = _read_addresses(table, ledger, same_rows) if same_rows else _NONE
+        # On another branch rows may live that are gone here: they are not always still held.
+        missing = np.unique(np.setdiff1d(live, index.held(same_rows)) >> 32).tolist()
+        lost = {n for n in missing if index.marks[n].deletion is not None}
+        kept = [n for n in same_rows if n not in lost]
+        fresh = [n for n in differing if n not in kept]
+        # Another branch may have given the same number to another fragment, also one that the
+        # last version did not have: runs hold rows of every version that they come from.
+        stale = np.array([n for n in fresh if index.holds(n)], dtype=np.uint64)
         trimmed = index.dropping(stale) if len(stale) else index
-        dead = trimmed.held(shrunk)
-        if shrunk:
-            dead = np.setdiff1d(dead, _read_addresses(table, ledger, shrunk))
+        trimmed = trimmed.reviving(kept)
+        dead = np.setdiff1d(trimmed.held(kept), live)
         texts, addresses = _read_keys(table, columns, ledger, fragments=fresh)
         return trimmed.derive(table.marks, Run.build(texts, addresses), dead)
 

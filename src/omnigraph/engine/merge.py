@@ -75,6 +75,10 @@ def read_strategy(
     strategy: str | Mapping[str, str] | None,
     resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None,
 ) -> Strategy:
+    if strategy is not None and not isinstance(strategy, str | Mapping):
+        raise InvalidArgument(
+            f"A strategy is 'ours', 'theirs' or a mapping, not {type(strategy).__name__}."
+        )
     given = {"*": strategy} if isinstance(strategy, str) else dict(strategy or {})
     sides: dict[str, Side] = {}
     for place, side in given.items():
@@ -102,12 +106,18 @@ def _merge(
     if contains(ours, origin_of(session, theirs, ledger)):
         return Merge("already_up_to_date", None, io=ledger)
     if contains(theirs, origin_of(session, ours, ledger)):
+        if strategy.rows:
+            raise InvalidArgument(
+                f"{theirs.branch!r} has everything that {ours.branch!r} has, so there is nothing "
+                "to resolve.",
+                help="Merge without `resolve`, or write the rows to the branch.",
+            )
         if not dry_run:
             fast_forward(session, ours, theirs, ledger)
         return Merge("fast_forward", theirs.commit, io=ledger)
     base = find_merge_base(session, ours, theirs, ledger)
     catalog = _merge_catalogs(session, base, ours, theirs, ledger)
-    tables = merge_tables(session, base, ours, theirs, catalog, strategy, ledger)
+    tables = merge_tables(session, base, ours, theirs, catalog, strategy, ledger, dry_run=dry_run)
     if tables.conflicts:
         if dry_run:
             return _result(tables, base, None, ledger)
@@ -150,7 +160,7 @@ def fast_forward(
         ),
         ancestry={k: v for k, v in past(theirs).items() if k != chain_key(ours)},
     )
-    if put_version(session, version, ledger) is not None:
+    if put_version(session, version, ledger, after=session.files_of(theirs)) is not None:
         raise Conflict(f"The branch {ours.branch!r} moved.")
     return version
 
@@ -239,4 +249,5 @@ class _Pinned:
         raise Conflict("The branch moved while it was merged.")
 
     def stale(self, head: GraphVersion) -> bool:
-        return False
+        # Also a commit that changed no table changed the past that ours says it has.
+        return head.version != self.base.version

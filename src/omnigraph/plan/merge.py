@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -56,37 +56,43 @@ class RowMerge:
     conflicts: tuple[MergeConflict, ...]
 
 
-def merge_rows(kind: GraphType, ours: SideDelta, theirs: SideDelta, strategy: Strategy) -> RowMerge:
+def merge_rows(
+    kind: GraphType,
+    ours: SideDelta,
+    theirs: SideDelta,
+    strategy: Strategy,
+    answers: Mapping[str, Row | None],
+) -> RowMerge:
     """Their changes carried over to our rows. An entity that only they changed is taken as it
-    is; one that both changed is merged property by property."""
-    mine = _changes(ours)
-    both = pa.array(sorted(mine.keys() & _ids(theirs)), pa.string())
-    upserts = [
-        rows.filter(pc.invert(pc.is_in(rows["id"], value_set=both)))
-        for rows in (theirs.inserts, theirs.after)
+    is; one that both changed is merged property by property; one that is answered is what the
+    answer says."""
+    both = sorted((_ids(ours) & _ids(theirs)) - answers.keys())
+    decided = pa.array([*both, *answers], pa.string())
+    taken = [
+        rows.filter(pc.invert(pc.is_in(rows["id"], value_set=decided)))
+        for rows in (theirs.inserts, theirs.after, theirs.deletes)
     ]
-    deletes = theirs.deletes.filter(pc.invert(pc.is_in(theirs.deletes["id"], value_set=both)))
-    removed = deletes["id"].to_pylist()
+    removed = taken.pop()["id"].to_pylist()
     conflicts: list[MergeConflict] = []
     merged: list[Row] = []
-    yours = _changes(theirs, only=set(both.to_pylist()))
-    for entity in both.to_pylist():
-        if strategy.rows is not None and (kind.name, entity) in strategy.rows:
-            answer = strategy.rows[kind.name, entity]
-            result = None if answer is None else {**_shown(mine[entity], yours[entity]), **answer}
-        else:
-            result = _merge_entity(kind, entity, mine[entity], yours[entity], strategy, conflicts)
+    mine, yours = (_changes(delta, only=both) for delta in (ours, theirs))
+    for entity in both:
+        result = _merge_entity(kind, entity, mine[entity], yours[entity], strategy, conflicts)
         current = mine[entity][1]
         if result is None:
             if current is not None:
                 removed.append(entity)
-        elif current is None or not _same_row(result, current):
+        elif current is None or not same_row(result, current):
             merged.append(result)
+    for entity, answer in answers.items():
+        if answer is None:
+            removed.append(entity)
+        else:
+            merged.append(answer)
     schema = row_schema(kind)
-    upserts.append(pa.Table.from_pylist(merged, schema=schema))
-    return RowMerge(
-        pa.concat_tables([rows.cast(schema) for rows in upserts]), tuple(removed), tuple(conflicts)
-    )
+    taken.append(pa.Table.from_pylist(merged, schema=schema))
+    upserts = pa.concat_tables([rows.cast(schema) for rows in taken])
+    return RowMerge(upserts, tuple(removed), tuple(conflicts))
 
 
 def _merge_entity(
@@ -125,8 +131,8 @@ def _merge_entity(
     return result
 
 
-def _changes(delta: SideDelta, *, only: set[str] | None = None) -> dict[str, tuple[Any, Any]]:
-    """Each changed entity as (before, after); None is absent."""
+def _changes(delta: SideDelta, *, only: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+    """Some changed entities as (before, after); None is absent."""
     found: dict[str, tuple[Any, Any]] = {}
     for row in _rows(delta.inserts, only):
         found[row["id"]] = (None, row)
@@ -137,10 +143,9 @@ def _changes(delta: SideDelta, *, only: set[str] | None = None) -> dict[str, tup
     return found
 
 
-def _rows(table: pa.Table, only: set[str] | None) -> list[Row]:
-    if only is not None:
-        table = table.filter(pc.is_in(table["id"], value_set=pa.array(sorted(only), pa.string())))
-    rows: list[Row] = table.to_pylist()
+def _rows(table: pa.Table, only: Sequence[str]) -> list[Row]:
+    chosen = pc.is_in(table["id"], value_set=pa.array(only, pa.string()))
+    rows: list[Row] = table.filter(chosen).to_pylist()
     return rows
 
 
@@ -152,11 +157,6 @@ def _ids(delta: SideDelta) -> set[str]:
     }
 
 
-def _shown(mine: tuple[Any, Any], yours: tuple[Any, Any]) -> Row:
-    row: Row = mine[1] or yours[1] or mine[0]
-    return row
-
-
 def _same(a: Any, b: Any) -> bool:
     """NaN equals NaN, also inside lists."""
     if isinstance(a, float) and isinstance(b, float):
@@ -166,7 +166,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def _same_row(a: Row, b: Row) -> bool:
+def same_row(a: Row, b: Row) -> bool:
     return all(_same(a[name], b[name]) for name in a)
 
 

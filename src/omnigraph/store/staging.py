@@ -121,18 +121,22 @@ def stage_compaction(
 
 
 def shared_fragments(
-    source: Table, target: Table, known: Collection[str]
+    source: Table, target: Table, known: Collection[str], needed: Collection[str]
 ) -> Iterator[tuple[int, str]]:
     """Fragments of one version that can be appended to another by metadata alone: not among the
     `known` (by their first file) nor in the target, without a deletion file (it cannot be
-    renumbered), and with columns that mean the same in both (hazards 5 and 7)."""
+    renumbered), with columns that mean the same in both, and with all that are `needed`: one
+    that a fragment does not have reads as null (hazards 5 and 7)."""
     present = {path for mark in target.marks.values() for path in mark.files}
     for number, mark in source.marks.items():
         if mark.files[0] in known or mark.deletion is not None or present & set(mark.files):
             continue
         metadata = source.handle.get_fragment(number).metadata
-        numbers = {n for file in metadata.files for n in file.fields}
+        numbers = {n for file in metadata.files for n in file.fields if n in source.fields}
         if any(source.fields.get(n) != target.fields.get(n) for n in numbers):
+            continue
+        columns = {source.fields[n].split(" ")[0].split("/")[1] for n in numbers}
+        if not set(needed) <= columns:
             continue
         cleared = {
             "id": 0,
