@@ -5,23 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.engine import branches, manifest, protection, tags
+from omnigraph.engine import branches, manifest, protection, tags, timeline
 from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.history import History
+from omnigraph.engine.log import Log, make_log
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
 from omnigraph.engine.publisher import put_version
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.timeline import Moment
 from omnigraph.engine.transaction import Transaction
 from omnigraph.errors import (
     Conflict,
@@ -92,18 +96,26 @@ class Graph:
         limit: int | None = None,
         actor: str | None = None,
         kind: str | None = None,
-    ) -> Iterator[Commit]:
-        """Commits along the first parents, newest first."""
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        first_parent: bool = False,
+        all: bool = False,
+    ) -> Log:
+        """Commits from a ref back to the beginning, or with `all` from every branch: children
+        before parents, later ones first, through both parents of merges or the first alone. It
+        reads as far as it is iterated; its `lanes()` draw what is left."""
         self._require_open()
-        history = History(self._session, Ledger())
-        left = limit
-        for version in history.walk(history.resolve(ref)):
-            if left == 0:
-                return
-            commit = version.commit
-            if actor in (None, commit.actor) and kind in (None, commit.kind):
-                yield commit
-                left = None if left is None else left - 1
+        return make_log(
+            self._session,
+            ref,
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            since=since,
+            until=until,
+            first_parent=first_parent,
+            all=all,
+        )
 
     def manifest(self, ref: str = "main") -> pa.Table:
         """The graph version as rows: tables, their versions, the head and its commit."""
@@ -122,6 +134,20 @@ class Graph:
         """What leads from one ref to another: entities inserted, updated and deleted."""
         return make_diff(self.snapshot(old), self.snapshot(new), types=types, kinds=kinds, ops=ops)
 
+    def entity(self, type: str, id: str, ref: str = "main") -> dict[str, Any] | None:
+        """One entity as it is, or was, at a ref; None if it is not there."""
+        return timeline.read_entity(self.snapshot(ref), type, id)
+
+    def history(
+        self, type: str, id: str, *, branch: str = "main", limit: int | None = None
+    ) -> Iterator[Moment]:
+        """The commits that changed one entity, newest first, with what they did to it. A type
+        that was renamed is the same type."""
+        self._require_open()
+        _check_limit(limit)
+        moments = timeline.read_moments(self._session, branch, type, id, Ledger())
+        return islice(moments, limit)
+
     def changes(
         self,
         since: str = BEGINNING,
@@ -139,8 +165,7 @@ class Graph:
         `follow` it waits for more, looking every `poll` seconds, until it or the graph is
         closed."""
         self._require_open()
-        if limit is not None and limit < 0:
-            raise InvalidArgument(f"The limit {limit} is below zero.")
+        _check_limit(limit)
         feed = Feed(self._session, branch, types=types, kinds=kinds, ops=ops, ledger=Ledger())
         return feed.blocks(
             feed.place_of(since),
@@ -309,6 +334,11 @@ class Graph:
             raise InvalidArgument(f"The graph {self.root} was closed.", help="Open it again.")
         if writing and self._mode == "r":
             raise ReadOnly(f"The graph {self.root} is open for reading only.")
+
+
+def _check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidArgument(f"The limit {limit} is below zero.")
 
 
 def init(
