@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import MergeFailed, OmnigraphError
 
 SCHEMA = (Path(__file__).parent / "papers.pg").read_text(encoding="utf-8")
-PEOPLE, PAPERS = 20_000, 30_000
+SCALE = float(os.environ.get("OMNIGRAPH_DEMO_SCALE", "1"))
+PEOPLE, PAPERS = int(20_000 * SCALE), int(30_000 * SCALE)
 BOLD, DIM, RESET = ("\033[1m", "\033[2m", "\033[0m") if sys.stdout.isatty() else ("", "", "")
 if os.environ.get("NO_COLOR"):
     BOLD = DIM = RESET = ""
@@ -117,9 +118,35 @@ def travel_in_time(root: str) -> None:
             print(f"{ref:<7} {then.count('Paper'):,} papers, {then.count('Wrote'):,} Wrote")
 
 
+def branch_and_compare(root: str) -> None:
+    with omnigraph.open(root) as g:
+        g.create_branch("review")
+        with g.transaction(branch="review", actor="eve", message="better title") as tx:
+            tx.upsert("Paper", {"doi": "10.1000/29", "title": "On the nature of things"})
+        with g.transaction(actor="bob", message="right year") as tx:
+            tx.upsert("Paper", {"doi": "10.1000/29", "year": 2025})
+        for change in g.diff("main", "review"):
+            print(change.op, change.type, change.id, change.changed)
+
+
+def merge(root: str) -> None:
+    with omnigraph.open(root) as g:
+        print(g.merge("review", actor="ada").outcome, "- both changes to one entity, no conflict")
+        with g.transaction(branch="review", actor="eve") as tx:
+            tx.upsert("Paper", {"doi": "10.1000/30", "title": "Eve's title"})
+        with g.transaction(actor="bob") as tx:
+            tx.upsert("Paper", {"doi": "10.1000/30", "title": "Bob's title"})
+        try:
+            g.merge("review")
+        except MergeFailed as error:
+            for conflict in error.conflicts:
+                print(f"{conflict.kind}: {conflict.message}")
+        print(g.merge("review", actor="ada", strategy={"Paper.title": "theirs"}).outcome)
+
+
 def look_at_the_log(root: str) -> None:
     with omnigraph.open(root, mode="r") as g:
-        for commit in g.log(limit=6):
+        for commit in g.log(limit=8):
             print(f"{commit.id}  {commit.kind:<7} {commit.actor or '':<5} {commit.message or ''}")
 
 
@@ -132,6 +159,8 @@ STEPS: tuple[tuple[str, Callable[[str], None]], ...] = (
     ("Two processes write to one branch at once", write_from_two_processes),
     ("Change the schema: planned first, one commit, no data rewritten", change_the_schema),
     ("Delete too much, and look at how it was before", travel_in_time),
+    ("Branch: one request, whatever the size. Then see how the two differ", branch_and_compare),
+    ("Merge: by entity and property; what cannot be merged is shown", merge),
     ("Who did what", look_at_the_log),
 )
 
