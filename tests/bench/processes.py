@@ -68,7 +68,7 @@ class Worker:
     ) -> None:
         self._target = target
         self._heard = _Heard()
-        self._stderr = tempfile.TemporaryFile()
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115  closed by close()
         paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.bench.worker"],

@@ -73,7 +73,7 @@ def main() -> None:
         started = time.perf_counter()
         result = function(**task["arguments"])
         _say({"result": result, "seconds": time.perf_counter() - started})
-    except BaseException as error:
+    except BaseException as error:  # noqa: BLE001  a panic of Lance is no Exception
         kind = f"{type(error).__module__}.{type(error).__qualname__}"
         _say({"error": kind, "message": str(error), "traceback": traceback.format_exc()})
     sys.stdout.flush()

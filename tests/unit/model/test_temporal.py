@@ -20,8 +20,8 @@ from omnigraph.model.temporal import (
 
 offsets = st.integers(-23 * 60 - 59, 23 * 60 + 59).map(lambda m: timezone(timedelta(minutes=m)))
 moments = st.datetimes(
-    min_value=datetime(2, 1, 1),
-    max_value=datetime(9998, 12, 31),
+    min_value=datetime(2, 1, 1),  # noqa: DTZ001
+    max_value=datetime(9998, 12, 31),  # noqa: DTZ001
     timezones=offsets,
 ).map(lambda d: d.replace(microsecond=d.microsecond // 1000 * 1000))
 

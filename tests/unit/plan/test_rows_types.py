@@ -55,7 +55,7 @@ ACCEPTED: list[tuple[PropertyType | Base, object, object]] = [
     (Base.DATE, "2024-02-29", date(2024, 2, 29)),
     (Base.DATE, 1, date(1970, 1, 2)),
     (Base.DATE, np.datetime64("2024-02-29"), date(2024, 2, 29)),
-    (Base.DATETIME, datetime(2024, 1, 1, 12), datetime(2024, 1, 1, 12, tzinfo=UTC)),
+    (Base.DATETIME, datetime(2024, 1, 1, 12), datetime(2024, 1, 1, 12, tzinfo=UTC)),  # noqa: DTZ001
     (
         Base.DATETIME,
         datetime(2024, 1, 1, 22, 0, 0, 5000, tzinfo=NEW_YORK),
