@@ -18,6 +18,7 @@ SCHEMA = """
 node Person { name: String @key  age: I64?  email: String? @unique }
 node Note { text: String? }
 edge Knows: Person -> Person @card(0..2) { @key(src, dst) }
+edge Likes: Person -> Person
 """
 SETTINGS = Settings(durability="relaxed", queue=False)
 

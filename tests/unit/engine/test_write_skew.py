@@ -81,14 +81,15 @@ def names(g: Graph) -> set[str]:
     return set(g.snapshot().scan("Person").read_all()["name"].to_pylist())
 
 
-def edges(g: Graph) -> set[tuple[str, str]]:
-    found = g.snapshot().scan("Knows").read_all()
+def edges(g: Graph, type: str = "Knows") -> set[tuple[str, str]]:
+    found = g.snapshot().scan(type).read_all()
     return set(zip(found["src"].to_pylist(), found["dst"].to_pylist(), strict=True))
 
 
 def assert_no_orphan(g: Graph) -> None:
     nodes = names(g)
-    assert all(src in nodes and dst in nodes for src, dst in edges(g))
+    for kind in ("Knows", "Likes"):
+        assert all(src in nodes and dst in nodes for src, dst in edges(g, kind))
 
 
 def assert_linear(g: Graph) -> None:
@@ -109,6 +110,11 @@ def insert_edge(tx: Any) -> None:
     tx.append("Knows", {"src": "A", "dst": "X"})
 
 
+def insert_plain_edge(tx: Any) -> None:
+    """Of a type without any other rule that would look at the nodes."""
+    tx.append("Likes", {"src": "A", "dst": "X"})
+
+
 def overwrite_without_x(tx: Any) -> None:
     tx.overwrite("Person", [{"name": "A"}, {"name": "B"}])
 
@@ -119,12 +125,13 @@ def delete_x(tx: Any) -> None:
 
 @pytest.mark.parametrize(("point", "same"), WAYS)
 @pytest.mark.parametrize("edge_first", [True, False])
+@pytest.mark.parametrize("edge", [insert_edge, insert_plain_edge])
 def test_an_overwrite_and_an_edge_never_make_an_orphan(
-    point: str, same: bool, edge_first: bool
+    point: str, same: bool, edge_first: bool, edge: Statement
 ) -> None:
     g = with_x()
-    pair = (insert_edge, overwrite_without_x) if edge_first else (overwrite_without_x, insert_edge)
-    mine, theirs = interleaved(g, *pair, point, same_handle=same)
+    one, two = (edge, overwrite_without_x) if edge_first else (overwrite_without_x, edge)
+    mine, theirs = interleaved(g, one, two, point, same_handle=same)
     assert theirs is None
     assert isinstance(mine, InvalidData)
     assert mine.violations[0].rule == ("endpoint" if edge_first else "orphan")
@@ -133,18 +140,25 @@ def test_an_overwrite_and_an_edge_never_make_an_orphan(
 
 
 @pytest.mark.parametrize(("point", "same"), WAYS)
-def test_an_edge_to_a_node_that_is_deleted_meanwhile_is_refused(point: str, same: bool) -> None:
+@pytest.mark.parametrize("edge", [insert_edge, insert_plain_edge])
+def test_an_edge_to_a_node_that_is_deleted_meanwhile_is_refused(
+    point: str, same: bool, edge: Statement
+) -> None:
     g = with_x()
-    mine, theirs = interleaved(g, insert_edge, delete_x, point, same_handle=same)
+    mine, theirs = interleaved(g, edge, delete_x, point, same_handle=same)
     assert theirs is None
     assert isinstance(mine, InvalidData)
     assert_no_orphan(g)
 
 
 @pytest.mark.parametrize(("point", "same"), WAYS)
-def test_a_deleted_node_takes_edges_along_that_came_meanwhile(point: str, same: bool) -> None:
+@pytest.mark.parametrize("edge", [insert_edge, insert_plain_edge])
+def test_a_deleted_node_takes_edges_along_that_came_meanwhile(
+    point: str, same: bool, edge: Statement
+) -> None:
     g = with_x()
-    assert interleaved(g, delete_x, insert_edge, point, same_handle=same) == (None, None)
+    assert interleaved(g, delete_x, edge, point, same_handle=same) == (None, None)
+    assert edges(g, "Likes") == set()
     assert names(g) == {"A", "B"}
     assert edges(g) == {("A", "B")}
     assert_linear(g)
