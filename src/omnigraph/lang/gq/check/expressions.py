@@ -173,7 +173,8 @@ class Expressions:
         if found is None:
             return None
         known, may_be_null = found
-        properties = self.properties(known.kind(self.context.names), node.property)
+        kind_ = known.kind(self.context.names)
+        properties = self.properties(kind_, node.property, variable=f"${known.name}")
         if properties is None:
             return None
         kind = properties[0].type
@@ -183,7 +184,7 @@ class Expressions:
         return PropertyValue(known.id, properties, Type(kind, nullable))
 
     def properties(
-        self, kind: NodeKind | EdgeKind, name: tree.Name, code: str = "T6"
+        self, kind: NodeKind | EdgeKind, name: tree.Name, code: str = "T6", variable: str = "$x"
     ) -> tuple[Property, ...] | None:
         """The property of each type; None after an error."""
         found = []
@@ -191,7 +192,9 @@ class Expressions:
             prop = next((p for p in owner.properties if p.name == name.text), None)
             if prop is None:
                 message = f"`{owner.name}` has no property `{name.text}`"
-                self.add(code, name.span, message, _help(name.text, owner.properties, kind))
+                self.add(
+                    code, name.span, message, _help(name.text, owner.properties, kind, variable)
+                )
                 return None
             found.append(prop)
         kinds = {p.type for p in found}
@@ -295,8 +298,10 @@ def constant(value: Any) -> Constant:
     return Constant(value, Type(F64) if isinstance(value, float) else TEXT)
 
 
-def _help(name: str, properties: Sequence[Property], kind: NodeKind | EdgeKind) -> str | Meant:
+def _help(
+    name: str, properties: Sequence[Property], kind: NodeKind | EdgeKind, variable: str
+) -> str | Meant:
     systems = ("id", "src", "dst") if isinstance(kind, EdgeKind) else ("id",)
     if name in systems:
-        return f"write `.@{name}`"
+        return f"write `{variable}.@{name}`"
     return Meant(name, [p.name for p in properties])
