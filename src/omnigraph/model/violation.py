@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -85,13 +83,3 @@ def _show_items(value: list[Any] | tuple[Any, ...]) -> str:
 def _named(value: object) -> str:
     article = "an" if type(value).__name__[:1].lower() in "aeiou" else "a"
     return f"{article} {show_text(type(value).__name__)}"
-
-
-def near(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant: another case first, then a likely misspelling."""
-    names = list(known)
-    folded = name.casefold()
-    for candidate in names:
-        if candidate.casefold() == folded:
-            return candidate
-    return next(iter(difflib.get_close_matches(name[:200], names, n=1)), None)

@@ -6,8 +6,9 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from omnigraph.lang.near import near
 from omnigraph.model.types import ListType, VectorType
-from omnigraph.model.violation import near, show_text, show_value
+from omnigraph.model.violation import show_text, show_value
 from omnigraph.plan.convert import expected_item_text, expected_text
 from omnigraph.plan.findings import Findings, Rejects
 from omnigraph.plan.row_type import ENDS, RowType

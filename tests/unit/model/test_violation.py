@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.model.violation import SHOWN_CHARACTERS, Violation, near, show_text, show_value
+from omnigraph.model.violation import SHOWN_CHARACTERS, Violation, show_text, show_value
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,6 @@ def test_long_text_is_cut() -> None:
     assert len(show_value("x" * 10**6)) < 90
     assert len(show_value(["x" * 10**6] * 4)) < 90
     assert len(show_value(b"x" * 10**6)) < 90
-
-
-def test_the_probable_name_is_found_by_case_first_and_by_spelling_then() -> None:
-    assert near("NAME", ["names", "name"]) == "name"
-    assert near("nmae", ["age", "name"]) == "name"
-    assert near("zzz", ["age", "name"]) is None
-    assert near("", []) is None
 
 
 def test_a_violation_is_written_without_what_it_does_not_have() -> None:
