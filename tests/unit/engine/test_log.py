@@ -117,34 +117,37 @@ class World:
 
 
 STEPS = st.lists(
-    st.one_of(
-        st.tuples(st.just("add"), st.sampled_from(BRANCHES), st.integers(-3, 3)),
-        st.tuples(st.just("create"), st.sampled_from(BRANCHES[1:]), st.sampled_from(BRANCHES)),
-        st.tuples(st.just("delete"), st.sampled_from(BRANCHES[1:]), st.none()),
-        st.tuples(st.just("merge"), st.sampled_from(BRANCHES), st.sampled_from(BRANCHES)),
+    st.tuples(
+        st.sampled_from(["add", "add", "create", "merge", "merge", "delete"]),
+        st.integers(0, 3),
+        st.integers(0, 3),
+        st.sampled_from([0, 0, 0, 1000, -1000]),
     ),
     min_size=4,
     max_size=24,
 )
+Steps = list[tuple[str, int, int, int]]
 
 
-def play(world: World, steps: list[tuple[str, str, Any]]) -> None:
-    for step, name, other in steps:
+def play(world: World, steps: Steps) -> None:
+    """Numbers name a branch among those that are there; clocks are off as told."""
+    for step, one, two, seconds in steps:
         there = world.g.branches()
-        if step == "add" and name in there:
-            world.clock.seconds = other
+        name, other = there[one % len(there)], there[two % len(there)]
+        world.clock.seconds = seconds
+        if step == "add":
             world.add(name)
-        elif step == "create" and name not in there and other in there:
-            world.g.create_branch(name, other)
-        elif step == "delete" and name in there:
+        elif step == "create" and BRANCHES[one] not in there:
+            world.g.create_branch(BRANCHES[one], other)
+        elif step == "delete" and name != "main":
             world.g.delete_branch(name)
-        elif step == "merge" and {name, other} <= set(there) and name != other:
+        elif step == "merge" and name != other:
             world.merge(name, other)
 
 
 @given(STEPS)
 def test_children_come_before_parents_and_later_ones_first_whatever_the_clocks_say(
-    steps: list[tuple[str, str, Any]],
+    steps: Steps,
 ) -> None:
     world = World()
     play(world, steps)
@@ -161,7 +164,7 @@ def test_children_come_before_parents_and_later_ones_first_whatever_the_clocks_s
 
 
 @given(STEPS)
-def test_a_page_costs_about_a_read_for_each_commit(steps: list[tuple[str, str, Any]]) -> None:
+def test_a_page_costs_about_a_read_for_each_commit(steps: Steps) -> None:
     world = World()
     play(world, steps)
     chains = len(world.g._session.versions(Ledger()).list_branches())
@@ -170,6 +173,24 @@ def test_a_page_costs_about_a_read_for_each_commit(steps: list[tuple[str, str, A
         commits = list(log)
         # Finding the head, a window of read-ahead and the fork of each chain come on top.
         assert log.io.reads <= 2 + 2 * len(commits) + 2 * chains
+
+
+def test_a_merge_by_a_slow_clock_still_comes_before_what_it_merged() -> None:
+    world = World()
+    world.g.create_branch("dev")
+    world.clock.seconds = 1000
+    source = world.add("dev")
+    world.g.create_branch("copy", "dev")
+    world.add("dev")
+    world.clock.seconds = 0
+    world.add()
+    world.merge("copy", "main")
+    merge = world.head("main").commit
+    assert merge.created_at < source.created_at
+    assert merge.parents[1] == source.id
+    log = [commit.id for commit in world.g.log(all=True)]
+    assert log.index(merge.id) < log.index(source.id)
+    assert list(world.g.log(all=True)) == world.expected("main", "dev", "copy")
 
 
 def line(length: int) -> World:
@@ -224,15 +245,30 @@ def test_the_source_of_a_merge_is_found_among_many_that_came_with_it() -> None:
     assert list(log) == world.expected("main")[:3]
     assert log.io.reads <= finding + 4
     world.add("f7")
-    world.merge("f7", "dev")
     for number in range(30, 40):
-        world.g.create_branch(f"f{number}")
+        world.g.create_branch(f"f{number}", "f7")
         world.add(f"f{number}")
-        world.merge(f"f{number}", "dev")
-    world.merge("dev", "main")
+        assert world.merge(f"f{number}", "dev") == "merged"
+    assert world.merge("dev", "main") == "merged"
     log = world.opened().log(limit=3)
     assert list(log) == world.expected("main")[:3]
     assert log.io.reads <= finding + 6
+
+
+def test_a_merge_takes_the_reads_of_its_two_parents() -> None:
+    world = World()
+    for name, commits in (("small", 1), ("large", 9)):
+        world.g.create_branch(name)
+        for _ in range(commits):
+            world.add(name)
+        world.add()
+        assert world.merge(name, "main") == "merged"
+    world.add("small")
+    assert world.merge("small", "main") == "merged"
+    log = world.opened().log(limit=2)
+    finding = log.io.reads
+    assert list(log) == world.expected("main")[:2]
+    assert log.io.reads == finding + 2
 
 
 def test_a_merge_and_a_fast_forward_of_the_graph_itself() -> None:
