@@ -112,11 +112,6 @@ def fits(kind: GraphType, side: GraphType) -> bool:
     }
 
 
-def same_rules(kind: GraphType, side: GraphType) -> bool:
-    """Whether rows that a side accepted are right for the merged type without a look."""
-    return kind == side
-
-
 def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Table:
     """Rows of a side as rows of the merged type: a property that the side does not have has its
     default, as if the side had added it."""
