@@ -59,7 +59,7 @@ def diff_type(
     before = gone.take(pa.array(places, pa.int64()))
     left = np.ones(gone.num_rows, dtype=bool)
     left[places] = False
-    differs = _differing_properties(old.kind, new.kind, before, after)
+    differs = differing_properties(old.kind, new.kind, before, after)
     moved = np.any(list(differs.values()), axis=0) if differs else np.zeros(len(places), bool)
     rows = np.flatnonzero(moved)
     names = [tuple(name for name, flags in differs.items() if flags[row]) for row in rows]
@@ -141,7 +141,7 @@ def _only(entity: str | None) -> pc.Expression | None:
     return None if entity is None else pc.field("id") == entity
 
 
-def _differing_properties(
+def differing_properties(
     old: GraphType, new: GraphType, before: pa.Table, after: pa.Table
 ) -> dict[str, np.ndarray]:
     """For each property of the new type where the entities differ. A property that the old type

@@ -23,6 +23,8 @@ from omnigraph.engine.log import Log, make_log
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
 from omnigraph.engine.publisher import put_version
+from omnigraph.engine.restore import restore
+from omnigraph.engine.revert import revert
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.timeline import Moment
@@ -305,6 +307,47 @@ class Graph:
     def delete_branch(self, name: str, *, actor: str | None = None) -> None:
         self._require_open(writing=True)
         branches.delete_branch(self._session, name, actor, Ledger())
+
+    def restore(
+        self,
+        ref: str,
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Commit:
+        """Makes a branch what it was at a ref, data and schema, as a new commit."""
+        self._require_open(writing=True)
+        return restore(
+            self._session,
+            ref,
+            branch,
+            actor=actor,
+            message=message,
+            retry_for=self._session.settings.retry_for,
+            ledger=Ledger(),
+        )
+
+    def revert(
+        self,
+        commit: str,
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Commit:
+        """Undoes what one commit did to entities, as a new commit. What later commits changed
+        again is a `RevertFailed` that lists it all."""
+        self._require_open(writing=True)
+        return revert(
+            self._session,
+            commit,
+            branch,
+            actor=actor,
+            message=message,
+            retry_for=self._session.settings.retry_for,
+            ledger=Ledger(),
+        )
 
     def tag(self, name: str, ref: str = "main") -> Commit:
         """Gives a commit a name that stays: a ref like any other, and never written to."""

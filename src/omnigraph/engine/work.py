@@ -91,6 +91,13 @@ class Work:
         elif (so_far := self.only_appended.setdefault(key, [])) is not None:
             so_far.append(appended)
 
+    def change(
+        self, kind: GraphType, rows: pa.Table, origins: np.ndarray, gone: np.ndarray
+    ) -> None:
+        """Puts rows and hides addresses just so: whoever gives them has looked at the table and
+        answers for what hangs on it."""
+        self._put(kind, self._overlay(kind).hiding(gone).adding(rows, origins))
+
     def _append(self, kind: GraphType, statement: AppendRows) -> int:
         (group,) = statement.shaped.groups
         rows = group.table
