@@ -36,6 +36,7 @@ from omnigraph.model.version import (
 from omnigraph.plan.publish import Lineage, Merged, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
 from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
+from omnigraph.store.queue import Ticket
 from omnigraph.store.tables import Table
 from omnigraph.store.versions import Put
 from omnigraph.telemetry import Ledger
@@ -80,12 +81,12 @@ class Publisher:
         session, branch = self._session, work.plan.branch
         deadline = session.runtime.monotonic() + retry_for
         objects = session.metered(ledger)
-        ticket: str | None = None
-        if session.root.directory is None:
-            session.tickets.give_way(objects, branch, deadline)
+        remote = session.root.directory is None
+        ticket: Ticket | None = None
+        gave_way = remote and session.tickets.give_way(objects, branch, deadline)
         try:
             with self._turn(branch, deadline) as waited:
-                head = session.head(branch, ledger, fresh=waited)
+                head = session.head(branch, ledger, fresh=waited or gave_way)
                 attempt = 0
                 while True:
                     if (known := recall(work.plan.lineage, head)) is not None:
@@ -94,7 +95,7 @@ class Publisher:
                     bound = self._bind(work.plan, head, ledger)
                     newer = self._put(bound, ledger)
                     if newer is None:
-                        session.tickets.landed(branch)
+                        session.tickets.landed(branch, contended=attempt > 0)
                         return bound
                     head = newer
                     attempt += 1
@@ -103,13 +104,16 @@ class Publisher:
                             f"The branch {branch!r} was written by others {attempt} times in "
                             f"{retry_for:g} s, each time before this write."
                         )
-                    if attempt > 1 and ticket is None and session.root.directory is None:
-                        ticket = session.tickets.take(objects, branch)
-                    if session.queue is None or session.root.directory is None:
+                    if remote:
+                        ticket, waited = session.tickets.stand_in_line(
+                            objects, branch, ticket, deadline
+                        )
+                        head = session.head(branch, ledger) if waited else newer
+                    elif session.queue is None:
                         session.runtime.sleep(0.002 * attempt * session.runtime.random())
         finally:
             if ticket is not None:
-                session.tickets.hand_back(objects, ticket)
+                session.tickets.leave_line(objects, branch, ticket)
 
     @contextlib.contextmanager
     def _turn(self, branch: str, deadline: float) -> Iterator[bool]:

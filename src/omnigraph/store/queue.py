@@ -10,6 +10,7 @@ import fcntl
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import OmnigraphError
@@ -81,29 +82,61 @@ class _Waiter:
                 self._abandoned = True
 
 
+@dataclass(frozen=True)
+class Ticket:
+    """A place in the line: since when its owner waits, and when it was last heard of."""
+
+    since: int
+    heard: int
+    owner: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.since:014d}-{self.heard:014d}-{self.owner}"
+
+    @property
+    def place(self) -> tuple[int, str]:
+        return self.since, self.owner
+
+
 class Tickets:
-    """Writers of different machines on an object store: a loser leaves a ticket, and a writer on
-    a streak looks for tickets now and then and lets their owners go first."""
+    """Writers of different machines on an object store: losers stand in line, and a writer on a
+    streak looks now and then whether there is a line, and lets it go first."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._streak: dict[str, float] = {}
         self._last: dict[str, float] = {}
 
-    def take(self, objects: ObjectStore, branch: str) -> str:
-        key = f"{_prefix(branch)}{self._runtime.now() // 1000:014d}-{self._runtime.ulid()}"
-        with contextlib.suppress(OmnigraphError):
-            objects.put(key, b"")
-        return key
+    def stand_in_line(
+        self, objects: ObjectStore, branch: str, ticket: Ticket | None, deadline: float
+    ) -> tuple[Ticket, bool]:
+        """Until nobody is ahead; with a new ticket or the one that a loser has already. Returns
+        it, and whether there was a wait."""
+        ticket = self._show(objects, branch, ticket)
+        waited = False
+        while self._runtime.monotonic() < deadline:
+            line = self._line(objects, branch)
+            ahead = sum(other.place < ticket.place for other in line)
+            if not ahead:
+                break
+            waited = True
+            self._runtime.sleep((0.005 + 0.01 * self._runtime.random()) * ahead)
+            if self._milliseconds() - ticket.heard > _TICKET_LIFE * 500:
+                ticket = self._show(objects, branch, ticket)
+        return ticket, waited
 
-    def hand_back(self, objects: ObjectStore, ticket: str) -> None:
+    def leave_line(self, objects: ObjectStore, branch: str, ticket: Ticket) -> None:
         with contextlib.suppress(OmnigraphError):
-            objects.delete(ticket)
+            objects.delete(_prefix(branch) + ticket.name)
 
-    def landed(self, branch: str) -> None:
-        """A commit that follows another within the streak time goes on with the streak."""
+    def landed(self, branch: str, *, contended: bool) -> None:
+        """A commit that follows another within the streak time goes on with the streak; after a
+        lost race the next one looks at once."""
         now = self._runtime.monotonic()
-        if now - self._last.get(branch, -_STREAK) > _STREAK:
+        if contended:
+            self._streak[branch] = now - _STREAK
+        elif now - self._last.get(branch, -_STREAK) > _STREAK:
             self._streak[branch] = now
         self._last[branch] = now
 
@@ -113,28 +146,47 @@ class Tickets:
         greedy = now - self._last.get(branch, -_STREAK) <= _STREAK
         if not greedy or now - self._streak.get(branch, now) < _STREAK:
             return False
-        self._streak[branch] = now
         waited = False
-        while self._runtime.monotonic() < deadline and self._waiting(objects, branch):
+        while self._runtime.monotonic() < deadline and self._line(objects, branch):
             waited = True
             self._runtime.sleep(0.01 + 0.02 * self._runtime.random())
+        if not waited:
+            self._streak[branch] = now
         return waited
 
-    def _waiting(self, objects: ObjectStore, branch: str) -> bool:
-        """Tickets expire by the time in their name; an expired one is swept by who sees it."""
-        now = self._runtime.now() // 1000
+    def _show(self, objects: ObjectStore, branch: str, ticket: Ticket | None) -> Ticket:
+        """A ticket that others can see, at the same place as the one before."""
+        now = self._milliseconds()
+        new = Ticket(now, now, self._runtime.ulid())
+        if ticket is not None:
+            new = Ticket(ticket.since, now, ticket.owner)
+        with contextlib.suppress(OmnigraphError):
+            objects.put(_prefix(branch) + new.name, b"")
+            if ticket is not None and ticket != new:
+                self.leave_line(objects, branch, ticket)
+        return new
+
+    def _line(self, objects: ObjectStore, branch: str) -> list[Ticket]:
+        """Tickets expire when nothing is heard of them; who sees an expired one sweeps it."""
+        now = self._milliseconds()
         try:
-            tickets = objects.list(_prefix(branch), limit=64)
+            names = [key.rsplit("/", 1)[1] for key in objects.list(_prefix(branch), limit=64)]
         except OmnigraphError:
-            return False
-        alive = False
-        for ticket in tickets:
-            stamped = ticket.rsplit("/", 1)[1].split("-", 1)[0]
-            if stamped.isdigit() and abs(now - int(stamped)) < _TICKET_LIFE * 1000:
-                alive = True
+            return []
+        line = []
+        for name in names:
+            since, _, rest = name.partition("-")
+            heard, _, owner = rest.partition("-")
+            alive = since.isdigit() and heard.isdigit()
+            if alive and abs(now - int(heard)) < _TICKET_LIFE * 1000:
+                line.append(Ticket(int(since), int(heard), owner))
             else:
-                self.hand_back(objects, ticket)
-        return alive
+                with contextlib.suppress(OmnigraphError):
+                    objects.delete(_prefix(branch) + name)
+        return line
+
+    def _milliseconds(self) -> int:
+        return self._runtime.now() // 1000
 
 
 def _prefix(branch: str) -> str:

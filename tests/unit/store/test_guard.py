@@ -161,7 +161,7 @@ def test_no_plain_put_may_name_a_key_that_decides() -> None:
         for function, node in calls(tree)
         if ast.unparse(node.func).endswith("objects.put")
     }
-    assert found == {("session.py", "write_schema"), ("queue.py", "take")}
+    assert found == {("session.py", "write_schema"), ("queue.py", "_show")}
 
 
 BROKEN_OUTSIDE = [
