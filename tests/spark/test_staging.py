@@ -21,6 +21,9 @@ from omnigraph.telemetry import Ledger
 
 SCHEMA = "node Event { at: I64 note: String? }\n"
 
+# PySpark starts its gateway by a fork that runs nothing of ours, but Lance warns of any.
+pytestmark = pytest.mark.filterwarnings("ignore:lance is not fork-safe")
+
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Any]:

@@ -12,7 +12,8 @@ _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
 _DENIED = re.compile(r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied")
 _DAMAGED = re.compile(
-    r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short|sufficient data|footer",
+    r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short|too small|sufficient data"
+    r"|footer",
     re.IGNORECASE,
 )
 
