@@ -85,19 +85,16 @@ class _Lanes:
         passing = [(place, parent) for place, parent in enumerate(self._waiting) if parent]
         edges: list[LaneEdge] = []
         moved: set[int] = set()  # their bends are still drawn below this row
-        used = False  # whether a line of this commit goes on in its own lane
         for number, parent in enumerate(dict.fromkeys(entry.parents)):
             kind: EdgeKind = "merge" if number else "straight"
             there = self._lane_of(parent)
             if there is None or parent not in shown:
-                target = self._take(parent, near=lane, blocked=moved, own=not used)
-                used = used or target == lane
+                target = self._take(parent, near=lane, blocked=moved)
                 edges.append(LaneEdge(lane, target, parent, kind if parent in shown else "cut"))
             elif there > lane and not number:
                 # The first parents are the main line: it stays, and the other one bends.
                 self._waiting[there], self._waiting[lane] = None, parent
                 moved.add(there)
-                used = True
                 edges.append(LaneEdge(lane, lane, parent, "straight"))
                 edges.append(LaneEdge(there, lane, parent, "fork"))
             else:
@@ -106,19 +103,17 @@ class _Lanes:
         for edge in edges:
             if edge.kind == "cut":
                 self._waiting[edge.to_lane] = None
-        while self._waiting and self._waiting[-1] is None:
-            self._waiting.pop()
         return LaneRow(entry, lane, tuple(sorted(edges, key=_by_lanes)))
 
     def _lane_of(self, parent: str) -> int | None:
         return self._waiting.index(parent) if parent in self._waiting else None
 
-    def _take(self, parent: str, *, near: int, blocked: set[int], own: bool = True) -> int:
+    def _take(self, parent: str, *, near: int, blocked: set[int]) -> int:
         """The closest free lane, to the right rather than to the left."""
         free = [
             place
             for place, waiting in enumerate(self._waiting)
-            if waiting is None and place not in blocked and (own or place != near)
+            if waiting is None and place not in blocked
         ]
         if free:
             lane = min(free, key=lambda place: (abs(place - near), place < near))
