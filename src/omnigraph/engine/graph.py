@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags, timeline
+from omnigraph.engine.branch import Branch, hold_branch
 from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
@@ -176,6 +177,11 @@ class Graph:
             poll=poll,
             stopped=lambda: self._closed,
         )
+
+    def branch(self, name: str) -> Branch:
+        """A handle with these methods bound to one branch, which has to exist."""
+        self._require_open()
+        return hold_branch(self, self._session, name)
 
     def branches(self) -> list[str]:
         self._require_open()

@@ -1,0 +1,234 @@
+"""Owns the handle on one branch: the methods of the graph with the branch filled in.
+
+It belongs to the branch that it was made for. When that is deleted, or deleted and created again
+under the same name, the handle says so instead of writing to another branch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pyarrow as pa
+
+from omnigraph.engine.cursor import BEGINNING
+from omnigraph.errors import BranchMoved
+from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.compact import Compacted
+    from omnigraph.engine.diff import Diff
+    from omnigraph.engine.feed import Block
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.log import Log
+    from omnigraph.engine.merge import Merge
+    from omnigraph.engine.migration import Applied
+    from omnigraph.engine.session import Session
+    from omnigraph.engine.snapshot import Snapshot
+    from omnigraph.engine.timeline import Moment
+    from omnigraph.engine.transaction import Transaction
+    from omnigraph.model.version import Commit, GraphVersion
+    from omnigraph.plan.migrate import MigrationPlan
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What the graph can do, on one branch; each method is the graph's method of that name."""
+
+    name: str
+    incarnation: int
+    _graph: Graph = field(repr=False)
+    _session: Session = field(repr=False)
+
+    # Reading
+
+    def snapshot(self) -> Snapshot:
+        # The graph looks at the head itself, so that one look is enough.
+        found = self._held(look=False).snapshot(self.name)
+        self._require_same(found.graph_version)
+        return found
+
+    def log(
+        self,
+        *,
+        limit: int | None = None,
+        actor: str | None = None,
+        kind: str | None = None,
+        since: str | datetime | None = None,
+        until: str | datetime | None = None,
+        first_parent: bool = False,
+    ) -> Log:
+        return self._held().log(
+            self.name,
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            since=since,
+            until=until,
+            first_parent=first_parent,
+        )
+
+    def manifest(self) -> pa.Table:
+        return self._held().manifest(self.name)
+
+    def diff(
+        self,
+        since: str = "main",
+        *,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Diff:
+        """What leads from another ref to this branch."""
+        return self._held().diff(since, self.name, types=types, kinds=kinds, ops=ops)
+
+    def entity(self, type: str, id: str) -> dict[str, Any] | None:
+        return self._held().entity(type, id, self.name)
+
+    def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
+        return self._held().history(type, id, branch=self.name, limit=limit)
+
+    def changes(
+        self,
+        since: str = BEGINNING,
+        *,
+        limit: int | None = None,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        follow: bool = False,
+        poll: float = 1.0,
+    ) -> Generator[Block, None, None]:
+        return self._held().changes(
+            since,
+            branch=self.name,
+            limit=limit,
+            types=types,
+            kinds=kinds,
+            ops=ops,
+            follow=follow,
+            poll=poll,
+        )
+
+    def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
+        return self._held().plan_schema(schema, branch=self.name)
+
+    # Writing
+
+    def transaction(
+        self,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+        retry_for: float | None = None,
+    ) -> Transaction:
+        return self._held().transaction(
+            branch=self.name,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            retry_for=retry_for,
+        )
+
+    def run(
+        self,
+        unit: Callable[[Transaction], T],
+        *,
+        retry_for: float = 30.0,
+        actor: str | None = None,
+        message: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> T:
+        return self._held().run(
+            unit,
+            branch=self.name,
+            retry_for=retry_for,
+            actor=actor,
+            message=message,
+            idempotency_key=idempotency_key,
+        )
+
+    def apply_schema(
+        self,
+        schema: str | os.PathLike[str],
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Applied:
+        return self._held().apply_schema(schema, branch=self.name, actor=actor, message=message)
+
+    def merge(
+        self,
+        source: str,
+        *,
+        strategy: str | Mapping[str, str] | None = None,
+        resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+        dry_run: bool = False,
+    ) -> Merge:
+        """Brings the changes of another branch into this one."""
+        return self._held().merge(
+            source,
+            self.name,
+            strategy=strategy,
+            resolve=resolve,
+            message=message,
+            actor=actor,
+            dry_run=dry_run,
+        )
+
+    def restore(self, ref: str, *, actor: str | None = None, message: str | None = None) -> Commit:
+        return self._held().restore(ref, branch=self.name, actor=actor, message=message)
+
+    def revert(
+        self, commit: str, *, actor: str | None = None, message: str | None = None
+    ) -> Commit:
+        return self._held().revert(commit, branch=self.name, actor=actor, message=message)
+
+    def create_branch(self, name: str) -> Commit:
+        """A new branch that starts at the head of this one."""
+        return self._held().create_branch(name, self.name)
+
+    def tag(self, name: str) -> Commit:
+        return self._held().tag(name, self.name)
+
+    def protect(self, *, actor: str | None = None) -> None:
+        self._held().protect(self.name, actor=actor)
+
+    def unprotect(self, *, actor: str | None = None) -> None:
+        self._held().unprotect(self.name, actor=actor)
+
+    def compact(self, *, types: list[str] | None = None) -> Compacted:
+        return self._held().compact(branch=self.name, types=types)
+
+    def delete(self, *, actor: str | None = None) -> None:
+        self._held().delete_branch(self.name, actor=actor)
+
+    def _held(self, *, look: bool = True) -> Graph:
+        """The graph, if the branch is still the one that this handle was made for. Without a
+        `look` by what is known anyway."""
+        self._require_same(self._session.head(self.name, Ledger(), fresh=look))
+        return self._graph
+
+    def _require_same(self, head: GraphVersion) -> None:
+        if head.deleted or head.incarnation != self.incarnation:
+            raise BranchMoved(
+                f"The branch {self.name!r} was deleted, or deleted and created again, since this "
+                "handle was made.",
+                help="Nothing was changed; get a new handle with g.branch(...).",
+            )
+
+
+def hold_branch(graph: Graph, session: Session, name: str) -> Branch:
+    """A handle on a branch that exists now."""
+    head = session.live_head(name, Ledger())
+    return Branch(head.branch, head.incarnation, graph, session)
