@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from tests.bench.processes import Worker, results_of, run_together
+from tests.bench.processes import Outcome, Worker, results_of
 from tests.bench.s3 import S3Server
 from tests.processes.history import check_linear, kinds, rows
 from tests.processes.workload import DISJOINT, EDGES, SHARED, UPSERT, schema_for
@@ -24,6 +25,7 @@ SLOWEST = 5.0
 """How many times the median a process may take."""
 
 
+STARTING = 4
 ALL = (SHARED, DISJOINT, UPSERT, EDGES)
 
 
@@ -59,7 +61,7 @@ def test_every_commit_of_many_processes_lands_once_and_nobody_starves(
     place: str, load: Load
 ) -> None:
     create(place, load)
-    told = results_of(run_together(WRITE, orders(place, load), within=600))
+    told = results_of(run_at_once(WRITE, orders(place, load)))
     with omnigraph.open(place, mode="r") as g:
         commits = check_linear(g)
         assert kinds(commits) == {"init": 1, "write": load.total + 1}
@@ -76,7 +78,7 @@ def test_writers_do_not_notice_a_process_that_compacts_in_a_loop(
     with Worker(COMPACT, {"root": place, "stop": str(stop)}) as compactor:
         compactor.wait_ready()
         compactor.go()
-        told = results_of(run_together(WRITE, orders(place, load), within=600))
+        told = results_of(run_at_once(WRITE, orders(place, load)))
         stop.touch()
         (compacted,) = results_of([compactor.outcome(60)])
     with omnigraph.open(place) as g:
@@ -94,6 +96,22 @@ def test_writers_do_not_notice_a_process_that_compacts_in_a_loop(
         assert max(fragments.values()) == 1
     print(f"{compacted['beside']} compactions beside the writers")
     check_fair(told)
+
+
+def run_at_once(target: str, arguments: Sequence[dict[str, Any]]) -> list[Outcome]:
+    """As `run_together`, but a few start at a time: sixteen imports at once take a busy machine
+    longer than a start may last."""
+    with ExitStack() as stack:
+        workers: list[Worker] = []
+        for each in arguments:
+            workers.append(stack.enter_context(Worker(target, each)))
+            if len(workers) >= STARTING:
+                workers[-STARTING].wait_ready()
+        for worker in workers:
+            worker.wait_ready()
+        for worker in workers:
+            worker.go()
+        return [worker.outcome(600) for worker in workers]
 
 
 def create(place: str, load: Load) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
@@ -98,8 +99,11 @@ def write(g: Graph, writer: int, number: int) -> None:
                 tx.update("Person", set={"age": number}, where=pc.field("writer") == writer)
 
 
-def keep_writing(root: str, writer: int, first: int, acknowledged: Connection) -> None:
+def keep_writing(
+    root: str, environment: dict[str, str], writer: int, first: int, acknowledged: Connection
+) -> None:
     """Until it is killed; tells each number once its commit was acknowledged."""
+    os.environ.update(environment)
     with omnigraph.open(root) as g, contextlib.suppress(BrokenPipeError):
         number = first
         while True:
@@ -108,7 +112,8 @@ def keep_writing(root: str, writer: int, first: int, acknowledged: Connection) -
             number += 1
 
 
-def keep_compacting(root: str, published: Connection) -> None:
+def keep_compacting(root: str, environment: dict[str, str], published: Connection) -> None:
+    os.environ.update(environment)
     with omnigraph.open(root) as g, contextlib.suppress(BrokenPipeError):
         while True:
             published.send(g.compact().commit is not None)

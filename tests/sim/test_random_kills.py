@@ -14,6 +14,7 @@ import pytest
 import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.telemetry import Ledger
+from tests.bench.s3 import S3Server
 from tests.sim.killed_writers import (
     SCHEMA,
     keep_compacting,
@@ -29,8 +30,9 @@ WRITERS = 2
 class Siege:
     """One graph and, for each writer, how many of its operations are known to be in it."""
 
-    def __init__(self, root: Path, seed: int) -> None:
-        self.root = str(root)
+    def __init__(self, root: str, seed: int, environment: dict[str, str] | None = None) -> None:
+        self.root = root
+        self._environment = environment or {}
         self.random = random.Random(seed)
         self.done = [0] * WRITERS
         self.kills = 0
@@ -41,11 +43,12 @@ class Siege:
     def round(self) -> None:
         """Starts everybody, kills everybody after some commits, looks at what is left."""
         pipes = [pipe() for _ in range(WRITERS + 1)]
+        place = (self.root, self._environment)
         processes = [
-            start(keep_writing, self.root, writer, self.done[writer], pipes[writer][1])
+            start(keep_writing, *place, writer, self.done[writer], pipes[writer][1])
             for writer in range(WRITERS)
         ]
-        processes.append(start(keep_compacting, self.root, pipes[WRITERS][1]))
+        processes.append(start(keep_compacting, *place, pipes[WRITERS][1]))
         try:
             for _, sender in pipes:
                 sender.close()
@@ -125,7 +128,18 @@ class Siege:
 def test_kills_at_random_lose_nothing_acknowledged_and_leave_nothing_half_done(
     rounds: int, seed: int, memory: Path
 ) -> None:
-    siege = Siege(memory / f"siege{seed}", seed)
+    endure(Siege(str(memory / f"siege{seed}"), seed), rounds)
+
+
+@pytest.mark.s3
+@pytest.mark.slow
+def test_kills_at_random_lose_nothing_on_an_object_store_either(
+    s3_environment: S3Server, s3_prefix: str
+) -> None:
+    endure(Siege(s3_environment.url(s3_prefix), 4, s3_environment.env()), rounds=20)
+
+
+def endure(siege: Siege, rounds: int) -> None:
     for _ in range(rounds):
         siege.round()
     print(f"{siege.kills} kills, {sum(siege.done)} commits, {siege.undecided} landed unheard")
