@@ -278,6 +278,8 @@ def commit_after(
 ) -> Commit:
     """A commit on top of the head: later than it by the clock that both carry."""
     created_at = max(session.runtime.now(), head.commit.created_at + 1)
+    if merged is not None:  # made by another clock, perhaps a faster one
+        created_at = max(created_at, (ulid_milliseconds(merged.commit) + 1) * 1000)
     return Commit(
         id=_commit_id(created_at, head.commit.id, session.runtime.ulid),
         parents=(head.commit.id,) if merged is None else (head.commit.id, merged.commit),
