@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import msgspec
+
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
 from omnigraph.lang.words import Token, integer_value, string_value
@@ -107,7 +109,8 @@ class ExpressionBuilder:
         return tree.Unary("-", children[1], _span(children))
 
     def parenthesised(self, children: Children) -> Any:
-        return children[1]
+        """Its place is that of the parentheses, so that what holds it has the right one too."""
+        return msgspec.structs.replace(children[1], span=_span(children))
 
     def compared(self, children: Children) -> tree.Comparison:
         left, operator, right = children

@@ -155,7 +155,7 @@ def _suggestion(wanted: frozenset[str], token: Token, words: Mapping[str, str]) 
         return "comparisons are not chained: join two of them by `and`"
     if token.type == "STAR" and "RPAR" in wanted:
         return "write `count($x)`, or `count { … }` for a pattern"
-    if token.type == "NOT" and "IN" in wanted:
+    if token.type == "IN" and wanted >= {"EXISTS", "LBRACE"}:
         return "write `not` before the comparison: `not $x.p in $list`"
     if token.type in {"AND", "OR", "NOT", "IS", "IN", "NULL", "TRUE", "FALSE"}:
         return f"`{token.text}` is a reserved word; a property of this name is written after a dot"

@@ -190,6 +190,8 @@ def _glue(plan: Plan, node: object) -> None:
             plan.glued.add(hop.span.start)
         case tree.Unary(operator="-", span=span) | tree.Default(span=span):
             index = plan.at(span.start)
+            while plan.tokens[index].type == "LPAR":
+                index += 1
             if plan.tokens[index].type == "MINUS":
                 plan.glued.add(plan.starts[index + 1])
         case (

@@ -117,11 +117,15 @@ def _never_set(mutations: list[tree.Mutation], catalog: Catalog) -> Iterator[Dia
             given.setdefault(mutation.type.text, set()).update(names)
     for name, insert in inserts.items():
         kind = catalog.find(name)
-        for prop in kind.properties if kind is not None else ():
-            is_filled = prop.name in given[name] or prop.default or prop.embed
-            if prop.nullable and not is_filled:
-                message = f"`{prop.name}` of `{name}` stays null: no statement here sets it"
-                yield _warn("L201", insert.type.span, message)
+        empty = [
+            f"`{prop.name}`"
+            for prop in (kind.properties if kind is not None else ())
+            if prop.nullable and not (prop.name in given[name] or prop.default or prop.embed)
+        ]
+        if empty:
+            verb = "stay" if len(empty) > 1 else "stays"
+            message = f"{', '.join(empty)} of `{name}` {verb} null: no statement here sets it"
+            yield _warn("L201", insert.type.span, message)
 
 
 def _without_parameters(query: tree.Query) -> Iterator[Diagnostic]:
@@ -168,7 +172,8 @@ def _unused(query: tree.Query, parameters: tuple[str, ...]) -> Iterator[Diagnost
             yield _warn("L204", parameter.variable.span, message)
     if not isinstance(query.body, tree.Read):
         return
-    seen = list(_variables(query.body))
+    declared = {parameter.variable.name for parameter in query.parameters}
+    seen = [v for v in _variables(query.body) if v.name not in declared]
     counts = Counter(variable.name for variable in seen)
     for variable in seen:
         if counts[variable.name] == 1 and not variable.is_anonymous:

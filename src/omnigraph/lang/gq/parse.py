@@ -99,7 +99,7 @@ class _Parser:
         row = self.grammar.actions[self.states[-1]]
         if token.type not in _ASKED and "REF" not in row:
             return token
-        return self.reader.read(token, self._expects, is_outside=len(self.states) <= 2)
+        return self.reader.read(token, self._expects)
 
     def _expects(self, terminal: str) -> bool:
         # Most terminals are not even in the row, and then nothing has to be tried.
@@ -134,7 +134,8 @@ class _Parser:
 
     def _close_blocks(self, token: Token) -> None:
         """Make the token fit: end what is open around it."""
-        is_told = self.has_given_up
+        last = self.diagnostics[-1].span.start if self.diagnostics else -1
+        is_told = self.has_given_up or last == token.start
         while not self._expects(token.type):
             if not self._expects("RBRACE"):
                 self._leave(token)

@@ -87,8 +87,8 @@ class Reader:
         at = self.at + distance
         return self.tokens[at] if at < len(self.tokens) else _END
 
-    def read(self, token: Token, expects: Expects, *, is_outside: bool) -> Token:
-        """The token with the terminal that it is here; `is_outside` between items of a file."""
+    def read(self, token: Token, expects: Expects) -> Token:
+        """The token with the terminal that it is here."""
         if token.type == "VAR":
             if self._leads(token) and expects("LEAD"):
                 return Token("LEAD", token.text, token.start)
@@ -98,7 +98,7 @@ class Reader:
         elif expects("REF"):
             return self._ref(token)
         elif token.type == "NAME":
-            return self._read_name(token, expects, is_outside=is_outside)
+            return self._read_name(token, expects)
         return token
 
     def begins_query(self) -> bool:
@@ -136,12 +136,13 @@ class Reader:
         bounds = self.ahead(2).type == "INTEGER" and self.ahead(3).type in {"COMMA", "RBRACE"}
         return self.ahead(1).type == "LBRACE" and not bounds
 
-    def _read_name(self, token: Token, expects: Expects, *, is_outside: bool) -> Token:
+    def _read_name(self, token: Token, expects: Expects) -> Token:
         keyword = self.keyword(token)
         if keyword is not None and (expects(keyword) or self.is_head(token)):
             if keyword == "QUERY":
                 self.parameters = self._declared()
-            elif is_outside:
+            elif expects("BRANCH"):
+                # Only between items of a file, so a bare body begins.
                 self.parameters = frozenset()
             return Token(keyword, token.text, token.start)
         after = self.ahead(1).type
@@ -155,7 +156,10 @@ class Reader:
         """The parameters of the query whose first token is here."""
         found: set[str] = set()
         distance = 3
+        # Neither a brace nor the next query is part of the parameters, also if they never end.
         while self.ahead(distance).type not in {"LBRACE", END}:
+            if self.ahead(distance).text == "query":
+                break
             if self.ahead(distance).type == "VAR":
                 found.add(self.ahead(distance).text)
             distance += 1

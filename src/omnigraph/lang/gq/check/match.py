@@ -30,7 +30,7 @@ class Patterns:
         for known in (*scope.own.values(), *scope.anonymous):
             # Nothing is known of it only after an error, which has been told.
             known.is_broken |= not known.edges if known.is_edge else known.types is None
-        optionals = self._optionals(clauses, scope)
+        optionals = list(self._optionals(clauses, scope))
         filters = list(self._filters(clauses, scope))
         late = frozenset(known.id for known in scope.optional.values())
         own = (*scope.own.values(), *scope.anonymous)

@@ -10,7 +10,7 @@ from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.expressions import Expressions
 from omnigraph.lang.gq.check.kinds import BLOB, BOOL, STRING, accepts, fitted, is_text, shown
-from omnigraph.lang.gq.check.scope import Context, Scope
+from omnigraph.lang.gq.check.scope import Context, Scope, meant_variable
 from omnigraph.lang.gq.checked import (
     Constant,
     Delete,
@@ -73,9 +73,9 @@ class _RowExpressions(Expressions):
     reads_row = True
 
     def unknown(self, node: tree.Variable) -> None:
-        candidates = [f"${name}" for name in self.context.parameters]
         message = f"`${node.name}` is not a declared parameter"
-        self.add("T14", node.span, message, Meant(f"${node.name}", candidates))
+        help_ = meant_variable(node.name, list(self.context.parameters))
+        self.add("T14", node.span, message, help_)
 
     def bare(self, node: tree.Bare) -> Expression | None:
         if self.row is None:

@@ -86,6 +86,7 @@ class _Return:
             return None
         held = [(name, value) for name, value in columns if value is not None]
         group, final = self._group(held)
+        keys = self._output_keys(order, held, final, group is not None)
         if len(self.context.findings.diagnostics) > before:
             return None
         return Read(
@@ -93,7 +94,7 @@ class _Return:
             group=group,
             columns=tuple(Column(name, value) for name, value in final),
             distinct=self.node.is_distinct,
-            order=self._output_keys(order, held, final, group is not None),
+            order=keys,
             limit=limits["limit"],
             offset=limits["offset"],
         )

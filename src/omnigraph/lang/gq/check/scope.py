@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import count
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.findings import Findings, Meant
+from omnigraph.lang.findings import Findings
 from omnigraph.lang.gq.check.names import Names
 from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Variable
+from omnigraph.lang.near import near
 from omnigraph.model.catalog import EdgeType
+
+_COMPARED = 100
 
 
 class Known:
@@ -83,6 +86,11 @@ class Scope:
 
 
 def report_unknown(name: str, span: Span, scope: Scope, context: Context) -> None:
-    candidates = [f"${n}" for n in (*scope.names(), *context.parameters)]
-    meant = Meant(f"${name}", candidates)
-    context.findings.add("T6", span, f"`${name}` is neither bound nor a parameter", meant)
+    help_ = meant_variable(name, [*scope.names(), *context.parameters])
+    context.findings.add("T6", span, f"`${name}` is neither bound nor a parameter", help_)
+
+
+def meant_variable(name: str, candidates: Sequence[str]) -> str | None:
+    """The dollar is no letter of the name: `$a` is not close to `$b`."""
+    found = near(name, candidates) if len(candidates) <= _COMPARED else None
+    return f"did you mean `${found}`?" if found else None

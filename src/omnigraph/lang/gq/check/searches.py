@@ -22,6 +22,7 @@ from omnigraph.lang.gq.checked import (
     Nearest,
     ParameterValue,
     PropertyValue,
+    RowProperty,
     Rrf,
     TextSearch,
     Type,
@@ -53,6 +54,9 @@ def check_search(checker: Expressions, node: tree.Call, depth: int) -> Expressio
         return None
     values = [checker.check(a.value, depth + 1) for a in node.arguments]
     if any(value is None for value in values):
+        return None
+    if isinstance(values[0], RowProperty):
+        checker.add("T21", node.span, "a search cannot stand in a mutation")
         return None
     return _nearest(checker, node, values) if name == "nearest" else _text(checker, node, values)
 
