@@ -151,6 +151,23 @@ def test_a_block_tests_an_outer_variable_without_narrowing_it() -> None:
     assert condition.operand.match.outer == (match.variables[0].id,)
 
 
+def test_a_traversal_in_a_block_does_not_narrow_an_outer_variable() -> None:
+    match = matched("$p: Named  not { $p worksAt $_ }")
+    assert types_of(match) == {"p": "Company|Person"}
+
+
+def test_a_variable_of_two_types_is_told_once() -> None:
+    assert codes("match { $p: Person  $p: City  $p contains $c } return { $p.x }") == ["T5"]
+
+
+def test_what_a_pattern_brings_itself_is_not_from_outside() -> None:
+    match = matched("$p: Person  not { sum($y.age) { $p knows $y } > 3 }")
+    (condition,) = match.filters
+    assert isinstance(condition, Not)
+    assert isinstance(condition.operand, Exists)
+    assert condition.operand.match.outer == (match.variables[0].id,)
+
+
 def test_anonymous_ends_are_variables_of_their_own() -> None:
     match = matched("$p: Person  $p knows $_  $p worksAt $_")
     assert [v.name for v in match.variables] == ["p", None, None]
