@@ -64,12 +64,12 @@ class Graph:
 
 @dataclass
 class Block:
-    """A transaction on a copy of one version; `checked` is called when it ends."""
+    """A transaction on a copy of one version; `check` is called when it ends."""
 
     graph: Graph
-    touched_sources: dict[str, set[str]] = field(default_factory=dict)
-    overwritten: set[str] = field(default_factory=set)
-    new_edges: dict[str, set[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.before = self.graph.copy()
 
     def insert(self, name: str, rows: list[Row], how: Literal["append", "upsert"]) -> None:
         rules, table = self.graph.rules[name], self.graph.tables[name]
@@ -79,10 +79,6 @@ class Block:
         if how == "append" and any(i in table for i in ids):
             raise Refused("exists")
         for entity, row in zip(ids, rows, strict=True):
-            if isinstance(rules, EdgeRules):
-                self._touch(name, row["src"])
-                if entity not in table:
-                    self.new_edges.setdefault(name, set()).add(entity)
             table[entity] = {**table.get(entity, {}), **row, "id": entity}
 
     def overwrite(self, name: str, rows: list[Row]) -> None:
@@ -90,13 +86,7 @@ class Block:
         ids = [identity(rules, row) for row in rows]
         if len(set(ids)) < len(ids):
             raise Refused("twice in one call")
-        old = self.graph.tables[name]
         self.graph.tables[name] = {i: {**row, "id": i} for i, row in zip(ids, rows, strict=True)}
-        self.overwritten.add(name)
-        if isinstance(rules, EdgeRules):
-            for row in (*old.values(), *rows):
-                self._touch(name, row["src"])
-            self.new_edges[name] = set(ids)
 
     def update(self, name: str, values: Row, where: Row | None) -> None:
         for row in self._matching(name, where):
@@ -106,9 +96,7 @@ class Block:
         gone = [row["id"] for row in self._matching(name, where)]
         rules, table = self.graph.rules[name], self.graph.tables[name]
         for entity in gone:
-            row = table.pop(entity)
-            if isinstance(rules, EdgeRules):
-                self._touch(name, row["src"])
+            del table[entity]
         if isinstance(rules, NodeRules):
             self._cascade(name, set(gone))
 
@@ -121,7 +109,6 @@ class Block:
                 if (rules.source == name and row["src"] in gone) or (
                     rules.target == name and row["dst"] in gone
                 ):
-                    self._touch(edge, row["src"])
                     del table[entity]
 
     def check(self) -> None:
@@ -142,7 +129,11 @@ class Block:
             if row["src"] not in sources or row["dst"] not in targets:
                 raise Refused("endpoint or orphan")
         counted = Counter(row["src"] for row in table.values())
-        for source in self.touched_sources.get(name, ()):
+        before = _by_source(self.before.tables[name])
+        after = _by_source(table)
+        for source in before.keys() | after.keys():
+            if before.get(source) == after.get(source):
+                continue  # only what a write has changed is counted
             if rules.high is not None and counted[source] > rules.high:
                 raise Refused("card")
             if counted[source] < rules.low and source in sources:
@@ -154,8 +145,12 @@ class Block:
             return rows
         return [r for r in rows if all(r.get(k) == v and v is not None for k, v in where.items())]
 
-    def _touch(self, edge: str, source: str) -> None:
-        self.touched_sources.setdefault(edge, set()).add(source)
+
+def _by_source(table: Table) -> dict[str, set[str]]:
+    edges: dict[str, set[str]] = {}
+    for entity, row in table.items():
+        edges.setdefault(row["src"], set()).add(entity)
+    return edges
 
 
 def identity(rules: Rules, row: Row) -> str:
