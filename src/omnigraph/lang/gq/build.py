@@ -401,31 +401,25 @@ def _bare_query(parts: Children) -> tree.Query:
 def _gathered(children: Children) -> Children:
     """Bare bodies as queries: mutations that follow each other are one, also after `explain`."""
     items: Children = []
-    for child in children:
-        if type(child) is tree.Read:
-            items.append(_bare_query([child]))
-        elif type(child) not in (tree.Insert, tree.Update, tree.Delete):
-            items.append(child)
-        elif (open_ := _open_query(items)) is None:
-            items.append(_bare_query([child]))
-        else:
-            items[-1] = _with_mutation(items[-1], open_, child)
+    run: list[Any] = []
+    for child in (*children, None):
+        if type(child) in (tree.Insert, tree.Update, tree.Delete):
+            run.append(child)
+            continue
+        if run:
+            _settle(items, run)
+            run = []
+        if child is not None:
+            items.append(_bare_query([child]) if type(child) is tree.Read else child)
     return items
 
 
-def _open_query(items: Children) -> tree.Query | None:
-    """The bare query of mutations that another one would join."""
+def _settle(items: Children, run: Children) -> None:
+    """The mutations join the one that is explained just before them, or are a query."""
     last = items[-1] if items else None
-    query = last.query if type(last) is tree.Explain else last
-    if type(query) is tree.Query and query.name is None and type(query.body) is tuple:
-        return None if query.is_broken else query
-    return None
-
-
-def _with_mutation(item: Any, query: tree.Query, mutation: Any) -> Any:
-    assert isinstance(query.body, tuple)
-    span = Span(query.span.start, mutation.span.end)
-    longer = tree.Query(None, (), (), (*query.body, mutation), span)
-    if type(item) is tree.Explain:
-        return tree.Explain(longer, item.is_analyzed, Span(item.span.start, span.end))
-    return longer
+    if type(last) is tree.Explain and last.query.name is None and type(last.query.body) is tuple:
+        query = _bare_query([*last.query.body, *run])
+        span = Span(last.span.start, query.span.end)
+        items[-1] = tree.Explain(query, last.is_analyzed, span)
+    else:
+        items.append(_bare_query(run))

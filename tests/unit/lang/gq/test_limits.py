@@ -79,7 +79,7 @@ def test_hostile_text_is_answered_in_seconds(name: str, size: int) -> None:
     format_queries(text)
     lint_file(parse_queries(text).file, catalog())
     assert len(result.diagnostics) <= 101
-    assert time.process_time() - started < 3 + 30 * size / M
+    assert time.process_time() - started < 3 + 60 * size / M
 
 
 def test_ten_megabytes_of_text_are_refused_at_once() -> None:
