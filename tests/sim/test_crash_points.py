@@ -22,8 +22,8 @@ from tests.sim.operations import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-EVERY = 4
-"""In `make test` every fourth call on storage; all of them in `make sim`."""
+EVERY = 6
+"""In `make test` every sixth call on storage; all of them in `make sim`."""
 
 
 @pytest.fixture(scope="module")
