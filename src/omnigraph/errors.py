@@ -149,6 +149,69 @@ class InvalidData(Invalid):
         self.more = more
 
 
+class InvalidQuery(Invalid):
+    """`diagnostics` holds every mistake with its place; the message shows them all."""
+
+    code = "invalid_query"
+
+    def __init__(self, message: str, *, diagnostics: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.diagnostics = tuple(diagnostics)
+
+
+class InvalidParameters(Invalid):
+    """`problems` names each parameter that is wrong, and why."""
+
+    code = "invalid_parameters"
+
+    def __init__(self, message: str, *, problems: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.problems = tuple(problems)
+
+
+class ValueOutOfRange(Invalid):
+    """A value that a query or a mutation computed has no place in its type."""
+
+    code = "value_out_of_range"
+
+
+class SearchNotBuilt(Invalid):
+    code = "search_not_built"
+    help = "Leave out nearest, bm25, rrf, search, match_text and fuzzy; this release runs the rest."
+
+
+class NotOneRow(Invalid):
+    code = "not_one_row"
+
+
+# A limit was reached. Nothing was changed.
+
+
+class LimitReached(OmnigraphError):
+    """`limit` names which: timeout, memory_limit, rows or cancelled."""
+
+    code, kind, http_status, exit_code = "limit_reached", "failed", 400, 1
+
+    def __init__(self, message: str, *, limit: str, **details: Any) -> None:
+        super().__init__(message, limit=limit, **details)
+        self.limit = limit
+
+
+class QueryTimeout(LimitReached):
+    code, http_status = "timeout", 408
+    help = "Raise timeout, or ask for less: a filter, a limit, a smaller pattern."
+
+
+class MemoryLimit(LimitReached):
+    code = "memory_limit"
+    help = "Raise memory_limit, or ask for less: a filter, a limit, a smaller pattern."
+
+
+class Cancelled(LimitReached):
+    code, http_status = "cancelled", 499
+    help = ""
+
+
 # Somebody else was there. Nothing was changed.
 
 

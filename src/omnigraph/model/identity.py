@@ -133,6 +133,15 @@ def _float_text(base: Base, value: object) -> str | None:
     return _layout(str(number)) if math.isfinite(number) else None
 
 
+def float_text(value: float, *, narrow: bool) -> str:
+    """Any float at its width (F32 if narrow), also those that no key may hold."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return _float_text(Base.F32 if narrow else Base.F64, value) or ""
+
+
 def _date_text(_: Base, value: object) -> str | None:
     return value.isoformat() if type(value) is date else None
 

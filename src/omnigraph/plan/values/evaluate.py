@@ -1,0 +1,206 @@
+"""Owns the value of an expression over many rows at once. Pure: what a variable, a parameter or a
+pattern is worth comes from the caller's `Leaves`. Queries, mutations and Spark all evaluate here,
+so that they give the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.gq.checked import (
+    And,
+    Arithmetic,
+    Comparison,
+    Concatenation,
+    Constant,
+    Expression,
+    FunctionCall,
+    ListValue,
+    Membership,
+    Negative,
+    Not,
+    NullKind,
+    NullTest,
+    Or,
+    TextTest,
+)
+from omnigraph.model.types import ListType, ScalarType, arrow_type
+from omnigraph.plan.values.arithmetic import absolute, calculate, negate, rounded
+from omnigraph.plan.values.compare import compare, member
+from omnigraph.plan.values.kinds import (
+    BOOL,
+    I64,
+    TEXT,
+    Value,
+    arrow_kind,
+    broadcast,
+    cast,
+    constant,
+    is_array,
+)
+from omnigraph.plan.values.texts import change_text, test_text, text_of
+from omnigraph.plan.values.times import part_of, to_date, to_instant
+
+
+class Leaves(Protocol):
+    """The rows that an expression is evaluated over."""
+
+    @property
+    def rows(self) -> int: ...
+
+    def leaf(self, expression: Expression) -> Value:
+        """The value of what is no operator: a parameter, a property, a pattern."""
+
+
+def evaluate(expression: Expression, leaves: Leaves) -> Value:
+    operator = _OPERATORS.get(type(expression))
+    return leaves.leaf(expression) if operator is None else operator(expression, leaves)
+
+
+def evaluate_array(expression: Expression, leaves: Leaves) -> pa.Array:
+    """The value as one array with a row for each row."""
+    return broadcast(evaluate(expression, leaves), leaves.rows)
+
+
+def holds(condition: Expression, leaves: Leaves) -> pa.Array:
+    """Where a condition is true; null is not."""
+    value = broadcast(_truth(condition, leaves), leaves.rows)
+    return pc.fill_null(value, False) if value.null_count else value
+
+
+def _truth(operand: Expression, leaves: Leaves) -> Value:
+    value = evaluate(operand, leaves)
+    return cast(value, BOOL) if pa.types.is_null(value.type) else value
+
+
+def _constant(value: Constant, leaves: Leaves) -> Value:
+    return constant(value.value, value.type.kind)
+
+
+def _and(value: And, leaves: Leaves) -> Value:
+    return reduce(pc.and_kleene, [_truth(operand, leaves) for operand in value.operands])
+
+
+def _or(value: Or, leaves: Leaves) -> Value:
+    return reduce(pc.or_kleene, [_truth(operand, leaves) for operand in value.operands])
+
+
+def _not(value: Not, leaves: Leaves) -> Value:
+    return pc.invert(_truth(value.operand, leaves))
+
+
+def _comparison(value: Comparison, leaves: Leaves) -> Value:
+    left, right = evaluate(value.left, leaves), evaluate(value.right, leaves)
+    return compare(value.operator, left, right)
+
+
+def _text_test(value: TextTest, leaves: Leaves) -> Value:
+    return test_text(value.operator, evaluate(value.text, leaves), evaluate(value.part, leaves))
+
+
+def _null_test(value: NullTest, leaves: Leaves) -> Value:
+    operand = evaluate(value.operand, leaves)
+    return pc.is_valid(operand) if value.negated else pc.is_null(operand)
+
+
+def _negative(value: Negative, leaves: Leaves) -> Value:
+    return negate(_number(value.operand, leaves), arrow_kind(value.type.kind))
+
+
+def _arithmetic(value: Arithmetic, leaves: Leaves) -> Value:
+    left, right = _number(value.left, leaves), _number(value.right, leaves)
+    return calculate(value.operator, left, right, arrow_kind(value.type.kind))
+
+
+def _number(operand: Expression, leaves: Leaves) -> Value:
+    """`null` alone has no type that could be computed with."""
+    value = evaluate(operand, leaves)
+    return cast(value, I64) if isinstance(operand.type.kind, NullKind) else value
+
+
+def _concatenation(value: Concatenation, leaves: Leaves) -> Value:
+    sides = [cast(evaluate(side, leaves), TEXT) for side in (value.left, value.right)]
+    return pc.binary_join_element_wise(*sides, "")
+
+
+def _membership(value: Membership, leaves: Leaves) -> Value:
+    held = value.list
+    wanted = evaluate(value.item, leaves)
+    if not isinstance(held, ListValue):
+        return member(wanted, evaluate(held, leaves))
+    result: Value = pa.scalar(False)
+    for one in held.items:
+        result = pc.or_kleene(result, compare("=", wanted, evaluate(one, leaves)))
+    return result
+
+
+def _listed(expression: ListValue, leaves: Leaves) -> Value:
+    kind = expression.type.kind
+    if not isinstance(kind, ListType):
+        return pa.scalar([], pa.list_(pa.null()))
+    item = arrow_type(ScalarType(kind.item))
+    columns = [
+        broadcast(cast(evaluate(one, leaves), item), leaves.rows).to_pylist()
+        for one in expression.items
+    ]
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    return pa.array(rows or [[]] * leaves.rows, pa.list_(item))
+
+
+def _call(call: FunctionCall, leaves: Leaves) -> Value:
+    name, kind = call.function, arrow_kind(call.type.kind)
+    if name == "now":
+        return leaves.leaf(call)
+    if name == "coalesce":
+        parts = [cast(evaluate(a, leaves), kind) for a in call.arguments]
+        return pc.coalesce(*parts)
+    value = evaluate(call.arguments[0], leaves)
+    if pa.types.is_null(value.type):
+        return pa.scalar(None, kind)
+    match name:
+        case "lower" | "upper" | "trim":
+            return change_text(name, value)
+        case "length":
+            return cast(_length(value), I64)
+        case "abs":
+            return absolute(value, kind)
+        case "round" | "floor" | "ceil":
+            return rounded(name, value, kind)
+        case "year" | "month" | "day":
+            return part_of(name, value)
+        case "date":
+            return to_date(value)
+        case "datetime":
+            return to_instant(value)
+        case "toString":
+            return text_of(value)
+    raise TypeError(f"{name} is no function")
+
+
+def _length(value: Value) -> Value:
+    if pa.types.is_string(value.type):
+        return pc.utf8_length(value)
+    if is_array(value):
+        return pc.list_value_length(value)
+    return pa.scalar(len(value.values) if value.is_valid else None, I64)
+
+
+_OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
+    Constant: _constant,
+    And: _and,
+    Or: _or,
+    Not: _not,
+    Comparison: _comparison,
+    Membership: _membership,
+    TextTest: _text_test,
+    NullTest: _null_test,
+    Negative: _negative,
+    Arithmetic: _arithmetic,
+    Concatenation: _concatenation,
+    ListValue: _listed,
+    FunctionCall: _call,
+}

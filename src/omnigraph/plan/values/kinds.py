@@ -1,0 +1,90 @@
+"""Owns the Arrow side of kinds: the type of an array that holds one, and casts that lose nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ValueOutOfRange
+from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, NullKind
+from omnigraph.model.types import ListType, ScalarType, VectorType, arrow_type
+
+Value = Any
+"""A `pa.Array`, or a `pa.Scalar` where all rows share it."""
+
+I64 = pa.int64()
+U64 = pa.uint64()
+F64 = pa.float64()
+BOOL = pa.bool_()
+TEXT = pa.string()
+NULL_BOOL = pa.scalar(None, BOOL)
+
+
+def arrow_kind(kind: Kind) -> pa.DataType:
+    """The Arrow type of a column of this kind, other than an entity."""
+    match kind:
+        case NullKind():
+            return pa.null()
+        case NodeKind() | EdgeKind() | EntityListKind():
+            raise TypeError("entities have no one Arrow type")
+        case _:
+            return arrow_type(kind)
+
+
+def constant(value: object, kind: Kind) -> pa.Scalar:
+    held = list(value) if isinstance(value, tuple) else value
+    if isinstance(kind, ListType | VectorType) and isinstance(held, list) and None in held:
+        # Only a literal list may hold null; what it is compared with decides.
+        return pa.scalar(held, pa.list_(arrow_type(ScalarType(kind.item))))  # type: ignore[union-attr]
+    return pa.scalar(held, arrow_kind(kind))
+
+
+def is_array(value: Value) -> bool:
+    return isinstance(value, pa.Array | pa.ChunkedArray)
+
+
+def broadcast(value: Value, rows: int) -> pa.Array:
+    """The value as one array of so many rows."""
+    if isinstance(value, pa.ChunkedArray):
+        return value.combine_chunks()
+    if isinstance(value, pa.Array):
+        return value
+    if rows == 0:
+        return pa.array([], value.type)
+    return pa.repeat(value, rows)
+
+
+def cast(value: Value, target: pa.DataType) -> Value:
+    """The value in another type; what it cannot hold is an error, never another value."""
+    if value.type == target:
+        return value
+    if pa.types.is_floating(target) and pa.types.is_integer(value.type):
+        return pc.cast(value, target, safe=False)
+    try:
+        return pc.cast(value, target)
+    except pa.ArrowInvalid as error:
+        raise ValueOutOfRange(
+            f"A value does not fit {target}: {str(error).splitlines()[0]}"
+        ) from None
+
+
+def to_numpy(value: pa.Array, fill: Any) -> np.ndarray:
+    """The values, with something harmless where they are null."""
+    if value.null_count:
+        value = pc.fill_null(value, pa.scalar(fill, value.type))
+    array: np.ndarray = value.to_numpy(zero_copy_only=False)
+    return array
+
+
+def null_mask(*values: pa.Array) -> np.ndarray | None:
+    """Where any of the values is null; None if nowhere."""
+    masks = [v.is_null().to_numpy(zero_copy_only=False) for v in values if v.null_count]
+    if not masks:
+        return None
+    mask: np.ndarray = masks[0]
+    for other in masks[1:]:
+        mask = mask | other
+    return mask

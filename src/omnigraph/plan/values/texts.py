@@ -1,0 +1,89 @@
+"""Owns functions on texts and the text of values; Unicode as Python knows it, on every engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.model.identity import float_text
+from omnigraph.model.temporal import EPOCH
+from omnigraph.plan.values.kinds import NULL_BOOL, TEXT, Value, broadcast, is_array
+
+_ASCII: dict[str, Callable[[Value], Value]] = {
+    "lower": pc.ascii_lower,
+    "upper": pc.ascii_upper,
+    "trim": lambda value: pc.ascii_trim(value, " \t\n\r\v\f\x1c\x1d\x1e\x1f"),
+}
+_UNICODE: dict[str, Callable[[str], str]] = {
+    "lower": str.lower,
+    "upper": str.upper,
+    "trim": str.strip,
+}
+_TESTS: dict[str, tuple[Callable[..., Value], Callable[[str, str], bool]]] = {
+    "contains": (pc.match_substring, lambda text, part: part in text),
+    "starts_with": (pc.starts_with, str.startswith),
+    "ends_with": (pc.ends_with, str.endswith),
+}
+
+
+def change_text(function: str, value: Value) -> Value:
+    """`lower`, `upper` or `trim`."""
+    if not is_array(value):
+        return change_text(function, broadcast(value, 1))[0]
+    if pc.all(pc.string_is_ascii(value)).as_py() is not False:
+        return _ASCII[function](value)
+    change = _UNICODE[function]
+    return pa.array([None if v is None else change(v) for v in value.to_pylist()], TEXT)
+
+
+def test_text(operator: str, text: Value, part: Value) -> Value:
+    """`contains`, `starts_with`, `ends_with`, by code points and with no wildcards."""
+    if pa.types.is_null(text.type) or pa.types.is_null(part.type):
+        return NULL_BOOL
+    by_arrow, by_python = _TESTS[operator]
+    if not is_array(part):
+        return by_arrow(text, part.as_py()) if part.is_valid else NULL_BOOL
+    texts = broadcast(text, len(part)).to_pylist()
+    parts = part.to_pylist()
+    pairs = zip(texts, parts, strict=True)
+    return pa.array([None if None in pair else by_python(*pair) for pair in pairs], pa.bool_())
+
+
+def text_of(value: Value) -> Value:
+    """`toString`: as a load file would write it, DateTimes as RFC 3339 in UTC."""
+    kind = value.type
+    if pa.types.is_string(kind):
+        return value
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return pc.cast(value, TEXT)
+    if not is_array(value):
+        return text_of(broadcast(value, 1))[0]
+    if pa.types.is_timestamp(kind):
+        instants = pc.cast(value, pa.int64()).to_pylist()
+        return pa.array([None if v is None else instant_text(v) for v in instants], TEXT)
+    make: Callable[[Any], str] = _day_text
+    if pa.types.is_floating(kind):
+        narrow = pa.types.is_float32(kind)
+
+        def make(number: float) -> str:
+            return float_text(number, narrow=narrow)
+
+    return pa.array([None if v is None else make(v) for v in value.to_pylist()], TEXT)
+
+
+def _day_text(day: date) -> str:
+    return day.isoformat()
+
+
+def instant_text(milliseconds: int) -> str:
+    moment = EPOCH + timedelta(milliseconds=milliseconds)
+    return (
+        moment.replace(tzinfo=None).isoformat(
+            timespec="milliseconds" if milliseconds % 1000 else "seconds"
+        )
+        + "Z"
+    )
