@@ -23,8 +23,14 @@ class Outcome:
     conflicts: frozenset[Told]
 
 
-def merge_states(base: State, ours: State, theirs: State, edges: Mapping[str, Any]) -> Outcome:
-    """`edges` maps each edge type to the node types of its ends."""
+def merge_states(
+    base: State,
+    ours: State,
+    theirs: State,
+    edges: Mapping[str, Any],
+    prefer: str | None = None,
+) -> Outcome:
+    """`edges` maps each edge type to the node types of its ends; `prefer` is the strategy."""
     merged: State = {}
     conflicts: set[Told] = set()
     for entity in {*base, *ours, *theirs}:
@@ -34,10 +40,11 @@ def merge_states(base: State, ours: State, theirs: State, edges: Mapping[str, An
         elif equal(was, mine):
             result = yours
         elif mine is None or yours is None:
-            conflicts.add(("DeleteVsUpdate", *entity, None))
-            result = mine
+            if prefer is None:
+                conflicts.add(("DeleteVsUpdate", *entity, None))
+            result = yours if prefer == "theirs" else mine
         else:
-            result = _merge_rows(entity, was, mine, yours, conflicts)
+            result = _merge_rows(entity, was, mine, yours, prefer, conflicts)
         if result is not None:
             merged[entity] = result
     for (kind, identity), row in merged.items():
@@ -48,7 +55,12 @@ def merge_states(base: State, ours: State, theirs: State, edges: Mapping[str, An
 
 
 def _merge_rows(
-    entity: tuple[str, str], was: Row | None, mine: Row, yours: Row, conflicts: set[Told]
+    entity: tuple[str, str],
+    was: Row | None,
+    mine: Row,
+    yours: Row,
+    prefer: str | None,
+    conflicts: set[Told],
 ) -> Row:
     result = {}
     for name in mine:
@@ -59,8 +71,9 @@ def _merge_rows(
             result[name] = yours[name]
         else:
             kind = "DivergentInsert" if was is None else "DivergentUpdate"
-            conflicts.add((kind, *entity, name))
-            result[name] = mine[name]
+            if prefer is None:
+                conflicts.add((kind, *entity, name))
+            result[name] = yours[name] if prefer == "theirs" else mine[name]
     return result
 
 

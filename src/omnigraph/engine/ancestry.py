@@ -7,6 +7,8 @@ share on a chain is the shorter beginning.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt
 from omnigraph.model.version import GraphVersion, chain_key
@@ -40,20 +42,27 @@ def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphV
     return version
 
 
-def find_merge_base(
-    session: Session, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
-) -> GraphVersion:
-    """The version in both pasts that is in the past of no other such version. Of several (after
-    merges in both directions at once) the one that was made last.
+def find_merge_bases(
+    session: Session, ours: Iterable[GraphVersion], theirs: GraphVersion, ledger: Ledger
+) -> list[GraphVersion]:
+    """The versions in both pasts that are in the past of no other such version, newest first.
+    There are several after merges in both directions at once. `ours` may be versions taken
+    together, as their merge would be.
 
     Each version that is read rules out the chains that it contains, so looking first where heads
     usually come from takes one or two reads, and never more than there are chains.
     """
-    mine, yours = past(ours), past(theirs)
+    ours = list(ours)
+    mine: dict[str, int] = {}
+    for one in ours:
+        for chain, number in past(one).items():
+            mine[chain] = max(number, mine.get(chain, 0))
+    yours = past(theirs)
     shared = {chain: min(mine[chain], yours[chain]) for chain in mine.keys() & yours.keys()}
     if not shared:
-        raise Corrupt(f"{ours.branch!r} and {theirs.branch!r} have no history in common.")
-    near = [chain_key(ours), chain_key(theirs), *_forks(ours), *_forks(theirs)]
+        raise Corrupt(f"{ours[0].branch!r} and {theirs.branch!r} have no history in common.")
+    heads = [*ours, theirs]
+    near = [*(chain_key(one) for one in heads), *(fork for one in heads for fork in _forks(one))]
     left = dict.fromkeys([chain for chain in near if chain in shared])
     left |= dict.fromkeys(sorted(shared, key=lambda chain: -shared[chain]))
     best: list[GraphVersion] = []
@@ -64,7 +73,11 @@ def find_merge_base(
         left = {other: None for other in left if held.get(other, 0) < shared[other]}
         best = [one for one in best if not contains(version, one)]
         best.append(version)
-    return max(best, key=lambda version: (version.commit.created_at, version.commit.id))
+    # Branches that were forwarded to one commit hold it as versions of their own.
+    by_commit = {version.commit.id: version for version in best}
+    return sorted(
+        by_commit.values(), key=lambda one: (one.commit.created_at, one.commit.id), reverse=True
+    )
 
 
 def _forks(version: GraphVersion) -> list[str]:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from omnigraph.engine.ancestry import contains, find_merge_base, joined, origin_of, past
+from omnigraph.engine.ancestry import contains, find_merge_bases, joined, origin_of, past
+from omnigraph.engine.merge_base import MergeBase
 from omnigraph.engine.merge_tables import MergedTables, merge_tables
 from omnigraph.engine.publisher import Publisher, put_version
 from omnigraph.engine.session import Session
@@ -115,7 +116,7 @@ def _merge(
         if not dry_run:
             fast_forward(session, ours, theirs, ledger)
         return Merge("fast_forward", theirs.commit, io=ledger)
-    base = find_merge_base(session, ours, theirs, ledger)
+    base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), ledger)
     catalog = _merge_catalogs(session, base, ours, theirs, ledger)
     tables = merge_tables(session, base, ours, theirs, catalog, strategy, ledger, dry_run=dry_run)
     if tables.conflicts:
@@ -133,11 +134,9 @@ def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
     return MergeFailed(conflicts[0].message + rest, conflicts=conflicts)
 
 
-def _result(
-    tables: MergedTables, base: GraphVersion, commit: Commit | None, ledger: Ledger
-) -> Merge:
+def _result(tables: MergedTables, base: MergeBase, commit: Commit | None, ledger: Ledger) -> Merge:
     return Merge(
-        "merged", commit, base.commit.id, tables.adopted, tables.changes, tables.conflicts, ledger
+        "merged", commit, base.commit, tables.adopted, tables.changes, tables.conflicts, ledger
     )
 
 
@@ -166,16 +165,16 @@ def fast_forward(
 
 
 def _merge_catalogs(
-    session: Session, base: GraphVersion, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
+    session: Session, base: MergeBase, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
 ) -> Catalog:
     """Schemas merge first: a side that did not change its schema takes the other's."""
     mine = session.read_catalog(ours.catalog, ledger)
-    if theirs.catalog in (base.catalog, ours.catalog):
+    if theirs.catalog in (base.catalog.digest, ours.catalog):
         return mine
     yours = session.read_catalog(theirs.catalog, ledger)
-    if ours.catalog == base.catalog:
+    if ours.catalog == base.catalog.digest:
         return yours
-    merged = merge_schemas(session.read_catalog(base.catalog, ledger), mine, yours)
+    merged = merge_schemas(base.catalog, mine, yours)
     if merged.catalog is not None:
         return merged.catalog
     raise failed(

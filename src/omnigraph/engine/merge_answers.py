@@ -42,8 +42,9 @@ def _whole(
     m: Merging, kind: GraphType, entity: str, given: Mapping[str, Any], violations: list[Violation]
 ) -> Row | None:
     """What was given over what the entity is: on our side, else theirs, else before."""
-    sides = (m.entity(side, kind, entity) for side in (m.ours, m.theirs, m.base))
-    known: Row | None = next((row for row in sides if row is not None), None)
+    known = (
+        m.entity(m.ours, kind, entity) or m.entity(m.theirs, kind, entity) or m.was(kind, entity)
+    )
     spellings = row_type(kind).spellings
     named = {spellings.get(name, name): value for name, value in given.items()}
     whole = {"id": entity} | (known or {}) | named

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.integrity import find_violations
 from omnigraph.engine.merge_commit import widened
-from omnigraph.engine.merging import Merging, converted, fits, kind_in, pin_in
+from omnigraph.engine.merge_sides import converted, fits, kind_in, pin_in
+from omnigraph.engine.merging import Merging
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import NEW, Overlay, TableView
 from omnigraph.engine.work import Work
@@ -198,12 +199,13 @@ def _conflict(m: Merging, violation: Violation) -> MergeConflict:
     """With what the entity is on each side, or how many edges a node has."""
     kind = m.catalog.find(violation.type)
     values: list[Any] = [None, None, None]
-    sides = (m.base, m.ours, m.theirs)
     if kind is not None and violation.id is not None:
         if violation.rule == "card":
+            sides = (m.base.table(kind).snapshot, m.ours, m.theirs)
             values = [_count_edges(m, side, kind, violation.id) for side in sides]
         else:
-            rows = [m.entity(side, kind, violation.id) for side in sides]
+            now = [m.entity(side, kind, violation.id) for side in (m.ours, m.theirs)]
+            rows = [m.was(kind, violation.id), *now]
             name = violation.property
             values = [
                 row[name] if row is not None and name is not None and name in row else row

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.merging import Merging, kind_in, pin_in
+from omnigraph.engine.merge_sides import kind_in, pin_in
+from omnigraph.engine.merging import Merging
 from omnigraph.engine.stage import by_column
 from omnigraph.engine.view import NEW, Overlay
 from omnigraph.model.catalog import GraphType, table_schema
@@ -108,14 +109,16 @@ def _shared(
     """Fragments that the source appended and that can be ours too without copying a row, and
     which pending rows are left to write."""
     left = np.ones(overlay.rows.num_rows, dtype=bool)
-    yours, was = kind_in(m.theirs, kind), kind_in(m.base, kind)
+    yours = kind_in(m.theirs, kind)
+    base = m.base.table(kind).snapshot
+    was = kind_in(base, kind)
     if yours is None or not overlay.rows.num_rows:
         return (), left
     view = m.theirs.view(yours)
     if view.table.location != table.location:
         return (), left  # a fragment names its files relative to its table
     known = (
-        set() if was is None else {mark.files[0] for mark in m.base.view(was).table.marks.values()}
+        set() if was is None else {mark.files[0] for mark in base.view(was).table.marks.values()}
     )
     answered = {entity for name, entity in m.strategy.rows or {} if name == kind.name}
     fragments: list[str] = []

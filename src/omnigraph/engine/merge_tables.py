@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import msgspec
 
 from omnigraph.engine.merge_answers import check_places, read_answers
+from omnigraph.engine.merge_base import MergeBase
 from omnigraph.engine.merge_check import check_merge
 from omnigraph.engine.merge_commit import commit_merge
-from omnigraph.engine.merging import Merging, fits, kind_in, pin_in, place
+from omnigraph.engine.merge_sides import fits, kind_in, pin_in, place
+from omnigraph.engine.merging import Merging
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
@@ -31,7 +33,7 @@ class MergedTables:
 
 def merge_tables(
     session: Session,
-    base: GraphVersion,
+    base: MergeBase,
     ours: GraphVersion,
     theirs: GraphVersion,
     catalog: Catalog,
@@ -42,12 +44,11 @@ def merge_tables(
 ) -> MergedTables:
     """Nothing becomes visible here: versions are made that only the returned actions know. With
     `dry_run` nothing is written at all."""
-    was, mine = session.snapshot(base, ledger), session.snapshot(ours, ledger)
-    yours = session.snapshot(theirs, ledger)
-    known = adopt_ids(was.catalog, mine.catalog, yours.catalog)
+    mine, yours = session.snapshot(ours, ledger), session.snapshot(theirs, ledger)
+    known = adopt_ids(base.catalog, mine.catalog, yours.catalog)
     m = Merging(
         session,
-        was,
+        base,
         mine,
         Snapshot(theirs, known, session, ledger),
         catalog,
@@ -87,9 +88,10 @@ def _merge_type(m: Merging, kind: GraphType, answers: dict[str, Row | None]) -> 
             m.pointed[kind.table_key] = pin
             return
     left, right = m.side(m.ours, kind), m.side(m.theirs, kind)
-    if right.empty and not answers:
+    contested = m.base.table(kind).contested
+    if right.empty and not answers and not contested:
         return
-    result = merge_rows(kind, left, right, m.strategy, answers)
+    result = merge_rows(kind, left, right, m.strategy, answers, contested)
     m.conflicts += result.conflicts
     m.merged[kind.table_key] = result
 
@@ -106,7 +108,7 @@ def _take_new_type(m: Merging, kind: GraphType) -> None:
 def _drop_types(m: Merging) -> None:
     """A type that one side dropped goes, unless the other side went on writing to it."""
     kept = {kind.id for kind in m.catalog.types}
-    for kind in m.base.catalog.types:
+    for kind in m.base.types():
         if kind.id in kept:
             continue
         mine, yours = kind_in(m.ours, kind), kind_in(m.theirs, kind)
@@ -135,7 +137,7 @@ def _drop_types(m: Merging) -> None:
 
 def _check_dropped_properties(m: Merging, kind: GraphType) -> None:
     """A property that one side dropped goes, unless the other side went on setting it."""
-    was = kind_in(m.base, kind)
+    was = m.base.kind(kind)
     kept = {p.id for p in kind.properties}
     for prop in was.properties if was is not None else ():
         if prop.id in kept:

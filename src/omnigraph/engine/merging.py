@@ -1,4 +1,4 @@
-"""Owns the state of one merge: three snapshots, one catalog, and what each side did to a type.
+"""Owns the state of one merge: base, sides, one catalog, and what each side did to a type.
 
 It reads; what comes of it is decided in `merge_tables`, checked in `merge_check` and made in
 `merge_commit`.
@@ -8,21 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
-from omnigraph.engine.differ import TypeDelta, diff_type
+from omnigraph.engine.differ import TypeDelta
+from omnigraph.engine.merge_base import BaseTable, MergeBase, delta_between
+from omnigraph.engine.merge_sides import diff_sides, entities_in, place
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.model.catalog import Catalog, GraphType, row_schema
+from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.conflicts import MergeConflict
-from omnigraph.model.types import arrow_type
 from omnigraph.model.version import TablePin
 from omnigraph.plan.merge import Row, RowMerge, SideDelta, Strategy
 from omnigraph.plan.publish import TableAction
-from omnigraph.plan.row_type import row_type
 from omnigraph.telemetry import Ledger
-
-Place = tuple[str, str] | None
 
 
 @dataclass
@@ -31,7 +27,7 @@ class Merging:
     `arrived` types that only the source has. `theirs` knows what both added by our ids."""
 
     session: Session
-    base: Snapshot
+    base: MergeBase
     ours: Snapshot
     theirs: Snapshot
     catalog: Catalog
@@ -49,84 +45,31 @@ class Merging:
 
     def changed(self, side: Snapshot, kind: GraphType) -> bool:
         """Whether a side has another version of the table than the base."""
-        return place(side, kind) != place(self.base, kind)
+        was = self.base.table(kind)
+        return was.imagined or place(side, kind) != place(was.snapshot, kind)
 
     def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
-        """What a side did to a type, as rows of that side; read once."""
+        """What a side did to a type, as rows of that side; read once. Of a base that is only
+        imagined, what it did since the nearest that is real."""
         key = (id(side), kind.id)
         if key not in self._deltas:
-            was, now = kind_in(self.base, kind), kind_in(side, kind)
-            self._deltas[key] = diff_type(
-                None if was is None else self.base.view(was),
-                None if now is None else side.view(now),
-                self.ledger,
-            )
+            was = self.base.table(kind).snapshot
+            self._deltas[key] = diff_sides(was, side, kind, self.ledger)
         return self._deltas[key]
 
     def side(self, side: Snapshot, kind: GraphType) -> SideDelta:
-        """The same as rows of the merged type."""
-        delta = self.delta(side, kind)
-        return SideDelta(
-            inserts=converted(delta.inserts, delta.new, kind),
-            deletes=converted(delta.deletes, delta.old, kind),
-            before=converted(delta.before, delta.old, kind),
-            after=converted(delta.after, delta.new, kind),
-        )
+        """What a side did to a type since the base, as rows of the merged type."""
+        was = self.base.table(kind)
+        known = self.delta(side, kind)
+        return delta_between(kind, was, BaseTable(side), self.ledger, known=known)
 
     def entity(self, side: Snapshot, kind: GraphType, entity: str) -> Row | None:
         """One entity on one side, as a row of the merged type."""
-        known = kind_in(side, kind)
-        if known is None:
-            return None
-        view = side.view(known)
-        found = view.find(("id",), [entity], self.ledger).addresses
-        if not len(found):
-            return None
-        rows = view.take(found[:1], view.schema.names, self.ledger)
-        shown: Row = converted(rows, known, kind).to_pylist()[0]
-        return shown
+        return entities_in(side, kind, [entity], self.ledger).get(entity)
 
-
-def kind_in(snapshot: Snapshot, kind: GraphType) -> GraphType | None:
-    """A type as a side knows it: by its id, whatever it is called there."""
-    for candidate in snapshot.catalog.types:
-        if candidate.id == kind.id:
-            return candidate
-    return None
-
-
-def pin_in(snapshot: Snapshot, kind: GraphType) -> TablePin | None:
-    known = kind_in(snapshot, kind)
-    return None if known is None else snapshot.graph_version.pins[known.table_key]
-
-
-def place(snapshot: Snapshot, kind: GraphType) -> Place:
-    pin = pin_in(snapshot, kind)
-    return None if pin is None else (pin.location, pin.lance_version)
-
-
-def fits(kind: GraphType, side: GraphType) -> bool:
-    """Whether a side's table has every column of the merged type, in its type."""
-    return {(p.id, p.column, arrow_type(p.type)) for p in kind.properties} <= {
-        (p.id, p.column, arrow_type(p.type)) for p in side.properties
-    }
-
-
-def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Table:
-    """Rows of a side as rows of the merged type: a property that the side does not have has its
-    default, as if the side had added it."""
-    schema = row_schema(kind)
-    if side is None or not rows.num_rows:
-        return schema.empty_table()
-    facts = row_type(kind)
-    names = {p.id: p.name for p in side.properties}
-    columns = []
-    for column in schema:
-        prop = facts.properties.get(column.name)
-        if prop is None:
-            columns.append(rows[column.name])
-        elif prop.id in names:
-            columns.append(rows[names[prop.id]].cast(column.type))
-        else:
-            columns.append(facts.default_array(prop.name, rows.num_rows))
-    return pa.Table.from_arrays(columns, schema=schema)
+    def was(self, kind: GraphType, entity: str) -> Row | None:
+        """One entity at the base."""
+        table = self.base.table(kind)
+        if entity in table.rows:
+            return table.rows[entity]
+        return self.entity(table.snapshot, kind, entity)

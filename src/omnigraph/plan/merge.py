@@ -14,6 +14,10 @@ from omnigraph.model.conflicts import ConflictKind, MergeConflict
 
 Side = Literal["ours", "theirs"]
 Row = dict[str, Any]
+Contested = Mapping[str, frozenset[str]]
+
+
+_ABSENT: tuple[Row | None, Row | None] = (None, None)
 
 
 @dataclass(frozen=True)
@@ -62,11 +66,18 @@ def merge_rows(
     theirs: SideDelta,
     strategy: Strategy,
     answers: Mapping[str, Row | None],
+    contested: Contested | None = None,
 ) -> RowMerge:
     """Their changes carried over to our rows. An entity that only they changed is taken as it
     is; one that both changed is merged property by property; one that is answered is what the
-    answer says."""
-    both = sorted((_ids(ours) & _ids(theirs)) - answers.keys())
+    answer says.
+
+    `contested` names by id the properties that had no one value at the base, because there were
+    several bases: there neither side can say that it changed nothing. `id` among them means that
+    it was contested whether the entity was there. Such entities stand in the deltas of both
+    sides, changed or not, unless a side does not have them and the base did not either."""
+    contested = contested or {}
+    both = sorted((_ids(ours) & _ids(theirs) | contested.keys()) - answers.keys())
     decided = pa.array([*both, *answers], pa.string())
     taken = [
         rows.filter(pc.invert(pc.is_in(rows["id"], value_set=decided)))
@@ -75,10 +86,12 @@ def merge_rows(
     removed = taken.pop()["id"].to_pylist()
     conflicts: list[MergeConflict] = []
     merged: list[Row] = []
-    mine, yours = (_changes(delta, only=both) for delta in (ours, theirs))
+    mine, yours = (changes_of(delta, only=both) for delta in (ours, theirs))
     for entity in both:
-        result = _merge_entity(kind, entity, mine[entity], yours[entity], strategy, conflicts)
-        current = mine[entity][1]
+        left, right = mine.get(entity, _ABSENT), yours.get(entity, _ABSENT)
+        unsure = contested.get(entity, frozenset())
+        result = _merge_entity(kind, entity, left, right, unsure, strategy, conflicts)
+        current = left[1]
         if result is None:
             if current is not None:
                 removed.append(entity)
@@ -100,6 +113,7 @@ def _merge_entity(
     entity: str,
     mine: tuple[Row | None, Row | None],
     yours: tuple[Row | None, Row | None],
+    unsure: frozenset[str],
     strategy: Strategy,
     conflicts: list[MergeConflict],
 ) -> Row | None:
@@ -118,11 +132,12 @@ def _merge_entity(
         if name == "id" or _same(ours[name], theirs[name]):
             continue
         was = None if base is None else base[name]
-        if base is not None and _same(theirs[name], was):
-            continue
-        if base is not None and _same(ours[name], was):
-            result[name] = theirs[name]
-            continue
+        if base is not None and not unsure & {"id", name}:
+            if _same(theirs[name], was):
+                continue
+            if _same(ours[name], was):
+                result[name] = theirs[name]
+                continue
         side = strategy.side(kind.name, name)
         if side is None:
             conflicts.append(_diverged(kind, entity, name, base, ours, theirs))
@@ -131,7 +146,7 @@ def _merge_entity(
     return result
 
 
-def _changes(delta: SideDelta, *, only: Sequence[str]) -> dict[str, tuple[Any, Any]]:
+def changes_of(delta: SideDelta, *, only: Sequence[str]) -> dict[str, tuple[Any, Any]]:
     """Some changed entities as (before, after); None is absent."""
     found: dict[str, tuple[Any, Any]] = {}
     for row in _rows(delta.inserts, only):
