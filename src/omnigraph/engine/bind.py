@@ -29,7 +29,8 @@ from omnigraph.plan.publish import (
     Upsert,
 )
 from omnigraph.store import commits
-from omnigraph.store.staging import Segment, StagedDeletes
+from omnigraph.store.indexes import Segment, replace_segments
+from omnigraph.store.staging import StagedDeletes
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -109,7 +110,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             return Bound(_moved(pin, new, content=False), table, new)
         case Index():
             segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
-            new = commits.add_segments(table, action.files, segments, ledger)
+            new = replace_segments(table, action.files, segments, ledger, removed=action.removed)
             return Bound(_moved(pin, new, content=False), table, new)
         case AddColumns():
             new = _add_columns(table, action, ledger)

@@ -58,7 +58,7 @@ def compact(
             if pin.fragments < 2:
                 continue
             table = session.tables.open(pin.location, pin.lance_version, ledger)
-            if groups := stage_compaction(table, ledger):
+            if groups := stage_compaction(table, [list(table.marks)], ledger):
                 rewritten = tuple(RewriteGroup(old=old, new=new) for old, new in groups)
                 actions.append(Rewrite(table=key, groups=rewritten))
         if not actions:

@@ -65,11 +65,13 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
-    """Index segments as the store made them, and the data files that they were built over."""
+    """Index segments as the store made them, the data files that they were built over, and the
+    segments (by uuid) whose place they take."""
 
     table: str
     segments: tuple[msgspec.Raw, ...]
     files: dict[int, tuple[str, ...]]
+    removed: tuple[str, ...] = ()
 
 
 class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict, StoreFailure
 from omnigraph.store.panics import explained
-from omnigraph.store.staging import Segment, StagedDeletes
+from omnigraph.store.staging import StagedDeletes
 from omnigraph.store.tables import Table, mark_of
 from omnigraph.telemetry import Ledger
 
@@ -34,7 +34,7 @@ def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledge
             if table.fields.get(number) != fields.get(number):
                 # Two branches that each add a column give one id to two columns (hazard 5).
                 raise Conflict(f"The columns of {table.location} changed under staged rows.")
-    return _commit(table, LanceOperation.Append(added), added, ledger)
+    return commit_operation(table, LanceOperation.Append(added), added, ledger)
 
 
 def change(
@@ -57,7 +57,7 @@ def change(
         fields_for_preserving_frag_bitmap=[],
         update_mode="",
     )
-    return _commit(table, operation, [*added, *updated], ledger)
+    return commit_operation(table, operation, [*added, *updated], ledger)
 
 
 def overwrite(table: Table, base: str, fragments: Sequence[str], ledger: Ledger) -> Table:
@@ -94,33 +94,7 @@ def rewrite(
         prepared.append(LanceOperation.RewriteGroup(old_fragments=old, new_fragments=new))
         added += new
     operation = LanceOperation.Rewrite(groups=prepared, rewritten_indices=[])
-    return _commit(table, operation, added, ledger)
-
-
-def add_segments(
-    table: Table, marks: dict[int, tuple[str, ...]], segments: Sequence[Segment], ledger: Ledger
-) -> Table:
-    """Adds index segments. Each fragment that they cover must have the data files that they were
-    built over (`marks`), and no index may cover a fragment twice (hazard 3)."""
-    from lance import LanceOperation
-
-    covered: dict[str, set[int]] = {}
-    for index in table.handle.describe_indices():
-        for known in index.segments:
-            covered.setdefault(index.name, set()).update(known.fragment_ids)
-    for segment in segments:
-        for number in segment.fragment_ids:
-            if number not in table.marks or table.marks[number].files != marks.get(number):
-                raise Conflict(f"A fragment of {table.location} changed while it was indexed.")
-        seen = covered.setdefault(segment.name, set())
-        if seen.intersection(segment.fragment_ids):
-            raise Conflict(f"The index {segment.name} of {table.location} would overlap.")
-        seen.update(segment.fragment_ids)
-    operation = LanceOperation.CreateIndex(
-        new_indices=[_index(segment) for segment in segments], removed_indices=[]
-    )
-    paths = [f"_indices/{segment.uuid}/{path}" for segment in segments for path, _ in segment.files]
-    return _commit(table, operation, [], ledger, extra=paths)
+    return commit_operation(table, operation, added, ledger)
 
 
 def add_columns(
@@ -184,7 +158,7 @@ def _add_filled_columns(
 
 
 def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledger) -> Table:
-    new = _commit(table, operation, files, ledger)
+    new = commit_operation(table, operation, files, ledger)
     if any(new.fields.get(number) != meaning for number, meaning in table.fields.items()):
         raise StoreFailure(f"Lance renumbered the columns of {table.location}.")
     return new
@@ -207,7 +181,7 @@ def _require_base(table: Table, base: str) -> None:
         )
 
 
-def _commit(
+def commit_operation(
     table: Table,
     operation: Any,
     fragments: Sequence[Any],
@@ -241,18 +215,3 @@ def _fragment(text: str) -> Any:
     from lance.fragment import FragmentMetadata
 
     return FragmentMetadata.from_json(text)
-
-
-def _index(segment: Segment) -> Any:
-    from lance.dataset import Index, IndexFile
-
-    return Index(
-        uuid=segment.uuid,
-        name=segment.name,
-        fields=list(segment.fields),
-        dataset_version=segment.dataset_version,
-        fragment_ids=set(segment.fragment_ids),
-        index_version=segment.index_version,
-        files=[IndexFile(path=path, size_bytes=size) for path, size in segment.files],
-        index_details=(segment.details_url, segment.details),
-    )

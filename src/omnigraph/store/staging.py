@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -36,20 +35,6 @@ class StagedDeletes:
 
     updated: tuple[str, ...] = ()
     removed: tuple[int, ...] = ()
-
-
-class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """An index over some fragments, built and not yet part of any version."""
-
-    uuid: str
-    name: str
-    fields: tuple[int, ...]
-    dataset_version: int
-    fragment_ids: tuple[int, ...]
-    index_version: int
-    files: tuple[tuple[str, int], ...]
-    details_url: str
-    details: bytes
 
 
 def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledger) -> Staged:
@@ -104,20 +89,38 @@ def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> Staged
 
 
 def stage_compaction(
-    table: Table, ledger: Ledger, *, target_rows: int = 1024 * 1024
+    table: Table,
+    groups: Sequence[Sequence[int]],
+    ledger: Ledger,
+    *,
+    target_rows: int = 1024 * 1024,
 ) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """Groups of (old fragments, new fragments) with the same rows."""
-    from lance.optimize import Compaction
+    """Writes the live rows of each group of fragments anew, into as few as they fit in. Gives
+    (old fragments, new fragments), the new ones without numbers of their own. Lance's own plan
+    is not used: it keeps apart what different segments cover (hazard 13)."""
+    from lance.optimize import Compaction, CompactionTask
 
-    groups = []
+    done = []
     with explained(table.location, missing=f"A file of the table {table.location}"):
+        # The options of a plan are those of this release of Lance, defaults included.
         plan = Compaction.plan(table.handle, {"target_rows_per_fragment": target_rows})
-        for task in plan.tasks:
-            done = json.loads(task.execute(table.handle).json())
-            old = tuple(json.dumps(f) for f in done["original_fragments"])
-            groups.append((old, tuple(json.dumps(f) for f in done["new_fragments"])))
+        options = json.loads(plan.json())["options"]
+        for numbers in groups:
+            old = [table.handle.get_fragment(number).metadata.to_json() for number in numbers]
+            task = CompactionTask.from_json(
+                json.dumps(
+                    {
+                        "task": {"fragments": old},
+                        "read_version": table.handle.version,
+                        "options": options,
+                    }
+                )
+            )
+            result = json.loads(task.execute(table.handle).json())
+            new = tuple(json.dumps(fragment) for fragment in result["new_fragments"])
+            done.append((tuple(json.dumps(f) for f in result["original_fragments"]), new))
     table.book(ledger, "compaction")
-    return groups
+    return done
 
 
 def shared_fragments(
@@ -145,35 +148,3 @@ def shared_fragments(
             "last_updated_at_version_meta": None,
         }
         yield number, json.dumps(metadata.to_json() | cleared)
-
-
-def stage_index(
-    table: Table, column: str, kind: str, fragments: Sequence[int], ledger: Ledger
-) -> Segment:
-    with explained(table.location, missing=f"A file of the table {table.location}"):
-        built = table.handle.create_index_uncommitted(
-            column,
-            kind,
-            name=f"{column}_{kind.lower()}",
-            fragment_ids=list(fragments),
-            replace=True,
-        )
-        if kind == "INVERTED":
-            built = table.handle.merge_existing_index_segments([built])
-    table.book(ledger, "index")
-    return _segment(built)
-
-
-def _segment(built: Any) -> Segment:
-    url, details = built.index_details or ("", b"")
-    return Segment(
-        uuid=str(built.uuid),
-        name=built.name,
-        fields=tuple(built.fields),
-        dataset_version=built.dataset_version,
-        fragment_ids=tuple(sorted(built.fragment_ids)),
-        index_version=built.index_version,
-        files=tuple((f.path, f.size_bytes) for f in built.files or ()),
-        details_url=url,
-        details=details,
-    )

@@ -1,0 +1,187 @@
+"""Owns index segments: which there are, building one over named fragments, putting them in place.
+
+A logical index is a list of segments over disjoint fragments, all of one name. Fragments without
+a segment are searched row by row, so an index changes how long an answer takes, never the answer.
+That holds only while four rules are kept (design, section 2): rows that change get a fresh place
+(`commits.change`), a fragment number is never used again and rewritten fragments lose their
+version metadata (`commits.rewrite`), and segments of one index never overlap (`replace_segments`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from omnigraph.errors import Conflict
+from omnigraph.store.commits import commit_operation
+from omnigraph.store.panics import explained
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
+
+_PAGE_ROWS = 256
+"""Values on a page of a BTREE: looking up one key reads one page. Lance's own 4,096 would make a
+point query read as many bytes as a small table has."""
+
+
+class Segment(msgspec.Struct, frozen=True, kw_only=True):
+    """An index over some fragments, built and not yet part of any version."""
+
+    uuid: str
+    name: str
+    fields: tuple[int, ...]
+    dataset_version: int
+    fragment_ids: tuple[int, ...]
+    index_version: int
+    files: tuple[tuple[str, int], ...]
+    details_url: str
+    details: bytes
+
+
+@dataclass(frozen=True)
+class KnownSegment:
+    """A segment of a table version. `fragments` may name some that are long gone."""
+
+    uuid: str
+    name: str
+    fragments: frozenset[int]
+
+
+def index_name(column: str, kind: str) -> str:
+    return f"{column}_{kind.lower()}"
+
+
+def list_segments(table: Table) -> tuple[KnownSegment, ...]:
+    """All segments of all indexes."""
+    with explained(table.location):
+        return tuple(
+            KnownSegment(str(segment.uuid), index.name, frozenset(segment.fragment_ids))
+            for index in table.handle.describe_indices()
+            for segment in index.segments
+        )
+
+
+def files_of(table: Table, fragments: Sequence[int]) -> dict[int, tuple[str, ...]]:
+    """The data files of fragments: what a segment built now will be true for."""
+    return {number: table.marks[number].files for number in fragments}
+
+
+def stage_segment(
+    table: Table,
+    column: str,
+    kind: IndexKind,
+    fragments: Sequence[int],
+    ledger: Ledger,
+    *,
+    partitions: int | None = None,
+) -> Segment:
+    """Builds a segment over fragments of this version. Nobody can see it before it is put in
+    place with `replace_segments`, in this version or in a later one that still has the same
+    fragments. `partitions` is for vectors."""
+    from lance.indices import IndexConfig
+
+    options: dict[str, Any] = {}
+    how: Any = kind
+    match kind:
+        case "BTREE":
+            how = IndexConfig(index_type=kind, parameters={"zone_size": _PAGE_ROWS})
+        case "INVERTED":
+            options["with_position"] = True  # phrases need to know where words stand
+        case "IVF_FLAT":
+            options |= {"metric": "cosine", "num_partitions": partitions}
+    with explained(table.location, missing=f"A file of the table {table.location}"):
+        built = table.handle.create_index_uncommitted(
+            column,
+            how,
+            name=index_name(column, kind),
+            fragment_ids=sorted(fragments),
+            replace=True,
+            **options,
+        )
+        if kind == "INVERTED":
+            built = table.handle.merge_existing_index_segments([built])
+    table.book(ledger, "index")
+    url, details = built.index_details or ("", b"")
+    return Segment(
+        uuid=str(built.uuid),
+        name=built.name,
+        fields=tuple(built.fields),
+        dataset_version=built.dataset_version,
+        fragment_ids=tuple(sorted(built.fragment_ids)),
+        index_version=built.index_version,
+        files=tuple((f.path, f.size_bytes) for f in built.files or ()),
+        details_url=url,
+        details=details,
+    )
+
+
+def replace_segments(
+    table: Table,
+    files: Mapping[int, tuple[str, ...]],
+    segments: Sequence[Segment],
+    ledger: Ledger,
+    *,
+    removed: Sequence[str] = (),
+) -> Table:
+    """A version with these segments and without the `removed` ones (by uuid). Each fragment that
+    they cover must have the data files that they were built over (`files`), and no index may
+    cover a fragment twice: Lance would give wrong answers and say nothing (hazard 3)."""
+    from lance import LanceOperation
+
+    leaving = [index for index in _indices(table) if index.uuid in set(removed)]
+    if len(leaving) != len(set(removed)):
+        raise Conflict(f"An index of {table.location} was replaced by somebody else.")
+    covered: dict[str, set[int]] = {}
+    for known in list_segments(table):
+        if known.uuid not in removed:
+            covered.setdefault(known.name, set()).update(known.fragments)
+    for segment in segments:
+        for number in segment.fragment_ids:
+            if number not in table.marks or table.marks[number].files != files.get(number):
+                raise Conflict(f"A fragment of {table.location} changed while it was indexed.")
+        seen = covered.setdefault(segment.name, set())
+        if seen.intersection(segment.fragment_ids):
+            raise Conflict(f"The index {segment.name} of {table.location} would overlap.")
+        seen.update(segment.fragment_ids)
+    operation = LanceOperation.CreateIndex(
+        new_indices=[_index(segment) for segment in segments], removed_indices=leaving
+    )
+    paths = [f"_indices/{segment.uuid}/{path}" for segment in segments for path, _ in segment.files]
+    return commit_operation(table, operation, [], ledger, extra=paths)
+
+
+def _indices(table: Table) -> list[Any]:
+    """Segments as Lance wants them back to take them out: it looks at their uuids."""
+    from lance.dataset import Index
+
+    return [
+        Index(
+            uuid=str(segment.uuid),
+            name=index.name,
+            fields=list(index.fields),
+            dataset_version=segment.dataset_version_at_last_update,
+            fragment_ids=set(segment.fragment_ids),
+            index_version=segment.index_version,
+        )
+        for index in table.handle.describe_indices()
+        for segment in index.segments
+    ]
+
+
+def _index(segment: Segment) -> Any:
+    from lance.dataset import Index, IndexFile
+
+    return Index(
+        uuid=segment.uuid,
+        name=segment.name,
+        fields=list(segment.fields),
+        dataset_version=segment.dataset_version,
+        fragment_ids=set(segment.fragment_ids),
+        index_version=segment.index_version,
+        files=[IndexFile(path=path, size_bytes=size) for path, size in segment.files],
+        index_details=(segment.details_url, segment.details),
+    )
