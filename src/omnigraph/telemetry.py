@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from opentelemetry import metrics
@@ -34,6 +35,9 @@ class Ledger:
         self.read_bytes = 0
         self.written_bytes = 0
         self.hops = 0
+        self.is_joined = False
+        if _watch is not None:
+            _watch.ledgers.append(self)
 
     def record(
         self, verb: str, purpose: str, *, count: int = 1, size: int = 0, hops: int | None = None
@@ -64,6 +68,7 @@ class Ledger:
                 self.counts.update(branch.counts)
                 self.read_bytes += branch.read_bytes
                 self.written_bytes += branch.written_bytes
+                branch.is_joined = True
             self.hops += max((branch.hops for branch in branches), default=0)
 
     @property
@@ -90,3 +95,32 @@ class Ledger:
             f"Ledger(reads={self.reads}, writes={self.writes}, hops={self.hops}, "
             f"bytes={self.bytes}, by_purpose={self.by_purpose})"
         )
+
+
+class Watch:
+    """Every ledger of the process that was begun while somebody watched."""
+
+    def __init__(self) -> None:
+        self.ledgers: list[Ledger] = []
+
+    def total(self) -> Ledger:
+        """One after the other; those that were joined are in another one already."""
+        loose = [ledger for ledger in self.ledgers if not ledger.is_joined]
+        total = Ledger()
+        for ledger in loose:
+            total.join([ledger])
+        return total
+
+
+_watch: Watch | None = None
+
+
+@contextmanager
+def watch_requests() -> Iterator[Watch]:
+    """For a program that does one thing and wants to know what all of it took."""
+    global _watch
+    before, _watch = _watch, Watch()
+    try:
+        yield _watch
+    finally:
+        _watch = before

@@ -95,9 +95,13 @@ class Log(Iterator[Commit]):
     def __next__(self) -> Commit:
         return next(self._commits)
 
+    def labels(self) -> dict[str, tuple[str, ...]]:
+        """The names that are at commits: branches as they are called, then tags."""
+        return read_labels(self._session, self.io)
+
     def lanes(self) -> tuple[LaneRow, ...]:
         """The commits that are left, drawn as a graph, with the branches that are at them."""
-        labels = read_labels(self._session, self.io)
+        labels = self.labels()
         return draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self])
 
     def _walk(self, starts: list[GraphVersion]) -> Iterator[Commit]:

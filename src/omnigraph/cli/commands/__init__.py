@@ -1,0 +1,111 @@
+"""Owns the table of commands: what there is, in what order it is shown, and where it is written.
+
+Nothing is imported for a command before it is called, so that help is instant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.lang.near import near
+
+
+@dataclass(frozen=True)
+class Command:
+    """`module` is below `omnigraph.cli.commands`; the function has the command's last word."""
+
+    words: tuple[str, ...]
+    summary: str
+    module: str
+    function: str
+
+    @property
+    def name(self) -> str:
+        return " ".join(self.words)
+
+
+def _command(name: str, summary: str, module: str, function: str | None = None) -> Command:
+    words = tuple(name.split())
+    return Command(words, summary, module, function or words[-1])
+
+
+SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
+    (
+        "Begin",
+        (
+            _command("init", "Create a graph from a schema", "begin"),
+            _command("stats", "Show what is in the graph", "stats"),
+            _command("version", "Print the version of the program", "begin"),
+            _command("completion", "Print a completion script for your shell", "completion"),
+        ),
+    ),
+    (
+        "Schema and files",
+        (
+            _command("schema show", "Print the schema, or one type of it", "schema"),
+            _command("schema plan", "Show what applying a schema would do", "schema"),
+            _command("schema apply", "Make a schema the accepted one", "schema", "apply_"),
+            _command("schema fmt", "Bring .pg files into the one style", "files", "fmt_schema"),
+            _command("schema lint", "Check .pg files", "files", "lint_schema"),
+            _command("lint", "Check .gq and .pg files", "files"),
+            _command("fmt", "Bring .gq and .pg files into the one style", "files"),
+        ),
+    ),
+    (
+        "Branches",
+        (
+            _command("branch create", "Start a branch", "branch", "create"),
+            _command("branch list", "List branches", "branch", "list_"),
+            _command("branch delete", "Delete a branch", "branch", "delete"),
+            _command("merge", "Bring the changes of one branch into another", "merge"),
+            _command("diff", "Show what leads from one ref to another", "diff"),
+            _command("tag create", "Give a commit a name that stays", "tag", "create"),
+            _command("tag list", "List tags", "tag", "list_"),
+            _command("tag delete", "Delete a tag", "tag", "delete"),
+            _command("protect", "Close a branch to direct writes", "branch"),
+            _command("unprotect", "Open a branch to direct writes again", "branch"),
+        ),
+    ),
+    (
+        "History",
+        (
+            _command("log", "Show commits, newest first", "log"),
+            _command("show", "Show one commit and what it changed", "log"),
+            _command("changes", "Tell what happened, commit by commit", "changes"),
+            _command("snapshot", "Show the graph version that a ref names", "stats"),
+            _command("entity", "Show one entity, now or at a ref", "entity"),
+            _command("history", "Show the commits that changed one entity", "entity"),
+            _command("restore", "Make a branch what it was at a ref", "undo"),
+            _command("revert", "Undo what one commit did", "undo"),
+        ),
+    ),
+)
+
+COMMANDS: dict[tuple[str, ...], Command] = {
+    command.words: command for _, commands in SECTIONS for command in commands
+}
+
+GROUPS: dict[tuple[str, ...], str] = {
+    ("schema",): "Look at the schema and change it.",
+    ("branch",): "Create, list and delete branches.",
+    ("tag",): "Name commits for good.",
+}
+
+
+def find_command(words: list[str]) -> tuple[Command, list[str]]:
+    """The command that the line begins with, and the rest of the line."""
+    for size in (2, 1):
+        command = COMMANDS.get(tuple(words[:size]))
+        if command is not None:
+            return command, words[size:]
+    prefix = words[:1] if tuple(words[:1]) in GROUPS else []
+    at = len(prefix)
+    known = [path[at] for path in COMMANDS if list(path[:at]) == prefix and len(path) > at]
+    said = " ".join(words[: at + 1])
+    guess = near(words[at], known)
+    if guess is not None:
+        hint = f"Did you mean 'omnigraph {' '.join([*prefix, guess])}'?"
+    else:
+        hint = f"'{' '.join(['omnigraph', *prefix])} --help' lists what there is."
+    raise InvalidArgument(f"There is no command {said!r}.", help=hint)

@@ -1,0 +1,154 @@
+"""Owns the commands on branches: their life and their protection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import Actor, Cli, DryRun, Yes
+from omnigraph.cli.paint import Paint, cut
+from omnigraph.cli.texts import count_text, one_line, time_text
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+Name = Annotated[str, Parameter(help="the name of the branch")]
+
+
+def create(
+    name: Name,
+    /,
+    *,
+    from_: Annotated[
+        str, Parameter(name=["--from", "-f"], help="where it begins: a branch, tag or other ref")
+    ] = "main",
+    cli: Cli,
+) -> None:
+    """Start a branch at a ref. It takes one request, whatever the size of the graph.
+
+    Examples:
+        omnigraph branch create review
+        omnigraph branch create fix --from main~3
+    """
+    with cli.writing(name) as g:
+        commit = g.create_branch(name, from_)
+    row = {"branch": name, "from": from_, "commit": commit.id}
+    cli.out.value(
+        row,
+        lambda paint: [
+            f"Created {paint('green', name)} from {from_} at commit {paint('cyan', commit.id)}."
+        ],
+    )
+
+
+def list_(*, cli: Cli) -> None:
+    """List branches: where each is, who was there last, and which are protected.
+
+    Examples:
+        omnigraph branch list
+        omnigraph branch list --format csv
+    """
+    from omnigraph.cli.views.commits import commit_row
+
+    with cli.reading() as g:
+        rows = []
+        heads = []
+        for name in g.branches():
+            head = g.snapshot(name).graph_version
+            heads.append(head)
+            told = commit_row(head.commit)
+            rows.append(
+                {
+                    "branch": name,
+                    "commit": head.commit.id,
+                    "version": head.version,
+                    "protected": head.protected,
+                    "actor": told["actor"],
+                    "message": told["message"],
+                    "created_at": told["created_at"],
+                }
+            )
+
+    def view(paint: Paint) -> Iterator[str]:
+        longest = max(len(one_line(row["branch"])) for row in rows)
+        width = cli.out.streams.width
+        for row, head in zip(rows, heads, strict=True):
+            name = one_line(row["branch"])
+            mark = paint("yellow", " protected") if row["protected"] else ""
+            about = ", ".join(
+                one_line(part)
+                for part in (time_text(head.commit.created_at), row["actor"], row["message"])
+                if part
+            )
+            if width is not None:
+                taken = longest + len(row["commit"]) + 4 + (10 if row["protected"] else 0)
+                about = cut(about, width - taken)
+            yield (
+                f"{paint('green', name)}{' ' * (longest - len(name))}  "
+                f"{paint('cyan', row['commit'])}{mark}  {paint('dim', about)}"
+            )
+
+    cli.out.rows(rows, view=view)
+
+
+def delete(
+    name: Name, /, *, actor: Actor = None, yes: Yes = False, dry_run: DryRun = False, cli: Cli
+) -> int:
+    """Delete a branch. It asks when the branch has commits that main does not have.
+
+    Examples:
+        omnigraph branch delete review
+        omnigraph branch delete review --yes --as ada
+    """
+    with cli.writing(name) as g:
+        g.branch(name)
+        ahead = _commits_not_in_main(g, name) if name != "main" else 0
+        told = (
+            f"{count_text(ahead, 'commit')} of {name} {'is' if ahead == 1 else 'are'} not in main."
+        )
+        row: dict[str, Any] = {"branch": name, "unmerged_commits": ahead, "deleted": not dry_run}
+        if dry_run:
+            shown = told if ahead else f"Everything in {name} is in main."
+            cli.out.value(row, lambda _: [shown])
+            return 0
+        if ahead and not cli.out.confirm(told, yes=yes):
+            cli.out.warn("Nothing was changed.")
+            return 1
+        g.delete_branch(name, actor=cli.actor(actor))
+    cli.out.value(row, lambda paint: [f"Deleted {paint('green', name)}."])
+    return 0
+
+
+def protect(name: Name, /, *, actor: Actor = None, cli: Cli) -> None:
+    """Close a branch to direct writes and to deletion. Merges into it go on.
+
+    Examples:
+        omnigraph protect main --as ada
+    """
+    with cli.writing(name) as g:
+        g.protect(name, actor=cli.actor(actor))
+    row = {"branch": name, "protected": True}
+    cli.out.value(row, lambda paint: [f"{paint('green', name)} takes merges alone now."])
+
+
+def unprotect(name: Name, /, *, actor: Actor = None, cli: Cli) -> None:
+    """Open a branch to direct writes again.
+
+    Examples:
+        omnigraph unprotect main --as ada
+    """
+    with cli.writing(name) as g:
+        g.unprotect(name, actor=cli.actor(actor))
+    row = {"branch": name, "protected": False}
+    cli.out.value(row, lambda paint: [f"{paint('green', name)} takes direct writes again."])
+
+
+def _commits_not_in_main(g: Graph, name: str) -> int:
+    """The commits of the branch's own chain that no merge brought into main: two heads tell."""
+    from omnigraph.model.version import chain_key
+
+    head = g.snapshot(name).graph_version
+    known = g.snapshot("main").graph_version.ancestry.get(chain_key(head), 0)
+    return head.version - max(head.first, known)

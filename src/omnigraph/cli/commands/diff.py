@@ -1,0 +1,75 @@
+"""Owns the command `diff`: what leads from one ref to another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import Cli, Kinds, Limit, Ops, Types
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+    from omnigraph.engine.diff import Diff
+
+
+def diff(
+    old: Annotated[str, Parameter(help="the ref to start from")],
+    new: Annotated[str, Parameter(help="the ref to arrive at")] = "main",
+    /,
+    *,
+    types: Types = (),
+    kind: Kinds = None,
+    ops: Ops = (),
+    summary: Annotated[bool, Parameter(negative=(), help="counts by type alone")] = False,
+    limit: Annotated[
+        int | None, Parameter(name=["--limit", "-n"], help="at most so many entities a type")
+    ] = None,
+    cli: Cli,
+) -> None:
+    """Show what leads from one ref to another: entities that came, went and changed.
+
+    It reads only what differs, however large the graph is.
+
+    Examples:
+        omnigraph diff main review
+        omnigraph diff main~5 --type Person --op update
+        omnigraph diff v1 main --format jsonl
+    """
+    with cli.reading() as g:
+        found = g.diff(
+            old,
+            new,
+            types=types or None,
+            kinds=[kind] if kind else None,
+            ops=ops or None,
+        )
+        show_diff(found, cli, summary=summary, limit=limit)
+
+
+def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> None:
+    from omnigraph.cli.views.changes import change_lines, change_row, summary_lines
+    from omnigraph.plan.migrate import step_text
+
+    steps = [step_text(step) for step in found.schema.steps]
+    if summary:
+        counts = found.summary()
+        rows = [{"type": name, **dict(ops)} for name, ops in counts.items()]
+        columns = ("type", "insert", "update", "delete")
+        cli.out.rows(rows, columns=columns, view=lambda paint: summary_lines(counts, paint))
+        empty = not rows
+    elif cli.out.is_table:
+        paint, width = cli.out.paint, cli.out.streams.width
+        for step in steps:
+            cli.out.line(f"{paint('magenta', 'schema')} {step}")
+        empty = True
+        for line in change_lines(found, paint, width, limit=limit):
+            if empty and steps:
+                cli.out.line()
+            empty = False
+            cli.out.line(line)
+    else:
+        empty = False
+        cli.out.rows(change_row(change) for change in found)
+    if empty and not steps:
+        cli.out.note("No difference.")

@@ -1,0 +1,71 @@
+"""Owns the commands on single entities: one as it is, and its life."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import AtRef, Cli, Limit, OfBranch
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.texts import literal_text
+from omnigraph.errors import NotFound
+
+TypeName = Annotated[str, Parameter(help="its type, such as Person")]
+Id = Annotated[str, Parameter(help="its id: the key, or the id it was given")]
+
+
+def entity(type: TypeName, id: Id, /, *, ref: AtRef = "main", cli: Cli) -> None:
+    """Show one entity with all its properties, now or at any ref.
+
+    Examples:
+        omnigraph entity Person Ada
+        omnigraph entity Person Ada --ref main~3
+    """
+    with cli.reading() as g:
+        found = g.entity(type, id, ref)
+    if found is None:
+        raise NotFound(
+            f"There is no {type} {id!r} at {ref}.",
+            help=f"'omnigraph history {type} {id}' shows whether there was one.",
+        )
+
+    def view(paint: Paint) -> Iterator[str]:
+        longest = max(len(name) for name in found)
+        for name, value in found.items():
+            shown = literal_text(value)
+            yield f"{paint('bold', name.ljust(longest))}  " + (
+                paint("dim", shown) if value is None else shown
+            )
+
+    cli.out.value(found, view)
+
+
+def history(
+    type: TypeName, id: Id, /, *, branch: OfBranch = "main", limit: Limit = None, cli: Cli
+) -> None:
+    """Show the commits that changed one entity, newest first, and what each did to it.
+
+    Examples:
+        omnigraph history Person Ada
+        omnigraph history Person Ada -n 1 --json
+    """
+    from omnigraph.cli.views.changes import change_lines, change_row
+    from omnigraph.cli.views.commits import commit_row, log_lines
+
+    with cli.reading() as g:
+        moments = g.history(type, id, branch=branch, limit=limit)
+        out = cli.out
+        if not out.is_table:
+            out.rows({**commit_row(m.commit), "change": change_row(m.change)} for m in moments)
+            return
+        empty = True
+        for moment in moments:
+            empty = False
+            width = out.streams.width
+            out.lines(log_lines([moment.commit], {}, out.paint, width, oneline=False))
+            # The first line names the type, which is the same for all.
+            out.lines(list(change_lines([moment.change], out.paint, width))[1:])
+        if empty:
+            raise NotFound(f"There was never a {type} {id!r} on {branch}.")

@@ -1,0 +1,147 @@
+"""Owns the commands `log` and `show`: commits, and what one of them did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import Cli
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.texts import one_line, time_text
+
+if TYPE_CHECKING:
+    from omnigraph.model.version import Commit
+
+_SHOWN = 20
+_COLUMNS = (
+    "commit",
+    "created_at",
+    "kind",
+    "actor",
+    "message",
+    "labels",
+    "parents",
+    "statistics",
+)
+
+
+def log(
+    ref: Annotated[str, Parameter(help="where to begin")] = "main",
+    /,
+    *,
+    graph: Annotated[
+        bool, Parameter(name=["--graph", "-g"], negative=(), help="draw branches and merges")
+    ] = False,
+    oneline: Annotated[bool, Parameter(negative=(), help="one line for each commit")] = False,
+    limit: Annotated[
+        int | None, Parameter(name=["--limit", "-n"], help="at most so many commits")
+    ] = None,
+    actor: Annotated[str | None, Parameter(help="only commits of this actor")] = None,
+    kind: Annotated[
+        str | None, Parameter(help="only commits of this kind, such as merge or schema")
+    ] = None,
+    since: Annotated[str | None, Parameter(help="only at or after this time")] = None,
+    until: Annotated[str | None, Parameter(help="only at or before this time")] = None,
+    first_parent: Annotated[
+        bool, Parameter(negative=(), help="pass over what was merged in")
+    ] = False,
+    all_: Annotated[
+        bool, Parameter(name=["--all", "-a"], negative=(), help="begin at every branch")
+    ] = False,
+    cli: Cli,
+) -> None:
+    """Show commits, newest first, with the branches and tags that are at them. Times are UTC.
+
+    Examples:
+        omnigraph log --graph --all
+        omnigraph log review -n 5 --oneline
+        omnigraph log --actor ada --since 2026-01-01 --format jsonl
+    """
+    from omnigraph.cli.views.commits import commit_row, graph_lines, log_lines
+
+    with cli.reading() as g:
+        found = g.log(
+            ref,
+            limit=limit,
+            actor=actor,
+            kind=kind,
+            since=since,
+            until=until,
+            first_parent=first_parent,
+            all=all_,
+        )
+        labels = found.labels()
+        if not cli.out.is_table:
+            rows = (commit_row(commit, labels.get(commit.id, ())) for commit in found)
+            cli.out.rows(rows, columns=_COLUMNS)
+            return
+        paint, width = cli.out.paint, cli.out.streams.width
+        if not graph:
+            for commit in found:  # shown as it is read, so that `| head` need not wait
+                cli.out.lines(log_lines([commit], labels, paint, width, oneline=oneline))
+            return
+        commits = list(found)
+        unicode = cli.out.unicode
+        lines = graph_lines(commits, labels, paint, width, oneline=oneline, unicode=unicode)
+        cli.out.lines(lines)
+
+
+def show(
+    ref: Annotated[str, Parameter(help="a commit, branch, tag or other ref")] = "main",
+    /,
+    *,
+    summary: Annotated[bool, Parameter(negative=(), help="counts by type alone")] = False,
+    limit: Annotated[
+        int | None, Parameter(name=["--limit", "-n"], help="at most so many entities a type")
+    ] = None,
+    cli: Cli,
+) -> None:
+    """Show one commit, and what it changed against its first parent.
+
+    Examples:
+        omnigraph show
+        omnigraph show main~2 --summary
+        omnigraph show main~1 --json
+    """
+    from omnigraph.cli.commands.diff import show_diff
+    from omnigraph.cli.views.changes import change_row
+    from omnigraph.cli.views.commits import commit_row
+
+    with cli.reading() as g:
+        snapshot = g.snapshot(ref)
+        commit = snapshot.commit
+        labels = g.log(commit.id, limit=1).labels().get(commit.id, ())
+        found = g.diff(commit.parents[0], commit.id) if commit.parents else None
+        if not cli.out.is_table:
+            row = commit_row(commit, labels)
+            if found is not None and summary:
+                row["changes"] = found.summary()
+            elif found is not None:
+                row["changes"] = [change_row(change) for change in found]
+            cli.out.value(row, lambda _: ())
+            return
+        cli.out.lines(_head(commit, labels, cli.out.paint))
+        if found is not None:
+            cli.out.line()
+            show_diff(found, cli, summary=summary, limit=_SHOWN if limit is None else limit)
+
+
+def _head(commit: Commit, labels: tuple[str, ...], paint: Paint) -> Iterator[str]:
+    from omnigraph.cli.views.commits import label_text
+
+    yield f"{paint('bold', 'commit')} {paint('cyan', commit.id)}{label_text(labels, paint)}"
+    for parent in commit.parents:
+        yield f"{paint('bold', 'parent')} {paint('cyan', parent)}"
+    about = (
+        ("actor", commit.actor and one_line(commit.actor)),
+        ("time", f"{time_text(commit.created_at)} UTC"),
+        ("kind", commit.kind),
+    )
+    for name, value in about:
+        if value:
+            yield f"{paint('bold', name.ljust(6))} {value}"
+    if commit.message:
+        yield ""
+        yield from (f"    {one_line(line)}" for line in commit.message.strip().splitlines())

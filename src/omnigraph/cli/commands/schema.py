@@ -1,0 +1,139 @@
+"""Owns the commands that look at the schema and change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import Actor, AtRef, Cli, DryRun, Message, OfBranch, OnBranch, Yes
+from omnigraph.cli.paint import Paint
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+    from omnigraph.plan.migrate import MigrationPlan
+
+SchemaFile = Annotated[str, Parameter(help="a .pg file, or - for stdin")]
+
+
+def show(
+    type: Annotated[str | None, Parameter(help="print this type alone")] = None,
+    /,
+    *,
+    ref: AtRef = "main",
+    cli: Cli,
+) -> None:
+    """Print the schema that a ref has, as it was applied, or one type of it.
+
+    Examples:
+        omnigraph schema show
+        omnigraph schema show Person --ref main~3
+    """
+    from omnigraph.lang.pg.print import print_schema
+    from omnigraph.model.catalog import EdgeType, declared
+    from omnigraph.model.schema import Schema
+
+    with cli.reading() as g:
+        snapshot = g.snapshot(ref)
+        text = snapshot.schema
+        if type is not None:
+            kind = snapshot.type(type)
+            whole = declared(snapshot.catalog)
+            is_edge = isinstance(kind, EdgeType)
+            text = print_schema(
+                Schema(
+                    nodes=tuple(n for n in whole.nodes if not is_edge and n.name == kind.name),
+                    edges=tuple(e for e in whole.edges if is_edge and e.name == kind.name),
+                )
+            )
+        row = {"ref": ref, "commit": snapshot.commit.id, "schema": text}
+    cli.out.value(row, lambda _: text.rstrip("\n").splitlines())
+
+
+def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:
+    """Show what applying a schema would do, step by step, and change nothing.
+
+    Steps are safe, validated (existing data is checked first) or destructive. The exit code is 6
+    if something in it cannot be done at all.
+
+    Examples:
+        omnigraph schema plan people.pg
+        omnigraph schema plan people.pg --branch review --json
+    """
+    text = _read(file, cli)
+    with cli.reading() as g:
+        steps = g.plan_schema(text, branch=branch)
+    _show_plan(steps, cli)
+    return 6 if steps.unsupported else 0
+
+
+def apply_(
+    file: SchemaFile,
+    /,
+    *,
+    branch: OnBranch = "main",
+    actor: Actor = None,
+    message: Message = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    cli: Cli,
+) -> int:
+    """Make a schema the accepted one, as one commit on one branch.
+
+    It asks before anything is hidden (a dropped type or property stays readable in history).
+    Data that breaks a new rule is listed, and nothing is changed.
+
+    Examples:
+        omnigraph schema apply people.pg --as ada -m "add emails"
+        omnigraph schema apply people.pg --dry-run
+    """
+    from omnigraph.plan.migrate import Tier
+
+    text = _read(file, cli)
+    with cli.writing(branch) as g:
+        steps = g.plan_schema(text, branch=branch)
+        if dry_run:
+            _show_plan(steps, cli)
+            return 6 if steps.unsupported else 0
+        for line in _plan_lines(steps, cli.out.note_paint):
+            cli.out.note(line)
+        lost = len(steps.of_tier(Tier.DESTRUCTIVE))
+        if lost and not steps.unsupported:
+            question = f"{lost} of these steps {'hides' if lost == 1 else 'hide'} data."
+            if not cli.out.confirm(question, yes=yes):
+                cli.out.warn("Nothing was changed.")
+                return 1
+        done = g.apply_schema(text, branch=branch, actor=cli.actor(actor), message=message)
+    commit = None if done.commit is None else done.commit.id
+    row = {"applied": done.applied, "commit": commit, "branch": branch}
+
+    def view(paint: Paint) -> Iterator[str]:
+        if commit is None:
+            yield "The schema is that already; no commit was made."
+        else:
+            yield f"Applied to {branch} in commit {paint('cyan', commit)}."
+
+    cli.out.value(row, view)
+    return 0
+
+
+def _read(file: str, cli: Invocation) -> str:
+    """A schema that is wrong is told with its place in this file."""
+    from omnigraph.engine.migration import read_schema
+
+    text = cli.read_text(file)
+    read_schema(text, file)
+    return f"{text}\n"
+
+
+def _show_plan(steps: MigrationPlan, cli: Invocation) -> None:
+    from omnigraph.cli.views.plans import plan_row
+
+    cli.out.value(plan_row(steps), lambda paint: _plan_lines(steps, paint))
+
+
+def _plan_lines(steps: MigrationPlan, paint: Paint) -> Iterator[str]:
+    from omnigraph.cli.views.plans import plan_lines
+
+    return plan_lines(steps, paint)

@@ -1,0 +1,149 @@
+"""Owns the commands `stats` and `snapshot`: what is in the graph, and in one version of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import AtRef, Cli
+from omnigraph.cli.paint import Paint, pad
+from omnigraph.cli.texts import count_text, one_line, time_text
+
+if TYPE_CHECKING:
+    from omnigraph.engine.snapshot import Snapshot
+
+_BAR = 16
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def stats(*, ref: AtRef = "main", cli: Cli) -> None:
+    """Show what is in the graph: entities by type, branches, tags, the newest commit.
+
+    It reads no data, so it is as fast for a large graph as for a small one.
+
+    Examples:
+        omnigraph stats
+        omnigraph stats --ref v1 --json
+    """
+    with cli.reading() as g:
+        snapshot = g.snapshot(ref)
+        types = _type_rows(snapshot)
+        row = {
+            "root": g.root,
+            "ref": ref,
+            "commit": snapshot.commit.id,
+            "entities": sum(each["entities"] for each in types),
+            "types": types,
+            "branches": g.branches(),
+            "tags": list(g.tags()),
+            "protected": g.protected_branches(),
+        }
+        commit = snapshot.commit
+
+    def view(paint: Paint) -> Iterator[str]:
+        yield paint("bold", one_line(str(row["root"])))
+        about = ", ".join(
+            one_line(part) for part in (time_text(commit.created_at), commit.actor) if part
+        )
+        yield f"{paint('green', ref)} at {paint('cyan', commit.id)}  {paint('dim', about)}"
+        yield ""
+        yield from _type_lines(types, paint, cli.out.unicode)
+        yield ""
+        yield ", ".join(_names(row))
+
+    cli.out.value(row, view)
+
+
+def snapshot(
+    ref: Annotated[str, Parameter(help="the ref to look at")] = "main", /, *, cli: Cli
+) -> None:
+    """Show the graph version that a ref names: its commit, and the version of every table.
+
+    Examples:
+        omnigraph snapshot
+        omnigraph snapshot main~2 --json
+    """
+    with cli.reading() as g:
+        found = g.snapshot(ref)
+        version = found.graph_version
+        types = _type_rows(found)
+    row = {
+        "ref": ref,
+        "branch": version.branch,
+        "version": version.version,
+        "commit": version.commit.id,
+        "schema": version.schema,
+        "types": types,
+    }
+
+    def view(paint: Paint) -> Iterator[str]:
+        names = (("branch", version.branch), ("version", str(version.version)))
+        for name, value in (*names, ("commit", version.commit.id), ("schema", version.schema)):
+            yield f"{paint('bold', name.ljust(8))} {one_line(value)}"
+        yield f"{paint('bold', 'time'.ljust(8))} {time_text(version.commit.created_at)} UTC"
+        yield ""
+        yield from _type_lines(types, paint, cli.out.unicode)
+
+    cli.out.value(row, view)
+
+
+def _type_rows(found: Snapshot) -> list[dict[str, Any]]:
+    rows = []
+    for kind in found.catalog.types:
+        pin = found.graph_version.pins[kind.table_key]
+        rows.append(
+            {
+                "type": kind.name,
+                "kind": kind.table_key.split(":", 1)[0],
+                "entities": pin.rows,
+                "fragments": pin.fragments,
+                "table_version": pin.table_version,
+            }
+        )
+    return rows
+
+
+def _type_lines(types: list[dict[str, Any]], paint: Paint, unicode: bool) -> Iterator[str]:
+    heads = ("Type", "Kind", "Entities", "", "Fragments", "Version")
+    most = max((each["entities"] for each in types), default=0)
+    rows = [
+        (
+            each["type"],
+            each["kind"],
+            f"{each['entities']:,}",
+            _bar(each["entities"], most, unicode),
+            f"{each['fragments']:,}",
+            f"{each['table_version']:,}",
+        )
+        for each in types
+    ]
+    total = sum(each["entities"] for each in types)
+    fragments = sum(each["fragments"] for each in types)
+    rows.append(("total", "", f"{total:,}", "", f"{fragments:,}", ""))
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    right = (False, False, True, False, True, True)
+    styles = ("bold", "dim", "bold", "cyan", "dim", "dim")
+    for number, row in enumerate((heads, *rows)):
+        cells = [pad(row[at], widths[at], right=right[at]) for at in range(len(row))]
+        if number == 0:
+            yield paint("dim", "  ".join(cells).rstrip())
+        else:
+            shown = [paint(style, cell) for style, cell in zip(styles, cells, strict=True)]
+            yield "  ".join(shown)
+
+
+def _bar(count: int, most: int, unicode: bool) -> str:
+    """The share of the largest type; something for anything above nothing."""
+    if not count or not unicode:
+        return "" if unicode else "#" * round(_BAR * count / most) if most else ""
+    eighths = max(1, round(_BAR * 8 * count / most))
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _names(row: dict[str, Any]) -> Iterator[str]:
+    yield count_text(len(row["branches"]), "branch", "branches")
+    yield count_text(len(row["tags"]), "tag")
+    if row["protected"]:
+        yield f"protected: {', '.join(one_line(name) for name in row['protected'])}"

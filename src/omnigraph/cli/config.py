@@ -1,0 +1,71 @@
+"""Owns where the graph is: the option, then OMNIGRAPH_ROOT, then the nearest omnigraph.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.lang.near import near
+
+NAME = "omnigraph.toml"
+_KEYS = ("root", "actor")
+
+
+@dataclass(frozen=True)
+class Config:
+    root: str | None = None
+    actor: str | None = None
+
+
+def read_config(directory: Path, environment: Mapping[str, str]) -> Config:
+    """Variables of the environment win over the file."""
+    found = _read_file(directory)
+    return Config(
+        root=environment.get("OMNIGRAPH_ROOT") or found.root,
+        actor=environment.get("OMNIGRAPH_ACTOR") or found.actor,
+    )
+
+
+def require_root(given: str | None, config: Config) -> str:
+    root = given or config.root
+    if root is None:
+        raise InvalidArgument(
+            "Which graph? No root was given.",
+            help=f'Say --root ROOT, set OMNIGRAPH_ROOT, or write root = "..." in {NAME}.',
+        )
+    if root.split("://", 1)[0].lower() in ("http", "https"):
+        raise InvalidArgument(
+            f"{root} is a server, and this version has no client for one yet.",
+            help="Open the storage behind it: a path or s3://bucket/prefix.",
+        )
+    return root
+
+
+def _read_file(directory: Path) -> Config:
+    for place in (directory, *directory.parents):
+        path = place / NAME
+        if path.is_file():
+            return _parse(path)
+    return Config()
+
+
+def _parse(path: Path) -> Config:
+    import tomllib
+
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InvalidArgument(f"{path} cannot be read: {error}.") from None
+    for key, value in values.items():
+        if key not in _KEYS:
+            guess = near(key, _KEYS)
+            hint = f"Did you mean {guess!r}?" if guess else f"There are {', '.join(_KEYS)}."
+            raise InvalidArgument(f"{path} sets {key!r}, which means nothing.", help=hint)
+        if not isinstance(value, str) or not value:
+            raise InvalidArgument(f"{key} in {path} is not a text.")
+    root = values.get("root")
+    if root is not None and "://" not in root:
+        root = str(path.parent / Path(root).expanduser())
+    return Config(root=root, actor=values.get("actor"))

@@ -1,0 +1,95 @@
+"""Owns how errors read: one clear sentence and what to do next, or one line of JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from omnigraph.cli.output import Output
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.texts import json_text, plain
+from omnigraph.errors import (
+    Conflict,
+    GraphExists,
+    GraphNotFound,
+    InvalidData,
+    InvalidSchema,
+    MergeFailed,
+    OmnigraphError,
+    OutcomeUnknown,
+    PreconditionFailed,
+    ProtectedBranch,
+    RevertFailed,
+    UnsupportedChange,
+)
+
+_SHOWN = 10
+_HINTS: tuple[tuple[type[OmnigraphError], str], ...] = (
+    (GraphNotFound, "Create one with 'omnigraph init ROOT --schema FILE', or check the path."),
+    (GraphExists, "Choose another root, or use the graph that is there."),
+    (PreconditionFailed, "Nothing was changed; look at what is new and say --if-commit again."),
+    (ProtectedBranch, "Write to another branch and merge it, or 'omnigraph unprotect' this one."),
+)
+
+
+def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
+    if out.options.json:
+        yield json_text(failure_row(error))
+        return
+    paint = out.note_paint
+    first, *rest = _message(error).strip().splitlines() or ["It failed."]
+    yield f"{paint('wrong', 'error:')} {first}"
+    yield from (f"  {line}" if line else "" for line in rest)
+    yield from _details(error, paint, out)
+    if hint := _hint(error):
+        yield f"{paint('bold', 'help:')} {hint}"
+
+
+def failure_row(error: OmnigraphError) -> dict[str, Any]:
+    """An error for programs, with everything that it knows."""
+    row = error.to_dict() | {"exit_code": error.exit_code, "kind": error.kind}
+    match error:
+        case InvalidSchema():
+            row["diagnostics"] = [plain(d) for d in error.diagnostics]
+        case InvalidData():
+            row["violations"] = [plain(v) for v in error.violations]
+            row["more"] = error.more
+        case UnsupportedChange():
+            row["steps"] = [plain(step) for step in error.steps]
+        case MergeFailed() | RevertFailed():
+            row["conflicts"] = [plain(conflict) for conflict in error.conflicts]
+        case Conflict() if error.mismatch is not None:
+            row["mismatch"] = plain(error.mismatch)
+        case OutcomeUnknown():
+            row["commit"] = error.commit
+    return row
+
+
+def _message(error: OmnigraphError) -> str:
+    if isinstance(error, InvalidData) and len(error.violations) > 1:
+        return f"{len(error.violations) + error.more:,} values break the rules."
+    return error.message
+
+
+def _hint(error: OmnigraphError) -> str:
+    """What to do next, in the words of the command line where Python's would not help."""
+    if error.hint != error.help:
+        return error.hint
+    return next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)
+
+
+def _details(error: OmnigraphError, paint: Paint, out: Output) -> Iterator[str]:
+    match error:
+        case InvalidData() if len(error.violations) > 1:
+            for violation in error.violations[:_SHOWN]:
+                place = [f"id {violation.id}"] if violation.id is not None else []
+                place += [f"row {violation.row}"] if violation.row is not None else []
+                where = f" ({', '.join(place)})" if place else ""
+                yield f"  {paint('dim', violation.rule)}: {violation.message}{where}"
+            left = len(error.violations) + error.more - _SHOWN
+            if left > 0:
+                yield paint("dim", f"  … {left:,} more")
+        case MergeFailed() | RevertFailed():
+            from omnigraph.cli.views.conflicts import conflict_lines
+
+            yield from conflict_lines(error.conflicts, paint, out.streams.width)

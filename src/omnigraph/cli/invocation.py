@@ -1,0 +1,107 @@
+"""Owns one run of the program: its options, streams and clock, and the graph that it opens."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omnigraph.cli.config import Config, read_config, require_root
+from omnigraph.cli.options import Options
+from omnigraph.cli.output import Output
+from omnigraph.errors import InvalidArgument, NotFound, OmnigraphError, PermissionDenied
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.runtime import Runtime
+
+_LOOKED_AT = 8
+_REMEMBERED = 4096
+
+
+@dataclass
+class Invocation:
+    """`runtime` is None for the machine's own clock."""
+
+    options: Options
+    out: Output
+    environment: Mapping[str, str]
+    runtime: Runtime | None = None
+    _written: str | None = field(default=None, init=False)
+    _tokens: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
+
+    @cached_property
+    def config(self) -> Config:
+        return read_config(Path.cwd(), self.environment)
+
+    @property
+    def root(self) -> str:
+        return require_root(self.options.root, self.config)
+
+    def actor(self, given: str | None) -> str | None:
+        """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
+        return given or self.config.actor
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Graph]:
+        """The graph, open for reading alone."""
+        from omnigraph.engine.graph import open
+
+        with open(self.root, mode="r", runtime=self.watched_runtime()) as graph:
+            yield graph
+
+    @contextlib.contextmanager
+    def writing(self, branch: str = "main") -> Iterator[Graph]:
+        """The graph, open for writing; `branch` is where an interrupted write is looked for."""
+        from omnigraph.engine.graph import open
+
+        root = self.root
+        self._written = branch
+        with open(root, runtime=self.watched_runtime()) as graph:
+            yield graph
+
+    def watched_runtime(self) -> Runtime:
+        """The runtime, remembering the ids that it gave out last."""
+        from omnigraph.cli.watched import Watched
+        from omnigraph.runtime import SYSTEM
+
+        return Watched(self.runtime or SYSTEM, self._tokens)
+
+    def find_interrupted(self) -> str | None:
+        """The commit that landed although its writer was interrupted, if there is one: a graph
+        version carries a token that only its writer can have made."""
+        if self._written is None or not self._tokens:
+            return None
+        from omnigraph.engine.graph import open
+
+        mine = set(self._tokens)
+        with open(self.root, mode="r") as graph, contextlib.suppress(OmnigraphError):
+            for back in range(_LOOKED_AT):
+                version = graph.snapshot(f"{self._written}~{back}").graph_version
+                if version.token in mine:
+                    return version.commit.id
+        return None
+
+    def read_text(self, path: str) -> str:
+        """A text file, or what comes in on `-`; never a stack trace."""
+        from omnigraph.cli.parse import STDIN
+
+        if path == STDIN:
+            return self.out.streams.stdin.read()
+        place = Path(path)
+        try:
+            if place.is_dir():
+                raise InvalidArgument(f"{path} is a directory, not a file.")
+            return place.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {path}.") from None
+        except PermissionError:
+            raise PermissionDenied(f"The file {path} may not be read.") from None
+        except UnicodeDecodeError:
+            raise InvalidArgument(f"{path} is not a text in UTF-8.") from None
+        except OSError as error:
+            raise InvalidArgument(f"{path} cannot be read: {error.strerror or error}.") from None

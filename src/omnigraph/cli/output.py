@@ -1,0 +1,170 @@
+"""Owns the two streams: results on stdout in the format asked for, everything else on stderr."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
+
+from omnigraph.cli.options import Options
+from omnigraph.cli.paint import Paint, choose_paint
+from omnigraph.cli.table import draw_table
+from omnigraph.cli.texts import csv_text, json_text, plain
+from omnigraph.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Streams:
+    """Where a command reads and writes. `width` is that of the terminal, None if there is none:
+    what goes into a file or a pipe is never cut."""
+
+    stdin: IO[str]
+    stdout: IO[str]
+    stderr: IO[str]
+    width: int | None = None
+
+    @staticmethod
+    def of_process() -> Streams:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                # A terminal that knows no arrows gets question marks, not a crash.
+                stream.reconfigure(errors="replace")
+        width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
+        return Streams(sys.stdin, sys.stdout, sys.stderr, width)
+
+
+class Output:
+    def __init__(self, streams: Streams, options: Options, environment: Mapping[str, str]) -> None:
+        self.streams = streams
+        self.options = options
+        self.paint = choose_paint(options.color, streams.stdout, environment)
+        self.note_paint = choose_paint(options.color, streams.stderr, environment)
+        encoding = getattr(streams.stdout, "encoding", None) or "utf-8"
+        self.unicode = encoding.lower().replace("-", "").startswith("utf")
+
+    @property
+    def shape(self) -> str:
+        return self.options.shape
+
+    @property
+    def is_table(self) -> bool:
+        return self.options.shape == "table"
+
+    # Results
+
+    def line(self, text: str = "") -> None:
+        self.streams.stdout.write(f"{text.rstrip()}\n")
+
+    def lines(self, texts: Iterable[str]) -> None:
+        for text in texts:
+            self.line(text)
+
+    def raw(self, text: str) -> None:
+        self.streams.stdout.write(text)
+
+    def value(self, value: Row, view: Callable[[Paint], Iterable[str]]) -> None:
+        """One result: a JSON object, or what the view makes of it for a person."""
+        match self.shape:
+            case "table":
+                self.lines(view(self.paint))
+            case "json":
+                self.line(json.dumps(plain(value), ensure_ascii=False, indent=2))
+            case _:
+                self.rows([value])
+
+    def rows(
+        self,
+        rows: Iterable[Row],
+        *,
+        columns: Sequence[str] | None = None,
+        view: Callable[[Paint], Iterable[str]] | None = None,
+    ) -> None:
+        """Many results, written as they come. Without a view a person gets a table."""
+        match self.shape:
+            case "table" if view is not None:
+                self.lines(view(self.paint))
+            case "table":
+                self.table(list(rows), columns=columns)
+            case "json":
+                self._json(rows)
+            case "jsonl":
+                for row in rows:
+                    self.line(json_text(row))
+            case "csv":
+                self._csv(rows, columns)
+            case _:
+                raise InvalidArgument(
+                    "This command has no Arrow to give.",
+                    help="Use --format table, json, jsonl or csv.",
+                )
+
+    def table(self, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
+        names = list(columns if columns is not None else rows[0] if rows else ())
+        cells = ([row.get(name) for name in names] for row in rows)
+        self.lines(draw_table(names, list(cells), self.paint, self.streams.width))
+
+    def arrow(self, batches: pa.RecordBatchReader) -> None:
+        """An Arrow IPC stream."""
+        import pyarrow as pa
+
+        if self.streams.stdout.isatty():
+            raise InvalidArgument(
+                "An Arrow stream is not for a terminal.", help="Send it to a file or a program."
+            )
+        binary = self.streams.stdout.buffer  # type: ignore[attr-defined]
+        with pa.ipc.new_stream(binary, batches.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        binary.flush()
+
+    def _json(self, rows: Iterable[Row]) -> None:
+        before = "["
+        for row in rows:
+            self.raw(f"{before}\n  {json_text(row)}")
+            before = ","
+        self.line("[]" if before == "[" else "\n]")
+
+    def _csv(self, rows: Iterable[Row], columns: Sequence[str] | None) -> None:
+        writer = csv.writer(self.streams.stdout, lineterminator="\n")
+        names = columns
+        for row in rows:
+            if names is None or names is columns:
+                names = list(columns if columns is not None else row)
+                writer.writerow(names)
+            writer.writerow([csv_text(row.get(name)) for name in names])
+        if names is columns and columns is not None:
+            writer.writerow(columns)
+
+    # Everything else
+
+    def note(self, text: str) -> None:
+        """What a person wants to know and a program does not."""
+        if not self.options.quiet:
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        self.streams.stderr.write(f"{text.rstrip()}\n")
+
+    def confirm(self, question: str, *, yes: bool) -> bool:
+        """Asks before something is lost. Without somebody to ask, `--yes` is needed."""
+        if yes:
+            return True
+        if not self.streams.stdin.isatty():
+            raise InvalidArgument(question, help="Nothing was changed; say --yes to go on.")
+        self.streams.stderr.write(f"{question} Go on? [y/N] ")
+        self.streams.stderr.flush()
+        return self.streams.stdin.readline().strip().lower() in ("y", "yes")
+
+    def flush(self) -> None:
+        self.streams.stdout.flush()
+        self.streams.stderr.flush()

@@ -1,0 +1,64 @@
+"""Owns the step from words to a call: cyclopts binds them to the parameters of a function."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import cyclopts
+
+from omnigraph.cli.commands import Command
+from omnigraph.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+
+STDIN = "<stdin>"
+"""What `-` stands for: cyclopts takes a lone dash for an option."""
+Bound = Callable[["Invocation"], int | None]
+
+
+def load_function(command: Command) -> Callable[..., int | None]:
+    module = importlib.import_module(f"omnigraph.cli.commands.{command.module}")
+    function: Callable[..., int | None] = getattr(module, command.function)
+    return function
+
+
+def make_app(command: Command) -> cyclopts.App:
+    """A parser for one command alone."""
+    app = cyclopts.App(name=f"omnigraph {command.name}", help_flags=(), version_flags=())
+    app.default(load_function(command))
+    return app
+
+
+def parse_words(command: Command, words: list[str]) -> Bound:
+    """The command with its arguments, waiting for the invocation."""
+    words = [STDIN if word == "-" else word for word in words]
+    try:
+        function, bound, _ = make_app(command).parse_args(
+            words, exit_on_error=False, print_error=False
+        )
+    except cyclopts.CycloptsError as error:
+        raise InvalidArgument(
+            _told(error, words), help=f"See 'omnigraph {command.name} --help'."
+        ) from None
+
+    def call(invocation: Invocation) -> int | None:
+        given: dict[str, Any] = {**bound.kwargs, "cli": invocation}
+        code: int | None = function(*bound.args, **given)
+        return code
+
+    return call
+
+
+def _told(error: cyclopts.CycloptsError, words: list[str]) -> str:
+    """The mistake in one sentence."""
+    match error:
+        case cyclopts.UnusedCliTokensError(unused_tokens=tokens):
+            return f"There are too many arguments: {' '.join(tokens or ())}."
+        case cyclopts.MissingArgumentError(argument=argument) if argument is not None:
+            given = any(name in words for name in argument.names)
+            return f"{argument.name} needs a value." if given else f"{argument.name} is missing."
+    said = " ".join(str(error).split())
+    return said if said.endswith((".", "?")) else f"{said}."

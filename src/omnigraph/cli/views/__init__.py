@@ -1,0 +1,1 @@
+"""How results read on a terminal: functions from values to lines of text."""

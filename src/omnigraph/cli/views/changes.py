@@ -1,0 +1,108 @@
+"""Owns how changes read: entities that came, went or changed, property by property."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from omnigraph.cli.paint import Paint, cut, visible_width
+from omnigraph.cli.texts import count_text, literal_text, one_line
+from omnigraph.model.changes import Change, Op
+
+SIGNS = {Op.INSERT: ("+", "green"), Op.UPDATE: ("~", "yellow"), Op.DELETE: ("-", "red")}
+_SYSTEM = ("id", "src", "dst")
+_WORDS = {"insert": "inserted", "update": "updated", "delete": "deleted"}
+
+
+def change_row(change: Change) -> dict[str, Any]:
+    """A change for programs."""
+    return {
+        "op": str(change.op),
+        "kind": change.kind,
+        "type": change.type,
+        "id": change.id,
+        "changed": list(change.changed),
+        "before": change.before,
+        "after": change.after,
+    }
+
+
+def change_lines(
+    changes: Iterable[Change], paint: Paint, width: int | None, *, limit: int | None = None
+) -> Iterator[str]:
+    """Type by type. At most `limit` entities of each, then how many there are more."""
+    first = True
+    for (kind, name), group in groupby(changes, key=lambda c: (c.kind, c.type)):
+        if not first:
+            yield ""
+        first = False
+        yield paint("bold", f"{kind} {name}")
+        left = 0
+        for number, change in enumerate(group):
+            if limit is not None and number >= limit:
+                left += 1
+                continue
+            yield from _entity(change, paint, width)
+        if left:
+            yield paint("dim", f"  … {count_text(left, 'more entity', 'more entities')}")
+
+
+def summary_lines(summary: Mapping[str, Mapping[str, int]], paint: Paint) -> Iterator[str]:
+    """Counts of a diff, a line for each type."""
+    longest = max((visible_width(name) for name in summary), default=0)
+    for name, counts in summary.items():
+        signs = [
+            paint(style, f"{sign}{counts[op]:,}")
+            for op, (sign, style) in ((str(op), s) for op, s in SIGNS.items())
+            if op in counts
+        ]
+        yield f"{name}{' ' * (longest - visible_width(name))}  {' '.join(signs)}"
+
+
+def summary_text(summary: Mapping[str, Mapping[str, int]]) -> str:
+    """The same as half a sentence: 3 inserted, 1 deleted."""
+    totals: dict[str, int] = {}
+    for counts in summary.values():
+        for op, count in counts.items():
+            totals[op] = totals.get(op, 0) + count
+    shown = [f"{totals[op]:,} {word}" for op, word in _WORDS.items() if totals.get(op)]
+    return ", ".join(shown) or "nothing changed"
+
+
+def _entity(change: Change, paint: Paint, width: int | None) -> Iterator[str]:
+    sign, style = SIGNS[change.op]
+    row = change.after or change.before or {}
+    ends = f" ({one_line(row['src'])} → {one_line(row['dst'])})" if change.kind == "edge" else ""
+    head = f"  {sign} {one_line(change.id)}{ends}"
+    if change.op is Op.UPDATE:
+        yield paint(style, _fit(head, width))
+        for name in change.changed:
+            before = (change.before or {}).get(name)
+            yield from _value_change(name, before, row.get(name), paint, width)
+        return
+    values = [
+        f"{name}: {literal_text(value)}"
+        for name, value in row.items()
+        if name not in _SYSTEM and value is not None and value != change.id
+    ]
+    text = f"{head}  {', '.join(values)}" if values else head
+    yield paint(style, _fit(text, width))
+
+
+def _value_change(
+    name: str, before: Any, after: Any, paint: Paint, width: int | None
+) -> Iterator[str]:
+    old, new = literal_text(before), literal_text(after)
+    line = f"      {name}: {old} → {new}"
+    if width is None or visible_width(line) <= width:
+        yield f"      {name}: {paint('red', old)} → {paint('green', new)}"
+        return
+    # Too long for one line: one below the other, where the difference can be seen.
+    yield f"      {name}:"
+    yield f"        {paint('red', cut(f'- {old}', width - 8))}"
+    yield f"        {paint('green', cut(f'+ {new}', width - 8))}"
+
+
+def _fit(text: str, width: int | None) -> str:
+    return text if width is None else cut(text, width)

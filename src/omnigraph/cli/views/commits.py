@@ -1,0 +1,132 @@
+"""Owns how commits read: as rows for programs, as lines for people, as a drawing with lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from omnigraph.cli.paint import Paint, cut, visible_width
+from omnigraph.cli.texts import moment_text, one_line, time_text
+from omnigraph.model.version import Commit
+from omnigraph.plan.lanes import LogEntry, draw_lanes, render_lanes
+
+Labels = Mapping[str, tuple[str, ...]]
+_INDENT = "  "
+
+
+def commit_row(commit: Commit, labels: Sequence[str] = ()) -> dict[str, Any]:
+    """A commit for programs."""
+    moment = datetime.fromtimestamp(commit.created_at / 1_000_000, UTC)
+    return {
+        "commit": commit.id,
+        "parents": list(commit.parents),
+        "kind": commit.kind,
+        "actor": commit.actor,
+        "message": commit.message,
+        "created_at": moment_text(moment.replace(microsecond=commit.created_at % 1_000_000)),
+        "labels": list(labels),
+        "statistics": {
+            key.split(":", 1)[1]: {
+                name: count
+                for name, count in (
+                    ("inserted", s.inserted),
+                    ("updated", s.updated),
+                    ("deleted", s.deleted),
+                )
+                if count
+            }
+            for key, s in commit.statistics.items()
+        },
+    }
+
+
+def log_lines(
+    commits: Sequence[Commit], labels: Labels, paint: Paint, width: int | None, *, oneline: bool
+) -> Iterator[str]:
+    for commit in commits:
+        yield _first_line(commit, labels.get(commit.id, ()), paint, width)
+        if not oneline:
+            yield _fit(_INDENT + about_commit(commit), width, paint)
+
+
+def graph_lines(
+    commits: Sequence[Commit],
+    labels: Labels,
+    paint: Paint,
+    width: int | None,
+    *,
+    oneline: bool,
+    unicode: bool,
+) -> Iterator[str]:
+    """The same with the lanes of branches and merges before each line."""
+    rows = draw_lanes([LogEntry(c.id, c.parents, (), "@") for c in commits])
+    drawn = iter(render_lanes(rows, "unicode" if unicode else "ascii"))
+    bar, node = ("│", "●") if unicode else ("|", "*")
+    line = next(drawn, None)
+    for row, commit in zip(rows, commits, strict=True):
+        assert line is not None
+        lanes = line[: -len("@")]
+        left = None if width is None else width - len(lanes)
+        head = _first_line(commit, labels.get(commit.id, ()), paint, left)
+        yield _painted(lanes, paint, node) + head
+        if not oneline:
+            going = {edge.from_lane for edge in row.edges}
+            high = max([row.lane, *going])
+            below = "".join(f"{bar} " if lane in going else "  " for lane in range(high + 1))
+            about = _fit(_INDENT + about_commit(commit), left, paint)
+            yield _painted(below.ljust(len(lanes)), paint, node) + about
+        line = next(drawn, None)
+        while line is not None and not line.endswith("@"):
+            yield _painted(line, paint, node)
+            line = next(drawn, None)
+
+
+def about_commit(commit: Commit) -> str:
+    """Who, when, what kind, and how many entities."""
+    parts = [commit.actor and one_line(commit.actor), time_text(commit.created_at), commit.kind]
+    shown = ", ".join(part for part in parts if part)
+    counts = statistics_text(commit)
+    return f"{shown}: {counts}" if counts else shown
+
+
+def statistics_text(commit: Commit) -> str:
+    texts = []
+    for key, s in commit.statistics.items():
+        signs = [f"{sign}{n:,}" for sign, n in _signed(s.inserted, s.updated, s.deleted) if n]
+        if signs:
+            texts.append(f"{key.split(':', 1)[1]} {' '.join(signs)}")
+    return ", ".join(texts)
+
+
+def label_text(labels: Sequence[str], paint: Paint) -> str:
+    if not labels:
+        return ""
+    shown = ", ".join(
+        paint("yellow" if label.startswith("tag: ") else "green", one_line(label))
+        for label in labels
+    )
+    return f" ({shown})"
+
+
+def _signed(inserted: int, updated: int, deleted: int) -> tuple[tuple[str, int], ...]:
+    return ("+", inserted), ("~", updated), ("-", deleted)
+
+
+def _first_line(commit: Commit, labels: Sequence[str], paint: Paint, width: int | None) -> str:
+    words = (commit.message or "").strip().splitlines()
+    message = one_line(words[0]) if words else ""
+    before = f"{commit.id}{label_text(labels, Paint())}"
+    if width is not None:
+        message = cut(message, width - visible_width(before) - 1)
+    shown = f"{paint('cyan', commit.id)}{label_text(labels, paint)}"
+    return f"{shown} {message}" if message else shown
+
+
+def _fit(text: str, width: int | None, paint: Paint) -> str:
+    return paint("dim", text if width is None else cut(text, width))
+
+
+def _painted(lanes: str, paint: Paint, node: str) -> str:
+    """Lines of the drawing are dim, so that the commits stand out."""
+    return node.join(paint("dim", part) for part in lanes.split(node)) if paint.on else lanes

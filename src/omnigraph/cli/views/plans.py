@@ -1,0 +1,36 @@
+"""Owns how a plan for a schema reads with colours; the words are those of the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.texts import plain
+from omnigraph.plan.migrate import MigrationPlan, Tier, render_plan, step_text
+
+_STYLES = {
+    Tier.SAFE: "green",
+    Tier.VALIDATED: "yellow",
+    Tier.DESTRUCTIVE: "red",
+    Tier.UNSUPPORTED: "wrong",
+}
+
+
+def plan_row(plan: MigrationPlan) -> dict[str, Any]:
+    """A plan for programs."""
+    return {
+        "steps": [{**plain(step), "text": step_text(step)} for step in plan.steps],
+        "notes": list(plan.notes),
+        "can_be_applied": not plan.unsupported,
+        "is_destructive": bool(plan.of_tier(Tier.DESTRUCTIVE)),
+    }
+
+
+def plan_lines(plan: MigrationPlan, paint: Paint) -> Iterator[str]:
+    for line in render_plan(plan).splitlines():
+        tier = next((t for t in Tier if line.startswith(f"{t.value} ")), None)
+        if tier is None or not paint.on:
+            yield line
+        else:
+            yield paint(_STYLES[tier], tier.value) + line[len(tier.value) :]

@@ -1,0 +1,331 @@
+"""The program as a whole: what it imports, what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import omnigraph
+from omnigraph.cli.commands import COMMANDS, GROUPS, Command
+from omnigraph.cli.paint import Paint, bare, visible_width
+from omnigraph.cli.table import draw_table, fit_widths
+from tests.cli.world import Program, Terminal
+
+SOURCE = Path(omnigraph.__file__).parents[1]
+SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\nedge Knows: Person -> Person\n"
+SLOW_IMPORTS = {"pyarrow", "lance", "numpy", "duckdb", "obstore", "rich", "omnigraph.engine"}
+
+
+def start(*arguments: str, root: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    environment.pop("NO_COLOR", None)
+    environment["OMNIGRAPH_ROOT"] = str(root)
+    return subprocess.Popen(
+        [sys.executable, "-c", "from omnigraph.cli.app import main; main()", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "people.graph"
+    with omnigraph.init(place, schema=SCHEMA) as g, g.transaction(actor="ada") as tx:
+        tx.append("Person", [{"name": f"person {n}"} for n in range(3)])
+    return place
+
+
+def imported_by(*arguments: str) -> set[str]:
+    code = (
+        "import sys; from omnigraph.cli.app import run; "
+        f"run({list(arguments)!r}); print(*sys.modules, file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return set(ran.stderr.split())
+
+
+def test_help_imports_nothing_that_is_slow() -> None:
+    assert not imported_by("--help") & (SLOW_IMPORTS | {"cyclopts"})
+    assert not imported_by("merge", "--help") & SLOW_IMPORTS
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=lambda command: command.name)
+def test_every_command_has_help_with_an_example_in_80_columns(command: Command) -> None:
+    ran = Program()([*command.words, "--help"])
+    assert ran.code == 0
+    assert ran.out.startswith(f"Usage: omnigraph {command.name}")
+    about, _, examples = ran.out.partition("\nExamples\n")
+    assert f"  omnigraph {command.name}" in examples
+    assert max(map(len, about.splitlines())) <= 80
+    described = about.partition("Options\n")[2]
+    for line, after in pairwise([*described.splitlines(), ""]):
+        silent = re.fullmatch(r"  -\S+( \S+)*", line) and not after.startswith("   ")
+        assert not silent, f"{line} says nothing"
+
+
+def test_help_can_be_asked_for_in_every_way() -> None:
+    program = Program()
+    assert program([]).out == program(["--help"]).out == program(["help"]).out
+    assert program(["log", "-h"]).out == program(["help", "log"]).out
+    for group in GROUPS:
+        assert program(group).out == program([*group, "--help"]).out
+        assert f"omnigraph {group[0]} COMMAND" in program(group).out
+    assert program(["--version"]).out == program(["version"]).out
+
+
+def test_the_overview_names_every_command() -> None:
+    out = Program()(["--help"]).out
+    assert [name for name in COMMANDS if f"  {' '.join(name)} " not in out] == []
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    told = json.loads(Program()(["version", "--json"]).out)
+    assert told["omnigraph"] == omnigraph.__version__
+    assert Program()(["version"]).out.startswith(f"omnigraph {omnigraph.__version__}\n")
+
+
+def test_colours_are_for_terminals_and_obey_no_color(root: Path) -> None:
+    on_terminal = Program(width=80)
+    argv = ["log", "--root", str(root)]
+    coloured = on_terminal(argv, NO_COLOR="").out
+    assert "\x1b[" in coloured
+    assert "\x1b[" not in on_terminal(argv, NO_COLOR="1").out
+    assert "\x1b[" not in on_terminal(argv, NO_COLOR="", TERM="dumb").out
+    assert "\x1b[" not in on_terminal([*argv, "--color", "never"], NO_COLOR="").out
+    assert "\x1b[" not in Program()(argv, NO_COLOR="").out
+    assert "\x1b[" in Program()([*argv, "--color=always"]).out
+    assert bare(coloured) == on_terminal(argv).out
+
+
+def test_nothing_but_the_result_is_on_stdout(root: Path) -> None:
+    ran = Program()(["lint", "-", "--root", str(root), "--json"], "match { $p: Person } return")
+    assert ran.code == 6
+    assert json.loads(ran.out)[0]["diagnostics"]
+    assert ran.err == "1 file: 1 error, 0 warnings.\n"
+    quiet = Program()(["lint", "-", "--root", str(root), "-q"], "match { $p: Person } return {$p}")
+    assert (quiet.out, quiet.err) == ("", "")
+
+
+def test_the_ledger_counts_what_the_command_asked_of_storage(root: Path) -> None:
+    ran = Program()(["branch", "create", "x", "--io", "--root", str(root)])
+    assert re.search(r"^io: \d+ reads?, 1 write, \d+ hops? in sequence, ", ran.err, re.MULTILINE)
+    assert "put 1" in ran.err
+    again = Program()(["log", "--io", "--root", str(root)])
+    assert ", 0 writes, " in again.err
+
+
+def test_a_root_comes_from_the_option_then_the_environment_then_the_file(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    monkeypatch.chdir(inner)
+    (tmp_path / "omnigraph.toml").write_text('root = "people.graph"\nactor = "toml"\n')
+    assert json.loads(Program()(["stats", "--json"]).out)["root"] == str(root)
+    wrong = Program()(["stats"], OMNIGRAPH_ROOT="elsewhere")
+    assert (wrong.code, "elsewhere" in wrong.err) == (3, True)
+    assert Program()(["stats", "--root", str(root)], OMNIGRAPH_ROOT="elsewhere").code == 0
+    Program()(["protect", "main"])
+    assert json.loads(Program()(["branch", "list", "--json"]).out)[0]["actor"] == "toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("rot = 'x'", "Did you mean 'root'?"),
+        ("root = 3", "root in"),
+        ("root =", "cannot be read"),
+        ("colour = 'x'", "There are root, actor."),
+    ],
+)
+def test_a_wrong_configuration_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "omnigraph.toml").write_text(text)
+    ran = Program()(["stats"])
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_a_question_is_asked_and_only_yes_goes_on(root: Path) -> None:
+    with omnigraph.open(root) as g:
+        g.create_branch("x")
+        with g.transaction(branch="x") as tx:
+            tx.append("Person", {"name": "new"})
+    program = Program(width=80, environment={"OMNIGRAPH_ROOT": str(root)})
+    refused = program(["branch", "delete", "x"], Terminal("n\n"))
+    assert refused.code == 1
+    assert "1 commit of x is not in main. Go on? [y/N] Nothing was changed." in refused.err
+    assert program(["branch", "delete", "x"], Terminal("")).code == 1
+    assert program(["branch", "delete", "x"], Terminal("y\n")).out == "Deleted x.\n"
+
+
+def test_a_bug_is_one_line_and_with_debug_a_stack(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("omnigraph.engine.graph.Graph.log", broken)
+    ran = Program()(["log", "--root", str(root)])
+    assert ran.code == 1
+    assert ran.err.splitlines() == [
+        "error: Something went wrong that should not: ZeroDivisionError: oh.",
+        "help: This is a bug; --debug shows where.",
+    ]
+    with pytest.raises(ZeroDivisionError):
+        Program()(["log", "--root", str(root), "--debug"])
+    debugged = Program()(["entity", "Nope", "x", "--root", str(root), "--debug"])
+    assert "Traceback" in debugged.err
+    assert debugged.code == 3
+
+
+def test_an_interrupt_is_one_line_and_leaves_the_graph_as_it_was(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("omnigraph.engine.graph.Graph.protect", interrupted)
+    ran = Program()(["protect", "main", "--root", str(root)])
+    assert (ran.code, ran.out, ran.err) == (130, "", "Interrupted. The graph is as it was.\n")
+
+
+def test_an_interrupt_after_the_put_names_the_commit(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from omnigraph.engine.graph import Graph
+
+    protect = Graph.protect
+
+    def too_late(self: Graph, branch: str, *, actor: str | None = None) -> None:
+        protect(self, branch, actor=actor)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Graph, "protect", too_late)
+    ran = Program()(["protect", "main", "--root", str(root)])
+    with omnigraph.open(root) as g:
+        commit = g.snapshot().commit.id
+    assert ran.code == 130
+    assert ran.err == f"Interrupted too late: it is done, in commit {commit}.\n"
+
+
+def test_ctrl_c_ends_a_process_that_follows(root: Path) -> None:
+    process = start("changes", "--follow", "--poll", "0.05", root=root)
+    assert process.stdout is not None
+    while "person 2" not in process.stdout.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err == "Interrupted. The graph is as it was.\n"
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
+    with omnigraph.open(root) as g:
+        for n in range(3):
+            g.protect("main", actor=f"{n}" * 70_000)  # more than a pipe holds
+            g.unprotect("main")
+    process = start("log", "--format", "jsonl", root=root)
+    assert process.stdout is not None
+    assert json.loads(process.stdout.readline())["kind"] == "unprotect"
+    process.stdout.close()
+    assert process.stderr is not None
+    err = process.stderr.read()
+    assert (process.wait(60), err) == (0, "")
+    process.stderr.close()
+
+
+def test_a_file_that_may_not_be_read_or_written_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    path = tmp_path / "x.pg"
+    path.write_text("node   X { a: String }")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_text", denied)
+        ran = Program()(["schema", "fmt", str(path)])
+    assert (ran.code, ran.err) == (5, f"error: The file {path} may not be read.\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", denied)
+        ran = Program()(["schema", "fmt", str(path)])
+    assert (ran.code, ran.err) == (5, f"error: The file {path} may not be written.\n")
+    path.write_bytes(b"\xff\xfe")
+    assert Program()(["schema", "fmt", str(path)]).code == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_completion_for_every_command(shell: str) -> None:
+    out = Program()(["completion", shell]).out
+    for command in COMMANDS.values():
+        assert re.search(rf"\b{command.words[-1]}\b", out)
+    if shell != "fish":
+        subprocess.run(["bash", "-n"], input=out, text=True, check=True)
+
+
+def test_bash_completes_commands_options_and_branches(root: Path, tmp_path: Path) -> None:
+    script = Program()(["completion", "bash"]).out
+    fake = tmp_path / "omnigraph"
+    fake.write_text("#!/bin/sh\nprintf 'branch,commit\\nmain,1\\nreview,2\\n'\n")
+    fake.chmod(0o755)
+
+    def complete(*words: str) -> list[str]:
+        given = " ".join(f"'{word}'" for word in words)
+        asked = (
+            f"{script}\nCOMP_WORDS=(omnigraph {given}); COMP_CWORD={len(words)}; "
+            '_omnigraph; printf "%s\\n" "${COMPREPLY[@]}"'
+        )
+        environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+        ran = subprocess.run(
+            ["bash", "-c", asked], capture_output=True, text=True, check=True, env=environment
+        )
+        return ran.stdout.split()
+
+    assert complete("sche") == ["schema"]
+    assert complete("schema", "l") == ["lint"]
+    assert complete("schema", "apply", "--dr") == ["--dry-run"]
+    assert complete("merge", "re") == ["review"]
+    assert "--first-parent" in complete("log", "--")
+
+
+def test_a_table_fits_the_terminal_and_loses_nothing_in_a_file() -> None:
+    rows = [["a" * 60, 1, None], ["日本語" * 20, 22, "x" * 60]]
+    for width in (40, 80, 133):
+        lines = list(draw_table(["one", "n", "two"], rows, Paint(), width))
+        assert max(map(visible_width, lines)) <= width
+    whole = "\n".join(draw_table(["one", "n", "two"], rows, Paint(), None))
+    assert "a" * 60 in whole
+    assert "日本語" * 20 in whole
+    assert list(draw_table([], [], Paint(), 80)) == []
+    assert fit_widths([3, 50, 60], 200) == [3, 50, 60]
+
+
+def test_what_would_move_the_cursor_is_escaped(root: Path) -> None:
+    with omnigraph.open(root) as g, g.transaction(message="a\x1b[2Jb", actor="\u202eevil") as tx:
+        tx.append("Person", {"name": "x\ny\x07"})
+    program = Program(environment={"OMNIGRAPH_ROOT": str(root)}, width=80)
+    shown = "".join(program(argv).out for argv in (["log"], ["show"], ["diff", "main~1"]))
+    assert not set(shown) & {"\x1b", "\x07", "\u202e"}
+    assert "x\\ny\\x07" in shown
+
+
+def test_it_is_quick_to_say_that_it_does_not_know() -> None:
+    assert not imported_by("lgo") & (SLOW_IMPORTS | {"cyclopts"})

@@ -1,0 +1,99 @@
+"""The program run in this process, with streams that are caught and a clock that is told."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from omnigraph.cli.app import run
+from omnigraph.cli.output import Streams
+from omnigraph.runtime import SystemRuntime
+
+_BEGAN = 1_767_268_800_000_000  # 2026-01-01 12:00 UTC
+_MINUTE = 60_000_000
+
+
+class ToldClock(SystemRuntime):
+    """Every command takes place one minute after the one before; ids are the machine's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.minute = 0
+
+    def now(self) -> int:
+        return _BEGAN + self.minute * _MINUTE
+
+    def next_minute(self) -> None:
+        self.minute += 1
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class BinaryOut(io.TextIOWrapper):
+    """A stdout that takes bytes as well."""
+
+    def __init__(self) -> None:
+        super().__init__(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+
+    def content(self) -> bytes:
+        self.flush()
+        assert isinstance(self.buffer, io.BytesIO)
+        return self.buffer.getvalue()
+
+
+@dataclass
+class Ran:
+    code: int
+    out: str
+    err: str
+    bytes: bytes = b""
+
+
+@dataclass
+class Program:
+    """Runs commands one after the other. `width` makes stdout a terminal."""
+
+    clock: ToldClock = field(default_factory=ToldClock)
+    environment: dict[str, str] = field(default_factory=dict)
+    width: int | None = None
+
+    def __call__(self, arguments: Sequence[str], stdin: str | io.StringIO = "", **more: str) -> Ran:
+        self.clock.next_minute()
+        given: Mapping[str, str] = {"NO_COLOR": "1"} | self.environment | more
+        out = BinaryOut() if self.width is None else Terminal()
+        err = io.StringIO() if self.width is None else Terminal()
+        source = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        streams = Streams(source, out, err, self.width)
+        code = run(arguments, streams=streams, environment=given, runtime=self.clock)
+        if isinstance(out, BinaryOut):
+            content = out.content()
+            return Ran(code, content.decode(errors="replace"), err.getvalue(), content)
+        return Ran(code, out.getvalue(), err.getvalue())
+
+
+_CURSOR = re.compile(r"omnigraph-cursor-\d+\.[\w=+/-]+")
+_ULID = re.compile(r"\b0[1-9A-HJ-NP-TV-Z][0-9A-HJKMNP-TV-Z]{24}\b")
+
+
+class Names:
+    """Stand-ins of the same width for ids, which differ from run to run."""
+
+    def __init__(self) -> None:
+        self._stand_ins: dict[str, str] = {}
+
+    def hide(self, text: str) -> str:
+        text = _CURSOR.sub(lambda match: self._stand_in(match[0], "cursor-{}"), text)
+        return _ULID.sub(lambda match: self._stand_in(match[0], "id-{:02}-" + "x" * 20), text)
+
+    def reveal(self, text: str) -> str:
+        for real, stand_in in self._stand_ins.items():
+            text = text.replace(stand_in, real)
+        return text
+
+    def _stand_in(self, real: str, form: str) -> str:
+        return self._stand_ins.setdefault(real, form.format(len(self._stand_ins) + 1))
