@@ -77,6 +77,12 @@ RESOLVED_IN_TWO_WAYS: list[Step] = [
     ("merge", "x", "main", None),
     ("merge", "x", "main", "theirs"),
 ]
+LEFT_OR_CHANGED: list[Step] = [
+    ("age", "x", "cy", 1),
+    ("leave", "main", "cy"),
+    ("cross", "main", "x", "ours", "ours"),
+    ("merge", "main", "x", None),
+]
 
 
 class World:
@@ -266,6 +272,7 @@ def _check_diff(g: Graph, old: str, new: str) -> None:
 
 @example(history=CRISS_CROSS)
 @example(history=RESOLVED_IN_TWO_WAYS)
+@example(history=LEFT_OR_CHANGED)
 @given(history=histories(5))
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 def test_random_histories_merge_and_differ_as_the_naive_model_says(history: list[Step]) -> None:

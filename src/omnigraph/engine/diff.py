@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +14,7 @@ from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op
 from omnigraph.plan.migrate import MigrationPlan, plan_between
+from omnigraph.plan.schema_merge import align
 from omnigraph.telemetry import Ledger
 
 _ROWS_AT_ONCE = 1024
@@ -95,8 +96,9 @@ def make_diff(
     for name in types or ():
         if old.catalog.find(name) is None:
             find_type(new.catalog, name)
+    aligned = align(new.catalog, old.catalog)
     return Diff(
-        old,
+        replace(old, catalog=aligned(old.catalog)),
         new,
         None if types is None else frozenset(types),
         _chosen("kind", kinds, ("node", "edge")),

@@ -145,7 +145,7 @@ def differing_properties(
     old: GraphType, new: GraphType, before: pa.Table, after: pa.Table
 ) -> dict[str, np.ndarray]:
     """For each property of the new type where the entities differ. A property that the old type
-    did not have counts as if it had held the default that the change gave to every entity."""
+    did not have counts as if it had held what the change gave to every entity."""
     was = {p.id: p for p in old.properties}
     schema = row_schema(new)
     facts = row_type(new)
@@ -156,6 +156,6 @@ def differing_properties(
         if p.id in was:
             past = before[was[p.id].name].cast(schema.field(p.name).type)
         else:
-            past = facts.default_array(p.name, before.num_rows)
+            past = facts.filled_array(p.name, before.num_rows)
         flags[p.name] = ~equal_values(past, after[p.name])
     return {name: differs for name, differs in flags.items() if differs.any()}

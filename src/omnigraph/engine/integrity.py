@@ -154,10 +154,15 @@ def _check_cards(work: Work, kind: EdgeType) -> Iterator[Violation]:
     card = kind.card
     if card.low == 0 and card.high is None:
         return
-    view = work.read(kind)
-    sources = _changed_sources(work, view)
+    yield from check_sources(work, kind, _changed_sources(work, work.read(kind)))
+
+
+def check_sources(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterator[Violation]:
+    """Whether these nodes have as many edges as the type allows."""
+    card = kind.card
     if not sources:
         return
+    view = work.read(kind)
     found = view.find(("src",), sources, work.ledger)
     counts = Counter(found.base_positions.tolist() + found.pending_positions.tolist())
     node = work.snapshot.catalog.node_names[kind.source]

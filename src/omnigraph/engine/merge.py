@@ -17,6 +17,7 @@ from omnigraph.engine.merge_base import MergeBase
 from omnigraph.engine.merge_tables import MergedTables, merge_tables
 from omnigraph.engine.publisher import Publisher, put_version
 from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import Conflict, InvalidArgument, MergeFailed
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
@@ -24,7 +25,7 @@ from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion, chain_key
 from omnigraph.plan.merge import Side, Strategy
 from omnigraph.plan.publish import Lineage, Merged, PublishPlan, SchemaChange
-from omnigraph.plan.schema_merge import merge_schemas
+from omnigraph.plan.schema_merge import align, merge_schemas
 from omnigraph.telemetry import Ledger
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
@@ -116,9 +117,13 @@ def _merge(
         if not dry_run:
             fast_forward(session, ours, theirs, ledger)
         return Merge("fast_forward", theirs.commit, io=ledger)
-    base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), ledger)
-    catalog = _merge_catalogs(session, base, ours, theirs, ledger)
-    tables = merge_tables(session, base, ours, theirs, catalog, strategy, ledger, dry_run=dry_run)
+    mine, yours = (session.read_catalog(side.catalog, ledger) for side in (ours, theirs))
+    aligned = align(mine, yours)
+    base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), aligned, ledger)
+    left = Snapshot(ours, aligned(mine), session, ledger)
+    right = Snapshot(theirs, aligned(yours), session, ledger)
+    catalog = _merge_catalogs(base.catalog, left.catalog, right.catalog)
+    tables = merge_tables(session, base, left, right, catalog, strategy, ledger, dry_run=dry_run)
     if tables.conflicts:
         if dry_run:
             return _result(tables, base, None, ledger)
@@ -154,6 +159,8 @@ def fast_forward(
         schema=theirs.schema,
         catalog=theirs.catalog,
         tables=theirs.tables,
+        same=theirs.same,
+        maintained=0,
         forked_from=ForkPoint(
             branch=theirs.branch, incarnation=theirs.incarnation, version=theirs.version
         ),
@@ -164,17 +171,13 @@ def fast_forward(
     return version
 
 
-def _merge_catalogs(
-    session: Session, base: MergeBase, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
-) -> Catalog:
+def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     """Schemas merge first: a side that did not change its schema takes the other's."""
-    mine = session.read_catalog(ours.catalog, ledger)
-    if theirs.catalog in (base.catalog.digest, ours.catalog):
-        return mine
-    yours = session.read_catalog(theirs.catalog, ledger)
-    if ours.catalog == base.catalog.digest:
-        return yours
-    merged = merge_schemas(base.catalog, mine, yours)
+    if theirs in (base, ours):
+        return ours
+    if ours == base:
+        return theirs
+    merged = merge_schemas(base, ours, theirs)
     if merged.catalog is not None:
         return merged.catalog
     raise failed(

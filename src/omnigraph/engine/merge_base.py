@@ -8,7 +8,7 @@ differ. What conflicts there has no value at the base: see `contested` in `plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -49,13 +49,24 @@ class BaseTable:
 
 
 class MergeBase:
-    """What two heads have in common: one or more `versions`, newest first."""
+    """What two heads have in common: one or more `versions`, newest first. `align` gives types
+    the ids that the merge has for them."""
 
-    def __init__(self, session: Session, versions: Sequence[GraphVersion], ledger: Ledger) -> None:
+    def __init__(
+        self,
+        session: Session,
+        versions: Sequence[GraphVersion],
+        align: Callable[[Catalog], Catalog],
+        ledger: Ledger,
+    ) -> None:
         self.versions = tuple(versions)
         self._session = session
+        self._align = align
         self._ledger = ledger
-        self._snapshots = [session.snapshot(version, ledger) for version in versions]
+        self._snapshots = [
+            Snapshot(v, align(session.read_catalog(v.catalog, ledger)), session, ledger)
+            for v in versions
+        ]
         self._below: dict[int, MergeBase] = {}
         self._tables: dict[str, BaseTable] = {}
         self.catalog = self._catalog()
@@ -118,7 +129,7 @@ class MergeBase:
         if step not in self._below:
             before, version = self.versions[:step], self.versions[step]
             found = find_merge_bases(self._session, before, version, self._ledger)
-            self._below[step] = MergeBase(self._session, found, self._ledger)
+            self._below[step] = MergeBase(self._session, found, self._align, self._ledger)
         return self._below[step]
 
     def _catalog(self) -> Catalog:

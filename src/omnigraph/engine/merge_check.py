@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.integrity import find_violations
+from omnigraph.engine.integrity import check_sources, find_violations
 from omnigraph.engine.merge_commit import widened
 from omnigraph.engine.merge_sides import converted, fits, kind_in, pin_in
 from omnigraph.engine.merging import Merging
@@ -75,6 +75,8 @@ def check_merge(m: Merging) -> Checked:
         if isinstance(kind, EdgeType) and _ends_changed(m, kind):
             looked.overlays[kind.table_key] = _all_new(m, kind)
     violations += find_violations(looked, removed)
+    for edge in m.catalog.edges:
+        violations += _check_thinned(m, edge, looked, violations)
     m.conflicts += [_conflict(m, violation) for violation in violations]
     return Checked(work, wide)
 
@@ -193,6 +195,20 @@ def _check_ours(m: Merging, kind: GraphType, looked: Work) -> list[Violation]:
     view = looked.view(kind)
     looked.overlays[kind.table_key] = _overlay(view, RowMerge(rows, (), ()), m.ledger)
     return check_rows(kind, rows)
+
+
+def _check_thinned(
+    m: Merging, kind: EdgeType, looked: Work, told: Sequence[Violation]
+) -> list[Violation]:
+    """Nodes of which our side took edges, where the merge brings another minimum."""
+    mine = kind_in(m.ours, kind)
+    if mine is None or not isinstance(mine, EdgeType) or mine.card == kind.card:
+        return []
+    if not m.changed(m.ours, kind):
+        return []
+    known = {one.id for one in told if one.rule == "card" and one.type == kind.name}
+    sources = set(m.side(m.ours, kind).deletes["src"].to_pylist()) - known
+    return list(check_sources(looked, kind, sorted(sources)))
 
 
 def _conflict(m: Merging, violation: Violation) -> MergeConflict:

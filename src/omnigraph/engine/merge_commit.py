@@ -91,8 +91,8 @@ def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
         fields.append(schema.field(p.column))
         if p.id in held:
             casts[p.column] = held[p.id].column
-        elif facts.default_value(p.name) is not None:
-            fills[p.column] = facts.default_array(p.name, 1)
+        elif facts.filled_value(p.name) is not None:
+            fills[p.column] = facts.filled_array(p.name, 1)
     fill = None
     if fills:
         fill = pa.RecordBatch.from_arrays(
@@ -141,5 +141,5 @@ def _valued(kind: GraphType, yours: GraphType) -> frozenset[str]:
     held = {p.id for p in yours.properties}
     facts = row_type(kind)
     return frozenset(
-        p.column for p in kind.properties if p.id in held or facts.default_value(p.name) is not None
+        p.column for p in kind.properties if p.id in held or facts.filled_value(p.name) is not None
     )

@@ -42,8 +42,8 @@ def fits(kind: GraphType, side: GraphType) -> bool:
 
 
 def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Table:
-    """Rows of a side as rows of the merged type: a property that the side does not have has its
-    default, as if the side had added it."""
+    """Rows of a side as rows of the merged type: a property that the side does not have has
+    what it was filled with, as if the side had added it."""
     schema = row_schema(kind)
     if side is None or not rows.num_rows:
         return schema.empty_table()
@@ -57,7 +57,7 @@ def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Tab
         elif prop.id in names:
             columns.append(rows[names[prop.id]].cast(column.type))
         else:
-            columns.append(facts.default_array(prop.name, rows.num_rows))
+            columns.append(facts.filled_array(prop.name, rows.num_rows))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

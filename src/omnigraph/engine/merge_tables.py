@@ -16,7 +16,6 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.version import GraphVersion
 from omnigraph.plan.merge import Row, Strategy, merge_rows
 from omnigraph.plan.publish import Register, Rename, TableAction, Tombstone
 from omnigraph.plan.schema_merge.references import adopt_ids
@@ -34,8 +33,8 @@ class MergedTables:
 def merge_tables(
     session: Session,
     base: MergeBase,
-    ours: GraphVersion,
-    theirs: GraphVersion,
+    ours: Snapshot,
+    theirs: Snapshot,
     catalog: Catalog,
     strategy: Strategy,
     ledger: Ledger,
@@ -44,13 +43,12 @@ def merge_tables(
 ) -> MergedTables:
     """Nothing becomes visible here: versions are made that only the returned actions know. With
     `dry_run` nothing is written at all."""
-    mine, yours = session.snapshot(ours, ledger), session.snapshot(theirs, ledger)
-    known = adopt_ids(base.catalog, mine.catalog, yours.catalog)
+    known = adopt_ids(base.catalog, ours.catalog, theirs.catalog)
     m = Merging(
         session,
         base,
-        mine,
-        Snapshot(theirs, known, session, ledger),
+        ours,
+        Snapshot(theirs.graph_version, known, session, ledger),
         catalog,
         strategy,
         ledger,

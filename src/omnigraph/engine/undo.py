@@ -189,7 +189,7 @@ def _as_now(rows: pa.Table, then: GraphType, now: GraphType) -> pa.Table:
         if p.id in names:
             columns.append(rows[names[p.id]].cast(schema.field(p.name).type))
         else:
-            columns.append(row_type(now).default_array(p.name, rows.num_rows))
+            columns.append(row_type(now).filled_array(p.name, rows.num_rows))
     return pa.Table.from_arrays(columns, schema=schema)
 
 

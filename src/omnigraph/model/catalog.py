@@ -1,6 +1,7 @@
 """Owns the catalog: a schema plus what must outlive its text: stable ids and column names.
 
-An id is given once, survives renames and is never used again. A column keeps the name it was
+An id is given once, survives renames and is never used again; `twins` are ids that other branches
+gave to the same before a merge brought both together. A column keeps the name it was
 created with for life, so renaming or dropping a property touches no data file.
 """
 
@@ -14,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.model.schema import (
+    Default,
     EdgeDecl,
     InterfaceDecl,
     NodeDecl,
@@ -28,8 +30,13 @@ SYSTEM_EDGE_COLUMNS = ("id", "src", "dst")
 
 
 class Property(PropertyDecl, frozen=True, omit_defaults=True, kw_only=True):
+    """`filled` is there once the default was changed: a tuple of the first one, which entities
+    got that were there before the property, or of None for null."""
+
     id: str
     column: str
+    twins: tuple[str, ...] = ()
+    filled: tuple[Default | None, ...] = ()
 
 
 class NodeType(
@@ -39,6 +46,7 @@ class NodeType(
     again. `rename_from` is kept once applied, so that the same text does not rename twice."""
 
     id: str
+    twins: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()
     retired: tuple[str, ...] = ()
 
@@ -51,6 +59,7 @@ class EdgeType(
     EdgeDecl, frozen=True, omit_defaults=True, kw_only=True, tag="edge", tag_field="kind"
 ):
     id: str
+    twins: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()
     retired: tuple[str, ...] = ()
 

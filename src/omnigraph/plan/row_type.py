@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.catalog import EdgeType, GraphType, Property, row_schema, system_columns
+from omnigraph.model.schema import Default
 from omnigraph.model.types import Base, PropertyType, ScalarType
 from omnigraph.plan.convert import convert_values
 
@@ -92,10 +93,16 @@ class RowType:
 
     def default_value(self, name: str) -> object:
         """What a property gets when it is left out; None is null."""
-        default = self.properties[name].default
-        if default is None:
-            return None
-        return list(default.value) if isinstance(default.value, tuple) else default.value
+        return _value_of(self.properties[name].default)
+
+    def filled_value(self, name: str) -> object:
+        """What entities got that were there before the property; None is null."""
+        prop = self.properties[name]
+        return _value_of(prop.filled[0] if prop.filled else prop.default)
+
+    def filled_array(self, name: str, length: int) -> pa.Array:
+        """The column of a property in rows that are older than it."""
+        return self._repeated(name, self.filled_value(name), length)
 
     def default_array(self, name: str, length: int) -> pa.Array:
         """The column of a property that no row gives."""
@@ -108,11 +115,19 @@ class RowType:
         return {name: self._default_array(name, 1) for name in self.properties}
 
     def _default_array(self, name: str, length: int) -> pa.Array:
-        value = self.default_value(name)
+        return self._repeated(name, self.default_value(name), length)
+
+    def _repeated(self, name: str, value: object, length: int) -> pa.Array:
         if value is None:
             return pa.nulls(length, self.schema.field(name).type)
         one = convert_values([value], self.types[name]).array
         return one.take(pa.array(np.zeros(length, dtype=np.int64)))
+
+
+def _value_of(default: Default | None) -> object:
+    if default is None:
+        return None
+    return list(default.value) if isinstance(default.value, tuple) else default.value
 
 
 def required_columns(kind: GraphType, given: frozenset[str]) -> list[str]:

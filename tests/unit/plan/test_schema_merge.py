@@ -381,7 +381,8 @@ def test_a_property_added_twice_keeps_the_column_of_ours_and_maps_that_of_theirs
     result = merge_schemas(base, ours, theirs)
     assert result.catalog is not None
     (kept,) = (p for p in result.catalog.nodes[0].properties if p.name == "x")
-    assert kept == ours.nodes[0].properties[1]
+    assert (kept.id, kept.column) == (ours.nodes[0].properties[1].id, "x")
+    assert kept.twins == (theirs.nodes[0].properties[1].id,)
     assert result.columns["node:P"].theirs == {"a": "a", "_2_x": "x"}
     assert result.columns["node:P"].ours == {"a": "a", "x": "x"}
     assert result.catalog.nodes[0].retired == ("_2_x",)

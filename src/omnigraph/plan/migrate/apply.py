@@ -211,6 +211,7 @@ def _changed(
             return msgspec.structs.replace(
                 prop,
                 default=step.default,
+                filled=prop.filled or (() if step.default == prop.default else (prop.default,)),
                 embed=step.embed,
                 description=step.description,
                 instruction=step.instruction,

@@ -1,6 +1,7 @@
 """Merging of two catalogs against their base, for branch merges. Pure; no data is touched here."""
 
 from omnigraph.plan.schema_merge.merge import merge_schemas
+from omnigraph.plan.schema_merge.twins import align
 from omnigraph.plan.schema_merge.values import (
     ColumnMap,
     ConflictKind,
@@ -8,4 +9,4 @@ from omnigraph.plan.schema_merge.values import (
     SchemaMerge,
 )
 
-__all__ = ["ColumnMap", "ConflictKind", "SchemaConflict", "SchemaMerge", "merge_schemas"]
+__all__ = ["ColumnMap", "ConflictKind", "SchemaConflict", "SchemaMerge", "align", "merge_schemas"]

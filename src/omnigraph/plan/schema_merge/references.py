@@ -12,6 +12,7 @@ import msgspec
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType, Property
 from omnigraph.model.schema import Embed
 from omnigraph.plan.migrate.constraints import constraints_of, with_constraints
+from omnigraph.plan.schema_merge.twins import joined
 
 
 def by_id(catalog: Catalog) -> dict[str, GraphType]:
@@ -64,19 +65,21 @@ def _adopted(
         known = before.get(kind.id)
         old = {p.id for p in known.properties} if known is not None else set()
         adopted = _adopt_properties(kind, twin, old)
-        result.append(msgspec.structs.replace(adopted, id=twin.id))
+        twins = joined(twin, kind)
+        result.append(msgspec.structs.replace(adopted, id=twin.id, twins=twins))
     return result
 
 
 def _adopt_properties(kind: GraphType, twin: GraphType, old: set[str]) -> GraphType:
-    added = {p.name: p.id for p in twin.properties if p.id not in old}
+    added = {p.name: p for p in twin.properties if p.id not in old}
     own = {p.id for p in kind.properties}
-    shared = own & set(added.values())
+    shared = own & {p.id for p in added.values()}
     properties = []
     for prop in kind.properties:
-        given = added.get(prop.name, prop.id)
-        is_own = prop.id in old or prop.id in shared or given in own
-        properties.append(prop if is_own else msgspec.structs.replace(prop, id=given))
+        given = added.get(prop.name, prop)
+        if prop.id not in old and prop.id not in shared and given.id not in own:
+            prop = msgspec.structs.replace(prop, id=given.id, twins=joined(given, prop))
+        properties.append(prop)
     return msgspec.structs.replace(kind, properties=tuple(properties))
 
 

@@ -9,6 +9,7 @@ from omnigraph.model.schema import Range
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Where
 from omnigraph.plan.schema_merge.properties import merge_properties
 from omnigraph.plan.schema_merge.three_way import merge_order, merge_sets
+from omnigraph.plan.schema_merge.twins import joined
 from omnigraph.plan.schema_merge.values import ColumnMap
 
 
@@ -28,6 +29,7 @@ def merge_type(
     merged = msgspec.structs.replace(
         ours,
         name=name,
+        twins=joined(ours, theirs),
         rename_from=ours.rename_from if name == ours.name else theirs.rename_from,
         properties=properties,
         retired=retired,
