@@ -116,6 +116,9 @@ class FaultyStore:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return self._request("list", prefix, lambda: self.inner.list(prefix, limit=limit))
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        return self._request("list", prefix, lambda: self.inner.groups(prefix))
+
     def last(
         self,
         prefix: str,

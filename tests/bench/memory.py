@@ -38,6 +38,10 @@ class DictStore:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return sorted(key for key in self.objects if key.startswith(prefix))[:limit]
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        below = (key.removeprefix(prefix) for key in self.list(prefix))
+        return sorted({key.split("/", 1)[0] for key in below if "/" in key})
+
     def last(
         self,
         prefix: str,

@@ -40,6 +40,9 @@ class IgnoresConditions:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return self._inner.list(prefix, limit=limit)
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        return self._inner.groups(prefix)
+
     def last(
         self,
         prefix: str,
@@ -85,7 +88,7 @@ WRITES: dict[str, Callable[[Graph], object]] = {
     "schema": lambda g: g.apply_schema(SCHEMA + "\nnode Tag { word: String }"),
     "branch": lambda g: g.create_branch("new"),
     "deletion": lambda g: g.delete_branch("side"),
-    "compaction": lambda g: g.compact(),
+    "compaction": lambda g: g.optimize(),
 }
 
 

@@ -80,6 +80,15 @@ class DiskStore:
                 keys += [str(below / name) for name in names if not name.startswith(_TEMPORARY)]
         return sorted(keys)[:limit]
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        """A directory in which nobody came to put anything yet does not count."""
+        with _explained(prefix):
+            try:
+                entries = [e for e in os.scandir(self._root / prefix) if e.is_dir()]
+            except FileNotFoundError:
+                return []
+            return sorted(entry.name for entry in entries if _holds_anything(entry.path))
+
     def last(
         self,
         prefix: str,
@@ -132,6 +141,11 @@ class DiskStore:
         if unknown := holders - self._known_directories:
             holders |= directories_above(unknown, self._root)
         return holders
+
+
+def _holds_anything(directory: str) -> bool:
+    with os.scandir(directory) as entries:
+        return any(not entry.name.startswith(_TEMPORARY) for entry in entries)
 
 
 def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:

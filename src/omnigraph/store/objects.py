@@ -37,6 +37,10 @@ class ObjectStore(Protocol):
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         """Keys below a prefix that ends with `/`, sorted; only the first `limit`."""
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        """The next segments of keys that go on below a prefix, sorted, each once: at the cost of
+        their number, however many keys each of them holds."""
+
     def last(
         self,
         prefix: str,
@@ -95,6 +99,10 @@ class MeteredStore:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         self.ledger.record("list", purpose_of(prefix))
         return self._inner.list(prefix, limit=limit)
+
+    def groups(self, prefix: str) -> Sequence[str]:
+        self.ledger.record("list", purpose_of(prefix))
+        return self._inner.groups(prefix)
 
     def last(
         self,

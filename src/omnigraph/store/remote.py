@@ -94,6 +94,11 @@ class RemoteStore:
                     break
         return sorted(keys)[:limit]
 
+    def groups(self, prefix: str) -> Sequence[str]:
+        with self._explained(prefix):
+            found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
+        return sorted(path.rstrip("/").rsplit("/", 1)[-1] for path in found)
+
     def last(
         self,
         prefix: str,

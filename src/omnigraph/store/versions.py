@@ -147,8 +147,7 @@ class Versions:
 
     def list_branches(self) -> list[str]:
         """Every branch that ever was, tombstones included."""
-        names = {key.split("/")[1] for key in self._objects.list("__manifest/")}
-        return sorted(unquote(name) for name in names)
+        return sorted(unquote(name) for name in self._objects.groups("__manifest/"))
 
     def put(
         self, version: GraphVersion, *, after: Sequence[Path] = (), attempts: int = 5

@@ -65,6 +65,13 @@ def test_listings_are_sorted_and_limited(store: ObjectStore) -> None:
     assert store.list("none/") == []
 
 
+def test_groups_are_what_keys_go_on_with(store: ObjectStore) -> None:
+    for key in ("g/b/1", "g/b/2", "g/a%2Fb/1", "g/c", "g/d/e/f"):
+        store.put_if_absent(key, b"")
+    assert list(store.groups("g/")) == ["a%2Fb", "b", "d"]
+    assert list(store.groups("none/")) == []
+
+
 def test_of_many_creators_one_wins(store: ObjectStore) -> None:
     for round_ in range(5):
         wins: list[int] = []
