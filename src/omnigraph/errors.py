@@ -44,31 +44,45 @@ class OmnigraphError(Exception):
 
 
 class NotFound(OmnigraphError):
+    """What was asked for is not there."""
+
     code, kind, http_status, exit_code = "not_found", "not_found", 404, 3
 
 
 class GraphNotFound(NotFound):
+    """There is no graph at the root."""
+
     code = "graph_not_found"
     help = "Create one with omnigraph.init(root, schema=...), or check the path."
 
 
 class RefNotFound(NotFound):
+    """The ref names no version of the graph."""
+
     code = "ref_not_found"
 
 
 class BranchNotFound(RefNotFound):
+    """There is no branch of this name."""
+
     code = "branch_not_found"
 
 
 class TypeNotFound(NotFound):
+    """The schema has no type of this name."""
+
     code = "type_not_found"
 
 
 class TagNotFound(RefNotFound):
+    """There is no tag of this name."""
+
     code = "tag_not_found"
 
 
 class Reclaimed(RefNotFound):
+    """The version was there, and cleanup has removed it."""
+
     code, http_status = "reclaimed", 410
     help = "Cleanup removed this version; only newer ones can be read."
 
@@ -84,23 +98,33 @@ class HistoryGap(Reclaimed):
 
 
 class Invalid(OmnigraphError):
+    """What was given is wrong."""
+
     code, kind, http_status, exit_code = "invalid", "invalid", 422, 6
 
 
 class InvalidArgument(Invalid):
+    """An argument or option cannot be what it is."""
+
     code, http_status, exit_code = "invalid_argument", 400, 2
 
 
 class InvalidRoot(InvalidArgument):
+    """The root is neither a path nor an address of a store."""
+
     code = "invalid_root"
 
 
 class InvalidRef(InvalidArgument):
+    """The ref is not written as a ref."""
+
     code = "invalid_ref"
     help = "Refs are main, main~2, main@<commit>, main*<time> or a commit id."
 
 
 class InvalidCursor(InvalidArgument):
+    """The cursor of a change feed was altered or cut."""
+
     code = "invalid_cursor"
     help = "Use the cursor of a block just as it was given, or since='beginning'."
 
@@ -216,19 +240,27 @@ class Cancelled(LimitReached):
 
 
 class AlreadyExists(OmnigraphError):
+    """Something of this name is there already."""
+
     code, kind, http_status, exit_code = "already_exists", "conflict", 409, 4
 
 
 class GraphExists(AlreadyExists):
+    """There is a graph at the root already."""
+
     code = "graph_exists"
     help = "Open it with omnigraph.open(root), or choose another root."
 
 
 class BranchExists(AlreadyExists):
+    """There is a branch of this name already."""
+
     code = "branch_exists"
 
 
 class TagExists(AlreadyExists):
+    """There is a tag of this name already."""
+
     code = "tag_exists"
     help = "Choose another name, or delete the tag first."
 
@@ -248,6 +280,8 @@ class Conflict(OmnigraphError):
 
 
 class Contention(Conflict):
+    """Other writers kept winning until the time was up."""
+
     code, http_status, exit_code = "contention", 503, 7
     help = "Nothing was changed; other writers kept winning. Retry, or raise retry_for."
 
@@ -281,11 +315,15 @@ class BranchMoved(Conflict):
 
 
 class PreconditionFailed(OmnigraphError):
+    """The branch is not at the commit that the caller named."""
+
     code, kind, http_status, exit_code = "precondition_failed", "conflict", 412, 4
     help = "Nothing was changed; the branch is no longer at the commit given as if_commit."
 
 
 class IdempotencyMismatch(OmnigraphError):
+    """The idempotency key belongs to another write."""
+
     code, kind, http_status, exit_code = "idempotency_mismatch", "conflict", 409, 4
     help = "The key was used before for a different write; use a new key for a new write."
 
@@ -294,20 +332,28 @@ class IdempotencyMismatch(OmnigraphError):
 
 
 class Denied(OmnigraphError):
+    """It is not allowed."""
+
     code, kind, http_status, exit_code = "denied", "denied", 403, 5
 
 
 class ReadOnly(Denied):
+    """The graph was opened for reading alone."""
+
     code = "read_only"
     help = "Open the graph with mode='rw' to write."
 
 
 class ProtectedBranch(Denied):
+    """The branch takes merges alone."""
+
     code = "protected_branch"
     help = "Write to another branch and merge it, or lift the protection with unprotect."
 
 
 class PermissionDenied(Denied):
+    """The store or the file system refuses access."""
+
     code = "permission_denied"
 
 
@@ -315,15 +361,21 @@ class PermissionDenied(Denied):
 
 
 class Unavailable(OmnigraphError):
+    """The store does not answer."""
+
     code, kind, http_status, exit_code, retryable = "unavailable", "unavailable", 503, 7, True
 
 
 class DiskFull(Unavailable):
+    """There is no space left."""
+
     code, http_status, retryable = "disk_full", 507, False
     help = "Free some space and try again; nothing was changed."
 
 
 class UnsafeStore(Unavailable):
+    """The store overwrites what it was told to create only if absent."""
+
     code, retryable = "unsafe_store", False
     help = "OmniGraph needs a store that honours put-if-absent (If-None-Match: *)."
 
@@ -355,6 +407,8 @@ class Corrupt(OmnigraphError):
 
 
 class NewerFormat(OmnigraphError):
+    """The graph was written by a newer version of the program."""
+
     code, kind = "newer_format", "failed"
     help = "Upgrade omnigraph first."
 
