@@ -200,11 +200,15 @@ class ValueOutOfRange(Invalid):
 
 
 class SearchNotBuilt(Invalid):
+    """This release parses the search functions and does not run them yet."""
+
     code = "search_not_built"
     help = "Leave out nearest, bm25, rrf, search, match_text and fuzzy; this release runs the rest."
 
 
 class NotOneRow(Invalid):
+    """One row was expected, and there were none or several."""
+
     code = "not_one_row"
 
 
@@ -222,16 +226,22 @@ class LimitReached(OmnigraphError):
 
 
 class QueryTimeout(LimitReached):
+    """It took longer than it may."""
+
     code, http_status = "timeout", 408
     help = "Raise timeout, or ask for less: a filter, a limit, a smaller pattern."
 
 
 class MemoryLimit(LimitReached):
+    """It would have needed more memory than it may have."""
+
     code = "memory_limit"
     help = "Raise memory_limit, or ask for less: a filter, a limit, a smaller pattern."
 
 
 class Cancelled(LimitReached):
+    """The caller stopped it."""
+
     code, http_status = "cancelled", 499
     help = ""
 
@@ -411,6 +421,12 @@ class NewerFormat(OmnigraphError):
 
     code, kind = "newer_format", "failed"
     help = "Upgrade omnigraph first."
+
+
+class EngineMissing(OmnigraphError):
+    """The engine that a load asked for is not installed, or lacks what it needs."""
+
+    code, kind, http_status = "engine_missing", "failed", 501
 
 
 class StoreFailure(OmnigraphError):
