@@ -174,6 +174,15 @@ def _recreate_unseen_branch(world: World) -> Measured:
     return lambda: _create(world.graph, name)
 
 
+def _fast_forward(world: World) -> Measured:
+    """A branch becomes what another is, which has a commit more."""
+    behind, ahead = f"behind{world.number()}", f"ahead{world.number()}"
+    _create(world.graph, behind)
+    _create(world.graph, ahead)
+    world.graph.protect(ahead)  # a commit that any graph can make
+    return lambda: world.graph.merge(ahead, into=behind).io
+
+
 def _open_and_ask(world: World) -> Measured:
     """Nothing is known: the stamp, the head, the catalog, the table, and the rows."""
 
@@ -207,6 +216,7 @@ _INSERT = Bound(writes=4, reads=0, hops=4)
 _CREATE = Bound(writes=1, reads=1, hops=3)
 _DELETE = Bound(writes=1, reads=2, hops=3)
 _RECREATE = Bound(writes=1, reads=3, hops=3)
+_FORWARD = Bound(writes=1, reads=2, hops=3)  # the head of either, and the put
 
 
 def _touch(types: int, *, deletions: int = 0) -> Bound:
@@ -237,6 +247,7 @@ CONTRACT: tuple[Operation, ...] = (
     _operation(_delete_branch, writes=1, reads=1, hops=2, bound=_DELETE),
     _operation(_delete_unseen_branch, writes=1, reads=2, hops=3, bound=_DELETE),
     _operation(_recreate_branch, writes=1, reads=1, hops=2, bound=_RECREATE),
+    _operation(_fast_forward, writes=1, reads=2, hops=3, bound=_FORWARD),
 )
 
 COLD: tuple[Operation, ...] = (
