@@ -16,7 +16,9 @@ class Settings:
     "relaxed" leaves out the last directory sync, so a power cut may lose the newest commits but
     never leaves a broken one. `grace`: seconds that an unreferenced file is safe from cleanup.
     `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
-    way). `lookup_rows`: the largest table whose keys are kept in memory.
+    way). `lookup_rows`: the largest table whose keys are kept in memory. `load_memory`:
+    bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
+    which a load runs on Spark, where that is installed.
     """
 
     durability: Literal["full", "relaxed"] = "full"
@@ -25,6 +27,8 @@ class Settings:
     queue: bool = True
     lookup_rows: int = 5_000_000
     cache_bytes: int = 512 * 1024 * 1024
+    load_memory: int = 1024 * 1024 * 1024
+    spark_rows: int = 1_000_000
     request_timeout: float = 30.0
 
     @staticmethod

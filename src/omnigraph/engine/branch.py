@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.diff import Diff
     from omnigraph.engine.feed import Block
     from omnigraph.engine.graph import Graph
+    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge import Merge
     from omnigraph.engine.migration import Applied
@@ -154,6 +155,36 @@ class Branch:
             actor=actor,
             message=message,
             idempotency_key=idempotency_key,
+        )
+
+    def load(
+        self,
+        source: Any,
+        *,
+        type: str | None = None,
+        mode: Literal["append", "merge", "overwrite"] = "append",
+        mapping: Any = None,
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["auto", "local", "spark"] = "auto",
+        progress: OnLoadProgress | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        retry_for: float | None = None,
+    ) -> LoadResult:
+        return self._held().load(
+            source,
+            type=type,
+            mode=mode,
+            branch=self.name,
+            mapping=mapping,
+            on_error=on_error,
+            engine=engine,
+            progress=progress,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            retry_for=retry_for,
         )
 
     def apply_schema(

@@ -20,6 +20,8 @@ from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.history import History
+from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+from omnigraph.engine.load.run import LoadOptions, load
 from omnigraph.engine.log import Log, make_log
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
@@ -218,6 +220,44 @@ class Graph:
             idempotency_key=idempotency_key,
             retry_for=self._session.settings.retry_for if retry_for is None else retry_for,
         )
+
+    def load(
+        self,
+        source: Any,
+        *,
+        type: str | None = None,
+        mode: Literal["append", "merge", "overwrite"] = "append",
+        branch: str = "main",
+        create_branch_from: str | None = None,
+        mapping: Any = None,
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["auto", "local", "spark"] = "auto",
+        progress: OnLoadProgress | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        retry_for: float | None = None,
+    ) -> LoadResult:
+        """Brings entities in from files, streams, data frames or dicts, as one commit or not at
+        all. `mode` "append" refuses ids that exist, "merge" changes them, "overwrite" replaces
+        every type that the source touches. With `on_error` "quarantine" rows that are wrong are
+        put aside with their line and the reason, and the rest is loaded."""
+        self._require_open(writing=True)
+        options = LoadOptions(
+            type=type,
+            mode=mode,
+            branch=branch,
+            create_branch_from=create_branch_from,
+            mapping=mapping,
+            on_error=on_error,
+            engine=engine,
+            progress=progress,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            retry_for=self._session.settings.retry_for if retry_for is None else retry_for,
+        )
+        return load(self._session, source, options)
 
     def run(
         self,

@@ -169,6 +169,15 @@ class TableView:
         ]
         return pa.Table.from_batches(batches, schema=schema)
 
+    def located(self, columns: Sequence[str], ledger: Ledger) -> Iterator[pa.RecordBatch]:
+        """Visible rows of the table batch by batch, with their addresses as a last column."""
+        names = [*columns, ADDRESS]
+        schema = pa.schema(
+            [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
+        )
+        for batch in self._base_batches(list(columns), None, ledger, addresses=True):
+            yield pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
+
     def pending_matches(self, condition: pc.Expression | None) -> np.ndarray:
         """Positions of the pending rows that a condition keeps."""
         count = self.overlay.rows.num_rows

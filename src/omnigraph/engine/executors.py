@@ -1,0 +1,60 @@
+"""Owns the registry of engines that run bulk work elsewhere, found by their entry points."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Protocol
+
+from omnigraph.errors import EngineMissing
+
+if TYPE_CHECKING:
+    from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.session import Session
+
+GROUP = "omnigraph.engines"
+
+
+class Executor(Protocol):
+    """What an engine has to offer. Its module registers a function that makes one, under the
+    group `omnigraph.engines`; it may raise ImportError if what it rests on is not installed."""
+
+    def owns(self, source: Any) -> bool:
+        """Whether the source is one of the engine's own: a DataFrame, a table, a stream."""
+
+    def active(self) -> bool:
+        """Whether a session of the engine is running in this process."""
+
+    def load(
+        self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
+    ) -> LoadResult:
+        """The same load as in this process, with the options of `Graph.load` by name."""
+
+
+def registered(name: str) -> bool:
+    return any(point.name == name for point in entry_points(group=GROUP))
+
+
+def find_executor(name: str) -> Executor:
+    for point in entry_points(group=GROUP):
+        if point.name != name:
+            continue
+        try:
+            make: Callable[[], Executor] = point.load()
+            return make()
+        except ImportError as error:
+            raise EngineMissing(
+                f"The engine {name!r} cannot start: {error}.",
+                help=f"Install what it needs: pip install 'omnigraph[{name}]', or use "
+                "engine='local'.",
+            ) from error
+    raise EngineMissing(
+        f"There is no engine {name!r} in this installation.",
+        help=f"Install it: pip install 'omnigraph[{name}]', or use engine='local'.",
+    )
+
+
+def configured_master() -> str:
+    """The Spark master that the environment names, "" if none."""
+    return os.environ.get("MASTER", "") or os.environ.get("SPARK_MASTER", "")

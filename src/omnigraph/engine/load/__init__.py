@@ -1,0 +1,1 @@
+"""Owns loading: sources in, one commit out. What happens to rows is decided in `plan.load`."""

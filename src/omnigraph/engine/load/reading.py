@@ -1,0 +1,317 @@
+"""Owns reading sources, a batch at a time: bytes to chunks of lines, files to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from omnigraph.engine.load.sources import Source
+from omnigraph.errors import InvalidArgument, InvalidData
+from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.violation import Violation
+from omnigraph.plan.load.jsonl import shape_jsonl
+from omnigraph.plan.load.lines import Fault, read_entry
+from omnigraph.plan.load.places import Reject, SourceName, first_place, places
+from omnigraph.plan.load.shaping import (
+    NewIds,
+    Portion,
+    ShapedPortion,
+    WholeSourceError,
+    shape_portion,
+    show_row,
+)
+from omnigraph.plan.load.text import read_texts
+
+_BATCH_ROWS = 128 * 1024
+_BOM = b"\xef\xbb\xbf"
+_READ_ERRORS = (OSError, EOFError, pa.ArrowException)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How to read: whole entities or parts of them, and whether every fault has to be told."""
+
+    catalog: Catalog
+    names: Sequence[SourceName]
+    complete: bool
+    every: bool
+    new_ids: NewIds
+    chunk_bytes: int
+    seen: Callable[[int], None]
+
+    def read(self, number: int, source: Source) -> Iterator[ShapedPortion]:
+        """Typed rows of one source. A fault of the source as a whole ends the load."""
+        kind = source.kind(self.catalog)
+        try:
+            if source.format == "jsonl":
+                yield from self._read_lines(number, source, kind)
+            elif source.format == "rows" and kind is None:
+                yield from self._read_entries(number, source.rows)
+            else:
+                assert kind is not None
+                for rows, at in self._tables(number, source, kind):
+                    yield self._shape(Portion(kind, rows, at))
+        except WholeSourceError as error:
+            found = error.violation
+            raise InvalidData(f"{source.name}: {found.message}", violations=[found]) from None
+
+    def _shape(self, portion: Portion) -> ShapedPortion:
+        return shape_portion(
+            portion,
+            self.names,
+            complete=self.complete,
+            new_ids=self.new_ids,
+            every=self.every,
+        )
+
+    # Lines
+
+    def _read_lines(
+        self, number: int, source: Source, kind: GraphType | None
+    ) -> Iterator[ShapedPortion]:
+        line = 1
+        chunks = self._chunks(source)
+        while True:
+            try:
+                chunk = next(chunks, None)
+            except _READ_ERRORS as error:
+                raise _unreadable(source, f"line {line}", error) from error
+            if chunk is None:
+                return
+            shaped, count = shape_jsonl(
+                self.catalog,
+                chunk,
+                first_place(number, line),
+                self.names,
+                kind=kind,
+                complete=self.complete,
+                new_ids=self.new_ids,
+                every=self.every,
+            )
+            line += count
+            yield shaped
+
+    def _chunks(self, source: Source) -> Iterator[bytes]:
+        """Whole lines, as many as fit; a longer line is a chunk of its own."""
+        with source.open() as file:
+            pieces: list[bytes] = []
+            first = True
+            while data := _bytes_of(file.read(self.chunk_bytes)):
+                self.seen(len(data))
+                if first:
+                    data, first = data.removeprefix(_BOM), False
+                cut = data.rfind(b"\n") + 1
+                if not cut:
+                    pieces.append(data)
+                    continue
+                yield b"".join((*pieces, data[:cut]))
+                pieces = [data[cut:]] if cut < len(data) else []
+            if pieces:
+                last = b"".join(pieces)
+                yield last if last.endswith(b"\n") else last + b"\n"
+
+    # Entries that are given as dicts
+
+    def _read_entries(self, number: int, rows: Any) -> Iterator[ShapedPortion]:
+        try:
+            given = iter([rows] if isinstance(rows, dict) else rows)
+        except TypeError:
+            raise InvalidArgument(f"Rows cannot be read from {type(rows).__name__}.") from None
+        by_type: dict[str, tuple[GraphType, list[Any], list[int]]] = {}
+        rejects, held = [], 0
+        for position, value in enumerate(given, 1):
+            entry = read_entry(self.catalog, value)
+            if isinstance(entry, Fault):
+                rejects.append(
+                    Reject(
+                        source=self.names[number].name,
+                        line=position,
+                        type=entry.type,
+                        rule=entry.rule,
+                        reason=entry.message,
+                        row=show_row(value),
+                    )
+                )
+                continue
+            _, found, at = by_type.setdefault(entry.kind.table_key, (entry.kind, [], []))
+            found.append(entry.row)
+            at.append(first_place(number, position))
+            held += 1
+            if held == _BATCH_ROWS:
+                yield from self._entries(by_type, rejects)
+                by_type, rejects, held = {}, [], 0
+        yield from self._entries(by_type, rejects)
+
+    def _entries(self, by_type: Any, rejects: list[Reject]) -> Iterator[ShapedPortion]:
+        yield ShapedPortion([], rejects)
+        for kind, rows, at in by_type.values():
+            yield self._shape(Portion(kind, rows, np.array(at, dtype=np.int64)))
+
+    # Tables
+
+    def _tables(self, number: int, source: Source, kind: GraphType) -> Iterator[tuple[Any, Any]]:
+        done = 0
+        first = 2 if source.format == "csv" else 1  # a CSV file begins with the names
+        batches = self._batches(source, kind)
+        while True:
+            try:
+                rows = next(batches, None)
+            except _READ_ERRORS as error:
+                raise _unreadable(source, f"row {done + 1}", error) from error
+            if rows is None:
+                return
+            lines = _line_numbers(rows) if source.format == "csv" else None
+            count = len(rows)
+            if lines is None:
+                at = places(number, done + first, count)
+                done += count
+            else:
+                at = first_place(number, done + first) + lines[:-1]
+                done += int(lines[-1])
+            if source.format == "csv":
+                rows = read_texts(kind, rows)
+            yield rows, at
+
+    def _batches(self, source: Source, kind: GraphType) -> Iterator[Any]:
+        match source.format:
+            case "csv":
+                batches = self._csv(source)
+            case "parquet":
+                batches = _parquet(source)
+            case "arrow":
+                batches = _arrow(source)
+            case _:
+                yield from _in_memory(source.rows)
+                return
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            self.seen(table.nbytes)
+            yield _renamed(table, source, kind)
+
+    def _csv(self, source: Source) -> Iterator[pa.RecordBatch]:
+        with source.open() as file:
+            text = pa.PythonFile(file, mode="r") if not isinstance(file, pa.NativeFile) else file
+            names = pcsv.open_csv(
+                pa.BufferReader(_first_line(source)),
+                convert_options=pcsv.ConvertOptions(strings_can_be_null=True),
+            ).schema.names
+            yield from pcsv.open_csv(
+                text,
+                read_options=pcsv.ReadOptions(block_size=self.chunk_bytes),
+                parse_options=pcsv.ParseOptions(newlines_in_values=True),
+                convert_options=pcsv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+
+
+def _bytes_of(data: Any) -> bytes:
+    if isinstance(data, str):
+        raise InvalidArgument("A stream must give bytes; open the file with mode 'rb'.")
+    return bytes(data)
+
+
+def _first_line(source: Source) -> bytes:
+    """The names of a CSV file, to read every column as text."""
+    if source.path is None:
+        raise InvalidArgument("CSV is read from files, not from streams.")
+    with source.open() as file:
+        head = b""
+        while data := file.read(1 << 16):
+            head += data
+            if b"\n" in head:
+                break
+    return head.split(b"\n", 1)[0] + b"\n"
+
+
+def _line_numbers(table: pa.Table) -> Any:
+    """For each row on which line, from 0, it begins; values may hold line breaks. The last
+    number is where the next batch begins."""
+    lines = np.ones(table.num_rows, dtype=np.int64)
+    for column in table.columns:
+        breaks = pa.compute.count_substring(column, "\n").fill_null(0)
+        lines += breaks.to_numpy()
+    return np.concatenate([[0], np.cumsum(lines)])
+
+
+def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
+    with pq.ParquetFile(source.path) as file:
+        names = list(source.columns.values()) or None
+        if names is not None:
+            names = [n for n in dict.fromkeys(names) if n in file.schema_arrow.names]
+        yield from file.iter_batches(_BATCH_ROWS, columns=names)
+
+
+def _arrow(source: Source) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(str(source.path)) as file:
+        try:
+            reader = pa.ipc.open_file(file)
+        except pa.ArrowInvalid:
+            file.seek(0)
+            yield from pa.ipc.open_stream(file)
+            return
+        for number in range(reader.num_record_batches):
+            yield reader.get_batch(number)
+
+
+def _renamed(table: pa.Table, source: Source, kind: GraphType) -> pa.Table:
+    """The columns that the mapping names, under the names of the properties."""
+    if not source.columns:
+        return table
+    for name, column in source.columns.items():
+        if column not in table.column_names:
+            message = (
+                f"{source.name} has no column {column!r}, which the mapping gives as "
+                f"`{name}` of {kind.name}."
+            )
+            found = Violation(type=kind.name, rule="unknown_property", message=message)
+            raise InvalidData(message, violations=[found])
+    return pa.table({name: table[column] for name, column in source.columns.items()})
+
+
+def _in_memory(rows: Any) -> Iterator[Any]:
+    if type(rows).__name__ == "DataFrame" and type(rows).__module__.startswith("pandas."):
+        for start in range(0, max(len(rows), 1), _BATCH_ROWS):
+            yield rows.iloc[start : start + _BATCH_ROWS]
+        return
+    reader = _stream_of(rows)
+    if reader is not None:
+        for batch in reader:
+            yield pa.Table.from_batches([batch])
+        return
+    try:
+        given = iter([rows] if isinstance(rows, dict) else rows)
+    except TypeError:
+        raise InvalidArgument(f"Rows cannot be read from {type(rows).__name__}.") from None
+    while held := list(islice(given, _BATCH_ROWS)):
+        yield held
+
+
+def _stream_of(rows: Any) -> pa.RecordBatchReader | None:
+    """Anything that speaks Arrow: tables, batches, streams, polars, answers of DuckDB."""
+    if isinstance(rows, pa.RecordBatchReader):
+        return rows
+    if isinstance(rows, pa.RecordBatch):
+        rows = pa.Table.from_batches([rows])
+    if isinstance(rows, pa.Table):
+        return rows.to_reader(_BATCH_ROWS)
+    if hasattr(rows, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(rows)
+    return None
+
+
+def _unreadable(source: Source, where: str, error: BaseException) -> InvalidData:
+    reason = str(error).split("\n", 1)[0].rstrip(".")
+    message = f"{source.name} cannot be read from {where} on: {reason}."
+    found = Violation(type="", rule="source", message=message)
+    return InvalidData(message, violations=[found])

@@ -1,0 +1,135 @@
+"""Owns what a load knows while it checks: its rows by type, which of them are refused, and the
+graph that they come to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.load.joins import Joins
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.view import TableView
+from omnigraph.model.catalog import GraphType
+from omnigraph.plan.load.places import AT, Reject, SourceName, split_place
+from omnigraph.plan.load.shaping import show_row
+from omnigraph.store.tables import ADDRESS
+from omnigraph.telemetry import Ledger
+
+Mode = Literal["append", "merge", "overwrite"]
+ORIGIN = "_origin"
+"""The column with the address of the row that a row replaces; null for a new entity."""
+
+FEW = 10_000
+"""Up to so many values are looked up one by one; more are joined with the whole column."""
+
+TOLD = 100
+
+
+@dataclass
+class TypeRows:
+    """Whole rows of one type with their places, in a merge also with what they replace."""
+
+    kind: GraphType
+    table: pa.Table
+    generated: bool
+
+    @property
+    def live(self) -> pa.Table:
+        return self.table
+
+
+@dataclass
+class LoadState:
+    """`checks` collects the tables on which a decision rests."""
+
+    snapshot: Snapshot
+    rows: dict[str, TypeRows]
+    mode: Mode
+    joins: Joins
+    names: Sequence[SourceName]
+    ledger: Ledger
+    every: bool
+    checks: set[str] = field(default_factory=set)
+    rejects: list[Reject] = field(default_factory=list)
+    more: int = 0
+
+    def view(self, kind: GraphType) -> TableView:
+        self.checks.add(kind.table_key)
+        return self.snapshot.view(kind)
+
+    def replaced(self, kind: GraphType) -> bool:
+        """Whether nothing of the type's table is left."""
+        return self.mode == "overwrite" and kind.table_key in self.rows
+
+    def arriving(self, kind: GraphType) -> pa.Table | None:
+        rows = self.rows.get(kind.table_key)
+        return None if rows is None or not rows.table.num_rows else rows.table
+
+    def locate(self, kind: GraphType, column: str, values: pa.Table) -> pa.Table:
+        """Of the distinct texts in the column `v` those that the table holds: `v` and the
+        address of each row that has it."""
+        view = self.view(kind)
+        empty = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
+        if self.replaced(kind) or not view.table.rows or not values.num_rows:
+            return empty
+        if values.num_rows <= FEW:
+            texts = values["v"].to_pylist()
+            found = view.find((column,), texts, self.ledger)
+            held = values["v"].take(pa.array(found.base_positions))
+            return pa.table({"v": held, ADDRESS: pa.array(found.addresses)})
+        return self.joins.ask(
+            f'SELECT v, {ADDRESS} FROM wanted JOIN base ON v = base."{column}"',
+            wanted=values,
+            base=self.column_reader(view, [column]),
+        )
+
+    def column_reader(self, view: TableView, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Some columns of the whole table, with the address of each row."""
+        schema = pa.schema(
+            [view.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
+        )
+        return pa.RecordBatchReader.from_batches(schema, view.located(columns, self.ledger))
+
+    def refuse(self, kind: GraphType, rule: str, found: list[tuple[int, str, str]]) -> None:
+        """Rows, by place, with the reason and the property; they take no further part."""
+        if not found:
+            return
+        held = self.rows[kind.table_key]
+        at = np.array([place for place, _, _ in found], dtype=np.int64)
+        told = found if self.every else found[: max(TOLD - len(self.rejects), 0)]
+        self.more += len(found) - len(told)
+        texts = _texts(held.table, np.array([place for place, _, _ in told], dtype=np.int64))
+        for place, reason, name in told:
+            source, line = split_place(place)
+            entity, text = texts[place]
+            self.rejects.append(
+                Reject(
+                    source=self.names[source].name,
+                    line=line,
+                    type=kind.name,
+                    rule=rule,
+                    reason=reason,
+                    row=text,
+                    id=entity,
+                    property=name or None,
+                )
+            )
+        keep = pc.invert(pc.is_in(held.table[AT], value_set=pa.array(at)))
+        self.rows[kind.table_key] = TypeRows(kind, held.table.filter(keep), held.generated)
+
+
+def _texts(table: pa.Table, at: Any) -> dict[int, tuple[str, str]]:
+    """Id and shown row of some places."""
+    if not len(at):
+        return {}
+    rows = table.filter(pc.is_in(table[AT], value_set=pa.array(at)))
+    shown = [name for name in rows.column_names if name not in (AT, ORIGIN)]
+    found = {}
+    for row, place in zip(rows.select(shown).to_pylist(), rows[AT].to_pylist(), strict=True):
+        found[place] = (row["id"], show_row({k: v for k, v in row.items() if v is not None}))
+    return found

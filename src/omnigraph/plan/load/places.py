@@ -1,0 +1,71 @@
+"""Owns where a row of a load stood: which source and which line of it, in one number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from omnigraph.model.violation import Violation
+
+AT = "_at"
+"""The column that carries the place of each row until it is written."""
+
+_LINE_BITS = 40
+Places = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True)
+class SourceName:
+    """How a source is called in messages, and what its rows are counted in."""
+
+    name: str
+    unit: str = "line"
+
+
+@dataclass(frozen=True)
+class Reject:
+    """A row that is not loaded: where it stood, why, and what it was."""
+
+    source: str
+    line: int
+    type: str
+    rule: str
+    reason: str
+    row: str
+    id: str | None = None
+    property: str | None = None
+
+
+def first_place(source: int, line: int) -> int:
+    return source << _LINE_BITS | line
+
+
+def places(source: int, first_line: int, count: int) -> Places:
+    """Consecutive lines of one source."""
+    start = first_place(source, first_line)
+    return np.arange(start, start + count, dtype=np.int64)
+
+
+def split_place(place: int) -> tuple[int, int]:
+    return place >> _LINE_BITS, place & ((1 << _LINE_BITS) - 1)
+
+
+def place_text(names: Sequence[SourceName], place: int) -> str:
+    """`people.jsonl line 7`."""
+    source, line = split_place(place)
+    return f"{names[source].name} {names[source].unit} {line}"
+
+
+def to_violation(reject: Reject, names: Sequence[SourceName]) -> Violation:
+    unit = next((n.unit for n in names if n.name == reject.source), "line")
+    return Violation(
+        type=reject.type,
+        rule=reject.rule,
+        message=f"{reject.source} {unit} {reject.line}: {reject.reason}",
+        id=reject.id,
+        property=reject.property,
+        row=reject.line,
+    )

@@ -1,0 +1,1 @@
+"""Loading, exporting and blobs: whole graphs in and out."""
