@@ -16,6 +16,9 @@ Actor = Annotated[
 Message = Annotated[
     str | None, Parameter(name=["--message", "-m"], help="what the commit says about itself")
 ]
+IfCommit = Annotated[
+    str | None, Parameter(help="only if the branch is at this commit; else exit code 4")
+]
 OnBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to write to")]
 OfBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to look at")]
 AtRef = Annotated[

@@ -7,7 +7,7 @@ from typing import Any
 
 from omnigraph.cli.output import Output
 from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import json_text, plain
+from omnigraph.cli.texts import json_text, one_line, plain
 from omnigraph.errors import (
     Conflict,
     GraphExists,
@@ -82,9 +82,8 @@ def _details(error: OmnigraphError, paint: Paint, out: Output) -> Iterator[str]:
     match error:
         case InvalidData() if len(error.violations) > 1:
             for violation in error.violations[:_SHOWN]:
-                place = [f"id {violation.id}"] if violation.id is not None else []
-                place += [f"row {violation.row}"] if violation.row is not None else []
-                where = f" ({', '.join(place)})" if place else ""
+                shown = violation.id is None or violation.id in violation.message
+                where = "" if shown else f" (id {one_line(violation.id)})"
                 yield f"  {paint('dim', violation.rule)}: {violation.message}{where}"
             left = len(error.violations) + error.more - _SHOWN
             if left > 0:

@@ -152,8 +152,8 @@ $ omnigraph schema apply strict.pg
 !                         entities without a value would break it, so they are
 !                         looked for first
 ! error: 2 values break the rules.
-!   required: `age` of Person is required, but it is null. (id Bob, row 1)
-!   required: `age` of Person is required, but it is null. (id Eve, row 2)
+!   required: `age` of Person is required, but it is null. (id Bob)
+!   required: `age` of Person is required, but it is null. (id Eve)
 ! help: Nothing was changed.
 [exit 6]
 

@@ -53,6 +53,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         ),
     ),
     (
+        "Data",
+        (_command("load", "Bring entities in from files", "load"),),
+    ),
+    (
         "Branches",
         (
             _command("branch create", "Start a branch", "branch", "create"),

@@ -53,7 +53,7 @@ def _bash() -> Iterator[str]:
     yield '      case "$first $second" in'
     for command in COMMANDS.values():
         pattern = f'"{command.name}"' if len(command.words) > 1 else f'"{command.name} "*'
-        options = _options(command.words)
+        options = " ".join(options_of(command.words))
         yield f'        {pattern}) COMPREPLY=($(compgen -W "{options}" -- "$word")); return;;'
     yield "      esac;;"
     yield "    *)"
@@ -79,7 +79,7 @@ def _fish() -> Iterator[str]:
         before = " ".join(words[:-1])
         condition = f"__fish_seen_subcommand_from {before}" if before else "__fish_use_subcommand"
         yield (f"complete -c omnigraph -f -n '{condition}' -a {words[-1]} -d '{command.summary}'")
-        for option in _options(words).split():
+        for option in options_of(words):
             if option.startswith("--"):
                 seen = f"__fish_seen_subcommand_from {words[-1]}"
                 yield f"complete -c omnigraph -n '{seen}' -l {option.removeprefix('--')}"
@@ -87,7 +87,7 @@ def _fish() -> Iterator[str]:
         yield f"complete -c omnigraph -f -n '__fish_use_subcommand' -a {group} -d '{about}'"
 
 
-def _options(words: tuple[str, ...]) -> str:
+def options_of(words: tuple[str, ...]) -> list[str]:
     """All option names of a command, those of every command included."""
     from omnigraph.cli.parse import make_app
 
@@ -100,4 +100,4 @@ def _options(words: tuple[str, ...]) -> str:
         if name.startswith("-")
     ]
     common = [name.split()[0].rstrip(",") for name, _ in DESCRIBED]
-    return " ".join(dict.fromkeys([*own, *common]))
+    return list(dict.fromkeys([*own, *common]))

@@ -87,7 +87,7 @@ def _format(files: Sequence[str], suffix: str | None, check: bool, cli: Invocati
         is_schema = _suffix(path, suffix) == ".pg"
         formatted = format_schema(text) if is_schema else format_queries(text)
         if formatted.text is None:
-            _report(formatted.diagnostics, text, path, cli)
+            report_diagnostics(formatted.diagnostics, text, path, cli)
             code = _WRONG
             continue
         if path == STDIN and not check:
@@ -120,7 +120,7 @@ def _lint(
         errors, warnings = errors + wrong, warnings + len(diagnostics) - wrong
         found.append(_file_row(path, text, queries, diagnostics))
         if cli.out.is_table:
-            _report(diagnostics, text, path, cli, as_result=True)
+            report_diagnostics(diagnostics, text, path, cli, as_result=True)
     if not cli.out.is_table:
         cli.out.rows(found)
     counts = f"{count_text(errors, 'error')}, {count_text(warnings, 'warning')}"
@@ -170,7 +170,7 @@ def _file_row(
     }
 
 
-def _report(
+def report_diagnostics(
     diagnostics: Sequence[Diagnostic],
     text: str,
     path: str,

@@ -1,0 +1,167 @@
+"""Owns the command `load`: files and streams become one commit."""
+
+from __future__ import annotations
+
+import glob
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import Actor, Cli, IfCommit, Message, OnBranch
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.parse import STDIN
+from omnigraph.cli.progress import progress_bar
+from omnigraph.cli.texts import count_text, json_text, plain
+from omnigraph.errors import InvalidArgument, NotFound
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+    from omnigraph.engine.load.result import LoadResult, Progress
+
+_SHOWN = 5
+
+
+def load(
+    *files: Annotated[
+        str,
+        Parameter(
+            help="files, directories or patterns: .jsonl, .csv, .parquet, .arrow; - is stdin"
+        ),
+    ],
+    type: Annotated[
+        str | None,
+        Parameter(name=["--type", "-t"], help="what the rows are; else the name of the file"),
+    ] = None,
+    mode: Annotated[
+        Literal["append", "merge", "overwrite"],
+        Parameter(help="refuse ids that exist, change them, or replace whole types"),
+    ] = "append",
+    branch: OnBranch = "main",
+    from_: Annotated[
+        str | None,
+        Parameter(name=["--from", "-f"], help="create the branch from this ref first"),
+    ] = None,
+    mapping: Annotated[
+        str | None, Parameter(help="a TOML file that names types, files and columns")
+    ] = None,
+    on_error: Annotated[
+        Literal["abort", "quarantine"],
+        Parameter(help="stop at rows that are wrong, or put them aside and load the rest"),
+    ] = "abort",
+    rejected: Annotated[
+        str | None, Parameter(help="write the rows that were put aside to this .jsonl file")
+    ] = None,
+    engine: Annotated[Literal["auto", "local", "spark"], Parameter(help="where it runs")] = "auto",
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    cli: Cli,
+) -> None:
+    """Bring entities in from files, as one commit or not at all.
+
+    A line of a .jsonl file is {"type": "Person", "data": {…}} or {"edge": "Knows", "from": "a",
+    "to": "b", "data": {…}}. CSV and Parquet files hold one type each, named like the file.
+
+    Examples:
+        omnigraph load people.jsonl --as ada -m "first people"
+        omnigraph load Person.csv Knows.csv --mode merge
+        omnigraph load data/ --branch import --from main
+        omnigraph load rows.jsonl --on-error quarantine --rejected bad.jsonl
+    """
+    source = _source(files, mapping, cli)
+    with progress_bar(cli.out) as report:
+
+        def tell(progress: Progress) -> None:
+            doing = f"{progress.stage}, {count_text(progress.rows, 'row')}"
+            report(progress.bytes, progress.total_bytes, doing)
+
+        with cli.writing(branch) as g:
+            done = g.load(
+                source,
+                type=type,
+                mode=mode,
+                branch=branch,
+                create_branch_from=from_,
+                mapping=mapping,
+                on_error=on_error,
+                engine=engine,
+                progress=tell,
+                actor=cli.actor(actor),
+                message=message,
+                if_commit=if_commit,
+            )
+    if rejected is not None:
+        _write_rejected(done, rejected)
+    cli.out.value(_row(done), lambda paint: _lines(done, paint))
+    _note_rejected(done, rejected, cli)
+
+
+def _source(files: tuple[str, ...], mapping: str | None, cli: Invocation) -> Any:
+    if mapping is not None and len(files) > 1:
+        raise InvalidArgument("With --mapping give one directory, that of its files.")
+    for path in (*files, *((mapping,) if mapping else ())):
+        if path != STDIN and not Path(path).exists() and not glob.has_magic(path):
+            raise NotFound(f"There is no file {path}.")
+    if mapping is not None:
+        return files[0] if files else None
+    if not files:
+        raise InvalidArgument("What is to be loaded? No file was given.")
+    if STDIN in files:
+        if len(files) > 1:
+            raise InvalidArgument("Stdin is loaded alone, not with files.")
+        stdin = cli.out.streams.stdin
+        return io.BytesIO(stdin.read().encode()) if isinstance(stdin, io.StringIO) else stdin
+    return list(files)
+
+
+def _row(done: LoadResult) -> dict[str, Any]:
+    return {
+        "branch": done.branch,
+        "mode": done.mode,
+        "commit": done.commit_id,
+        "types": {name: plain(counts) for name, counts in done.counts.items()},
+        "rejected": len(done.rejected),
+        "engine": done.engine,
+        "reason": done.reason,
+    }
+
+
+def _lines(done: LoadResult, paint: Paint) -> Iterator[str]:
+    longest = max((len(name) for name in done.counts), default=0)
+    for name, counts in done.counts.items():
+        signs = (("+", "green", counts.inserted), ("~", "yellow", counts.updated))
+        shown = [
+            paint(style, f"{sign}{n:,}")
+            for sign, style, n in (*signs, ("-", "red", counts.deleted))
+            if n
+        ]
+        if shown:
+            yield f"{name.ljust(longest)}  {' '.join(shown)}"
+    if done.commit_id is None:
+        yield "There was nothing to load; no commit was made."
+    else:
+        yield f"Loaded into {done.branch} in commit {paint('cyan', done.commit_id)}."
+
+
+def _write_rejected(done: LoadResult, path: str) -> None:
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            file.writelines(f"{json_text(reject)}\n" for reject in done.rejected)
+    except OSError as error:
+        raise InvalidArgument(
+            f"The data is loaded, but {path} cannot be written: {error.strerror or error}."
+        ) from None
+
+
+def _note_rejected(done: LoadResult, path: str | None, cli: Invocation) -> None:
+    if not done.rejected:
+        return
+    where = f", see {path}" if path else "; --rejected FILE keeps them"
+    cli.out.note(f"{count_text(len(done.rejected), 'row')} put aside{where}:")
+    for reject in done.rejected[:_SHOWN]:
+        cli.out.note(f"  {reject.source}:{reject.line}  {reject.reason}")
+    if len(done.rejected) > _SHOWN:
+        cli.out.note(f"  … {len(done.rejected) - _SHOWN:,} more")

@@ -1,0 +1,39 @@
+"""Owns the parameters of a query as they are typed: JSON, or a word that is a text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from omnigraph.errors import InvalidArgument
+
+
+def read_parameters(given: str | None, single: tuple[str, ...]) -> dict[str, Any]:
+    """`--params` is a JSON object, `--param` is `name=value`; the latter wins."""
+    values: dict[str, Any] = {}
+    if given is not None:
+        try:
+            values = json.loads(given)
+        except ValueError as error:
+            raise InvalidArgument(
+                f"--params is not JSON: {error}.", help='Write --params \'{"name": "Ada"}\'.'
+            ) from None
+        if not isinstance(values, dict):
+            raise InvalidArgument("--params is not an object.", help='Write {"name": "Ada"}.')
+    for pair in single:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise InvalidArgument(
+                f"--param {pair!r} is not name=value.", help="Write --param name=Ada."
+            )
+        values[name.lstrip("$")] = read_value(text)
+    return values
+
+
+def read_value(text: str) -> Any:
+    """What reads as JSON is that; everything else is a text. A text that looks like a number is
+    written with quotes, or the declared type of the parameter makes a text of it."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,242 @@
+"""Pages that are made from the program: errors, the command line, the Python interface."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import omnigraph
+from omnigraph import errors
+from omnigraph.cli.commands import SECTIONS
+from omnigraph.cli.help import command_help, overview
+from omnigraph.cli.paint import Paint
+from omnigraph.engine.branch import Branch
+from omnigraph.engine.graph import Graph, init, open
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.transaction import Transaction
+from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
+from omnigraph.lang.pg.codes import TITLES as PG_TITLES
+from omnigraph.runtime import SystemRuntime
+
+SOURCE = Path(omnigraph.__file__).parent
+EXIT_CODES = {
+    0: "it worked",
+    1: "it failed, for a reason without a code of its own",
+    2: "usage: an argument or option is wrong",
+    3: "not found: a graph, branch, commit, tag, type, entity or file",
+    4: "conflict: somebody else was there, or a precondition does not hold",
+    5: "denied: read-only, protected, or no permission",
+    6: "invalid: a schema, a query or data",
+    7: "unavailable: the store does not answer; most of these may be tried again",
+    8: "unknown: the answer to a write was lost; the error names the commit to look for",
+    130: "interrupted by Ctrl-C",
+}
+SCHEMA_CODES = {
+    "OG-SC-101": "add a type",
+    "OG-SC-102": "rename a type",
+    "OG-SC-103": "change what describes a type",
+    "OG-SC-104": "add a property",
+    "OG-SC-105": "rename a property",
+    "OG-SC-106": "widen a number",
+    "OG-SC-107": "change the values of an enum",
+    "OG-SC-108": "change whether a property is required",
+    "OG-SC-109": "change what describes a property",
+    "OG-SC-110": "reorder properties",
+    "OG-SC-111": "change a cardinality",
+    "OG-SC-112": "add a constraint",
+    "OG-SC-113": "drop a constraint",
+    "OG-SC-114": "add or change an interface",
+    "OG-SC-115": "drop an interface",
+    "OG-DS-101": "drop a type; history keeps it",
+    "OG-DS-102": "drop a property; history keeps it",
+    "OG-MF-101": "add @unique: entities that share a value break it",
+    "OG-MF-102": "add @range: values outside break it",
+    "OG-MF-103": "add @check: values without a match break it",
+    "OG-MF-104": "narrow a cardinality: sources with too few or too many edges break it",
+    "OG-MF-105": "make a property required: entities without a value break it",
+    "OG-MF-106": "narrow an enum: entities with a removed value break it",
+    "OG-MF-107": "add a required property without a default: only while the type is empty",
+    "OG-MF-108": "change a key: only while the type is empty",
+    "OG-MF-109": "change the type of a key property: only while the type is empty",
+    "OG-UN-101": "change a property to a type that its values do not fit",
+    "OG-UN-102": "change the ends of an edge type",
+    "OG-UN-103": "change a key of a type that has entities",
+    "OG-UN-104": "add a required property without a default to a type that has entities",
+    "OG-UN-105": "rename to a name that exists already",
+    "OG-UN-106": "rename from something that is not there",
+    "OG-UN-107": "rename two things from one",
+    "OG-UN-108": "rename something and declare it as well",
+}
+
+
+def all_errors() -> list[type[errors.OmnigraphError]]:
+    found = [
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.OmnigraphError)
+    ]
+    return sorted(found, key=lambda kind: (kind.exit_code, kind.code))
+
+
+def schema_codes_in_source() -> set[str]:
+    texts = (path.read_text(encoding="utf-8") for path in (SOURCE / "plan").rglob("*.py"))
+    return {code for text in texts for code in re.findall(r"OG-[A-Z]{2}-\d{3}", text)}
+
+
+def errors_page() -> Iterator[str]:
+    yield "# Errors"
+    yield ""
+    yield "Made from the program; change `errors.py` and the tables of codes, not this page."
+    yield ""
+    yield "An error says what happened, to what, and what to do next. In Python it is an exception"
+    yield "below `omnigraph.errors.OmnigraphError` with `code`, `retryable` and `hint`; on the"
+    yield "command line a sentence on stderr and an exit code, or with `--json` one line of JSON."
+    yield "Unless an error says otherwise, nothing was changed."
+    yield ""
+    yield "## Exit codes"
+    yield ""
+    yield from _table(("code", "meaning"), EXIT_CODES.items())
+    yield ""
+    yield "## All errors"
+    yield ""
+    rows = [
+        (f"`{e.code}`", e.exit_code, e.http_status, "yes" if e.retryable else "", _meaning(e))
+        for e in all_errors()
+    ]
+    yield from _table(("code", "exit", "HTTP", "retry", "meaning, and what to do"), rows)
+    for title, about, titles in (
+        ("Schemas (`.pg`)", "Every mistake of a text is reported at once.", PG_TITLES),
+        ("Queries (`.gq`)", "`Q` is syntax, `T` is meaning, `L` is advice.", GQ_TITLES),
+        (
+            "Schema changes",
+            "`SC` is safe, `MF` may fail on existing data, `DS` hides data, `UN` cannot be done.",
+            SCHEMA_CODES,
+        ),
+    ):
+        yield ""
+        yield f"## {title}"
+        yield ""
+        yield about
+        yield ""
+        yield from _table(("code", "meaning"), sorted(titles.items(), key=_code_order))
+
+
+def cli_page() -> Iterator[str]:
+    yield "# The command line"
+    yield ""
+    yield "Made from the program; change the commands, not this page."
+    yield ""
+    yield "```text"
+    yield from overview(Paint())
+    yield "```"
+    for title, commands in SECTIONS:
+        yield ""
+        yield f"## {title}"
+        for command in commands:
+            yield ""
+            yield f"### omnigraph {command.name}"
+            yield ""
+            yield "```text"
+            yield from _without_common(list(command_help(command, Paint())))
+            yield "```"
+
+
+def python_page() -> Iterator[str]:
+    yield "# The Python interface"
+    yield ""
+    yield "Made from the docstrings; change them, not this page."
+    for function in (init, open):
+        yield ""
+        yield f"## omnigraph.{function.__name__}"
+        yield from _described(function, f"omnigraph.{function.__name__}")
+    for kind in (Graph, Transaction, Snapshot, Branch):
+        yield ""
+        yield f"## {kind.__name__}"
+        yield ""
+        yield inspect.getdoc(kind) or ""
+        for name, member in vars(kind).items():
+            if name.startswith("_") or not (inspect.isfunction(member) or _is_property(member)):
+                continue
+            yield ""
+            yield f"### {kind.__name__}.{name}"
+            if inspect.isfunction(member):
+                yield from _described(member, name)
+            elif doc := inspect.getdoc(member):
+                yield ""
+                yield doc
+
+
+PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "errors.md": errors_page,
+    "cli.md": cli_page,
+    "python.md": python_page,
+}
+
+
+def render(page: Callable[[], Iterator[str]]) -> str:
+    return "\n".join(line.rstrip() for line in page()) + "\n"
+
+
+def _is_property(member: Any) -> bool:
+    return isinstance(member, property) or type(member).__name__ == "cached_property"
+
+
+def _described(function: Callable[..., Any], name: str) -> Iterator[str]:
+    signature = inspect.signature(function)
+    parts = list(_parameters(signature))
+    shown = f"({', '.join(parts)}) -> {signature.return_annotation}"
+    if len(name) + len(shown) > 90:
+        inside = "".join(f"    {part},\n" for part in parts)
+        shown = f"(\n{inside}) -> {signature.return_annotation}"
+    yield ""
+    yield "```text"
+    yield f"{name}{shown}"
+    yield "```"
+    if doc := inspect.getdoc(function):
+        yield ""
+        yield doc
+
+
+def _parameters(signature: inspect.Signature) -> Iterator[str]:
+    starred = False
+    for p in signature.parameters.values():
+        if p.name == "self":
+            continue
+        if p.kind is p.KEYWORD_ONLY and not starred:
+            starred = True
+            yield "*"
+        default = "SYSTEM" if isinstance(p.default, SystemRuntime) else repr(p.default)
+        given = "" if p.default is p.empty else f" = {default}"
+        yield f"{p.name}: {p.annotation}{given}"
+
+
+def _meaning(error: type[errors.OmnigraphError]) -> str:
+    first = inspect.cleandoc(error.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+    return f"{first} {error.help}".strip()
+
+
+def _without_common(lines: list[str]) -> Iterator[str]:
+    """Without the options of every command, which the overview tells once."""
+    skipping = False
+    for line in lines:
+        skipping = line == "Options of every command" or (skipping and line.startswith("  "))
+        if not skipping:
+            yield line
+
+
+def _code_order(row: tuple[str, str]) -> tuple[str, int]:
+    code = row[0]
+    digits = re.search(r"\d+$", code)
+    assert digits is not None
+    return code[: digits.start()], int(digits[0])
+
+
+def _table(heads: tuple[str, ...], rows: Any) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{'---|' * len(heads)}"
+    for row in rows:
+        cells = [str(cell).replace("|", "\\|") for cell in row]
+        yield f"| {' | '.join(cells)} |"
