@@ -9,6 +9,11 @@ from typing import Literal
 
 from omnigraph.errors import InvalidArgument
 
+_CHOICES = {
+    "OMNIGRAPH_DURABILITY": ("full", "relaxed"),
+    "OMNIGRAPH_FOLDING": ("inline", "background", "off"),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
@@ -18,7 +23,9 @@ class Settings:
     `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
     way). `lookup_rows`: the largest table whose keys are kept in memory. `load_memory`:
     bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
-    which a load runs on Spark, where that is installed.
+    which a load runs on Spark, where that is installed. `folding`: whether small
+    fragments are folded into larger ones "inline", by the write that made them too many, in the
+    "background", by a thread of the open graph, or never ("off").
     """
 
     durability: Literal["full", "relaxed"] = "full"
@@ -30,6 +37,7 @@ class Settings:
     load_memory: int = 1024 * 1024 * 1024
     spark_rows: int = 1_000_000
     request_timeout: float = 30.0
+    folding: Literal["inline", "background", "off"] = "inline"
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -52,6 +60,7 @@ def _read(name: str, kind: str, text: str) -> object:
             return float(text)
     except (KeyError, ValueError):
         raise InvalidArgument(f"{name}={text!r} is not a {kind}.") from None
-    if text not in ("full", "relaxed"):
-        raise InvalidArgument(f"{name}={text!r} is neither 'full' nor 'relaxed'.")
+    choices = _CHOICES[name]
+    if text not in choices:
+        raise InvalidArgument(f"{name}={text!r} is none of {', '.join(map(repr, choices))}.")
     return text

@@ -272,7 +272,7 @@ def test_a_head_of_a_newer_format_is_neither_read_nor_written_over(tmp_path: Pat
         tx = g.transaction()
         tx.append("Note", {"text": "blind"})
         newer(g)
-        for attempt in (tx.publish, g.snapshot, lambda: people(g, "B"), g.compact):
+        for attempt in (tx.publish, g.snapshot, lambda: people(g, "B"), g.optimize):
             with pytest.raises(NewerFormat, match="Upgrade omnigraph first") as error:
                 attempt()
             assert error.value.applied is False

@@ -38,7 +38,7 @@ def test_a_branch_starts_where_it_was_made_and_goes_its_own_way(g: Graph) -> Non
     write(g, lambda tx: tx.update("Person", set={"age": 5}, where=None), branch="side")
     write(g, lambda tx: tx.delete("Person", where=field("name") == "A"), branch="side")
     assert rows(g, "Person", "age") == [{"id": "A", "age": None}, {"id": "M", "age": None}]
-    g.compact(branch="side")
+    g.optimize(branch="side")
     assert ids(g, "Person", ref="side") == ["S"]
 
 

@@ -119,7 +119,7 @@ def test_what_a_block_did_not_read_may_change(g: Graph, h: Graph) -> None:
         tx.scan("Note")
         tx.append("Note", {"id": "n"})
         people(h, "B")
-        h.compact()
+        h.optimize()
     assert ids(g, "Note") == ["first", "n"]
 
 
@@ -165,7 +165,7 @@ def test_compaction_and_a_writer_do_not_disturb_each_other(g: Graph, h: Graph) -
     with g.transaction() as tx:
         tx.update("Person", set={"age": 2}, where=field("name") == "B")
         tx.delete("Person", where=field("name") == "C")
-        assert h.compact().commit is not None
+        assert h.optimize().commit is not None
     assert rows(g, "Person", "age") == [{"id": "A", "age": 1}, {"id": "B", "age": 2}]
     people(h, "C")
     with pytest.raises(InvalidData, match="'A' exists"):

@@ -58,7 +58,7 @@ def test_a_handle_for_reading_refuses_every_write(g: Graph, root: str) -> None:
             lambda: reader.apply_schema(SCHEMA),
             lambda: reader.create_branch("x"),
             lambda: reader.delete_branch("x"),
-            reader.compact,
+            reader.optimize,
         ):
             with pytest.raises(ReadOnly, match="reading only"):
                 attempt()
@@ -75,7 +75,7 @@ def test_a_closed_handle_refuses_everything(root: str) -> None:
         lambda: list(g.log()),
         g.manifest,
         g.branches,
-        g.compact,
+        g.optimize,
         lambda: g.run(str),
         lambda: g.plan_schema(SCHEMA),
         lambda: g.apply_schema(SCHEMA),

@@ -30,7 +30,7 @@ def test_a_snapshot_answers_the_same_whatever_comes_after(g: Graph, root: str) -
     write(g, lambda tx: tx.update("Person", set={"age": 2}, where=None))
     write(g, lambda tx: tx.delete("Person", where=field("name") == "A"))
     people(g, "C")
-    g.compact()
+    g.optimize()
     g.apply_schema("node Person { name: String @key  nick: String? }\n")
     assert rows(pinned, "Person") == before
     assert pinned.count("Person") == 2

@@ -44,7 +44,7 @@ def test_values_that_are_not_touched_stay(g: Graph) -> None:
     write(g, lambda tx: tx.upsert("Media", {"title": "empty", "words": []}))
     assert shown(g, "t") == FULL | {"ok": True, "huge": 5}
     assert shown(g, "empty") == EMPTY | {"title": "empty", "words": []}
-    g.compact()
+    g.optimize()
     assert shown(g, "t") == FULL | {"ok": True, "huge": 5}
 
 

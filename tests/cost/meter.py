@@ -17,7 +17,8 @@ Requests = Counter[tuple[str, str]]
 # The ledger says what a request was for, the wire what it was about.
 _GROUPS = {
     **dict.fromkeys(("scan", "take", "lookup", "compaction", "data", "deletion"), "rows"),
-    **dict.fromkeys(("table", "table_version", "transaction"), "table"),
+    # Lance looks at a version before it lets a tag name it.
+    **dict.fromkeys(("table", "table_version", "transaction", "tag", "other"), "table"),
 }
 
 

@@ -51,7 +51,7 @@ def _read_back(world: World) -> Callable[[], object]:
 
 
 def _compact(world: World) -> Callable[[], object]:
-    return lambda: world.graph.compact()
+    return lambda: world.graph.optimize()
 
 
 def _apply_schema(world: World) -> Callable[[], object]:

@@ -136,7 +136,7 @@ class World:
                 self.now(branch, self.state(source))
             case ["compact", branch]:
                 before = self.state(branch)
-                self.g.compact(branch=branch)
+                self.g.optimize(branch=branch)
                 self.now(branch, before)
 
     def _put(self, branch: str, person: str, name: str, value: Any) -> None:

@@ -187,7 +187,7 @@ class GraphMachine(RuleBasedStateMachine):
             if refused is None:
                 self.compare_pending(tx, expected.graph)
             if meddle == "compact":
-                self.g.compact(branch=name)
+                self.g.optimize(branch=name)
             if meddle == "write":
                 # Another comes first with one more node, which this block's rules may meet.
                 self.meddle(name)
@@ -294,7 +294,7 @@ class GraphMachine(RuleBasedStateMachine):
     @rule(branch=st.integers(0, 5))
     def compact(self, branch: int) -> None:
         name = sorted(self.heads)[branch % len(self.heads)]
-        self.g.compact(branch=name)
+        self.g.optimize(branch=name)
         self.remember(name)
 
     @precondition(lambda self: self.added < 4)

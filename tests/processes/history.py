@@ -33,6 +33,11 @@ def kinds(commits: Iterable[Commit]) -> Counter[str]:
     return Counter(commit.kind for commit in commits)
 
 
+def asked_for(commits: Iterable[Commit]) -> Counter[str]:
+    """The same without what maintenance made."""
+    return kinds(commit for commit in commits if commit.kind != "optimize")
+
+
 def rows(g: Graph, type: str, *columns: str) -> list[tuple[object, ...]]:
     """All rows of a type, sorted."""
     table = g.snapshot().scan(type, columns=list(columns)).read_all()

@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph.engine.graph import Graph
 from tests.bench.processes import Outcome, Worker, results_of
 from tests.bench.s3 import S3Server
-from tests.processes.history import check_linear, kinds, rows
+from tests.processes.history import asked_for, check_linear, kinds, rows
 from tests.processes.workload import DISJOINT, EDGES, SHARED, UPSERT, schema_for
 
 WRITE = "tests.processes.workload:write"
@@ -64,7 +64,7 @@ def test_every_commit_of_many_processes_lands_once_and_nobody_starves(
     told = results_of(run_at_once(WRITE, orders(place, load)))
     with omnigraph.open(place, mode="r") as g:
         commits = check_linear(g)
-        assert kinds(commits) == {"init": 1, "write": load.total + 1}
+        assert asked_for(commits) == {"init": 1, "write": load.total + 1}
         check_rows(g, load)
     check_fair(told)
 
@@ -83,11 +83,9 @@ def test_writers_do_not_notice_a_process_that_compacts_in_a_loop(
         (compacted,) = results_of([compactor.outcome(60)])
     with omnigraph.open(place) as g:
         commits = check_linear(g)
-        assert kinds(commits) == {
-            "init": 1,
-            "write": load.total + 1,
-            "optimize": compacted["published"],
-        }
+        assert asked_for(commits) == {"init": 1, "write": load.total + 1}
+        # Writers fold by themselves, too.
+        assert kinds(commits)["optimize"] >= compacted["published"]
         if UPSERT not in load.kinds:
             # Where writers change rows all the time, compaction gives way to them.
             assert compacted["beside"] > 0

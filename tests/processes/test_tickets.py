@@ -17,7 +17,7 @@ from omnigraph.store.queue import Ticket, Tickets
 from tests.bench.memory import DictStore
 from tests.bench.processes import results_of, run_together
 from tests.bench.proxy import Proxy
-from tests.processes.history import check_linear, kinds, rows
+from tests.processes.history import asked_for, check_linear, rows
 from tests.processes.workload import SCHEMA
 
 WRITE_FOR = "tests.processes.workload:write_for"
@@ -86,7 +86,7 @@ def race(root: str, writers: int, seconds: int, *, tickets: bool) -> list[int]:
     told = results_of(run_together(WRITE_FOR, orders, within=seconds + 300))
     with omnigraph.open(root, mode="r", settings=Settings(queue=False)) as g:
         commits = sum(each["commits"] for each in told)
-        assert kinds(check_linear(g)) == {"init": 1, "write": commits}
+        assert asked_for(check_linear(g)) == {"init": 1, "write": commits}
         expected = [(w, n) for w, each in enumerate(told) for n in range(each["commits"])]
         assert rows(g, "Event", "writer", "number") == expected
     return sorted(each["commits"] for each in told)

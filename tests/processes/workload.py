@@ -106,9 +106,9 @@ def compact_until(root: str, stop: str) -> dict[str, int]:
     beside, published = 0, 0
     with omnigraph.open(root) as g:
         while not Path(stop).exists():
-            published += g.compact().commit is not None
+            published += g.optimize().commit is not None
             beside = published
-        published += g.compact().commit is not None
+        published += g.optimize().commit is not None
     return {"published": published, "beside": beside}
 
 

@@ -116,4 +116,4 @@ def keep_compacting(root: str, environment: dict[str, str], published: Connectio
     os.environ.update(environment)
     with omnigraph.open(root) as g, contextlib.suppress(BrokenPipeError):
         while True:
-            published.send(g.compact().commit is not None)
+            published.send(g.optimize().commit is not None)

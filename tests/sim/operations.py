@@ -98,7 +98,7 @@ def apply_schema(root: str) -> None:
 
 def compact(root: str) -> None:
     with omnigraph.open(root) as g:
-        g.compact()
+        g.optimize()
 
 
 def create_branch(root: str) -> None:
@@ -187,7 +187,7 @@ def check_still_writable(root: str) -> None:
             tx.append("Knows", [{"src": "z", "dst": "z", "since": 1}])
         with g.transaction() as tx:
             tx.delete("Person", where=pc.field("name") == "z")
-        g.compact()
+        g.optimize()
         g.create_branch("after")
         after = g.snapshot("after")
         assert after.count("Note") == before.count("Note") + 1

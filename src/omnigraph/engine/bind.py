@@ -104,19 +104,34 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
                 inserted=action.rows, deleted=action.deleted, bytes=action.bytes
             )
             return Bound(_moved(pin, new), table, new, stats)
-        case Rewrite():
-            groups = [(group.old, group.new) for group in action.groups]
-            new = commits.rewrite(table, groups, ledger)
-            return Bound(_moved(pin, new, content=False), table, new)
-        case Index():
-            segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
-            new = replace_segments(table, action.files, segments, ledger, removed=action.removed)
+        case Rewrite() | Index():
+            new = _maintained(session, table, action, ledger)
             return Bound(_moved(pin, new, content=False), table, new)
         case AddColumns():
             new = _add_columns(table, action, ledger)
             return Bound(_moved(pin, new), table, new)
         case _:
             assert_never(action)
+
+
+def _maintained(session: Session, table: Table, action: Rewrite | Index, ledger: Ledger) -> Table:
+    """What was staged on this very version is taken as it is."""
+    if action.staged is not None and action.base == table.version:
+        return session.tables.open(table.location, action.staged, ledger)
+    if isinstance(action, Index):
+        return _indexed(table, action, ledger)
+    new = commits.rewrite(table, [(group.old, group.new) for group in action.groups], ledger)
+    if action.index is None:
+        return new
+    try:
+        return _indexed(new, action.index, ledger)
+    except Conflict:
+        return new  # segments can wait; the rows are in place
+
+
+def _indexed(table: Table, action: Index, ledger: Ledger) -> Table:
+    segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
+    return replace_segments(table, action.files, segments, ledger, removed=action.removed)
 
 
 def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:

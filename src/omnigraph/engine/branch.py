@@ -19,14 +19,18 @@ from omnigraph.errors import BranchMoved
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.engine.compact import Compacted
+    from omnigraph.engine.blob import Blob
     from omnigraph.engine.diff import Diff
+    from omnigraph.engine.export import ExportFormat, ExportResult
     from omnigraph.engine.feed import Block
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult, OnLoadProgress
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge import Merge
     from omnigraph.engine.migration import Applied
+    from omnigraph.engine.optimize import OnProgress, Optimized
+    from omnigraph.engine.query.expand import Kernel
+    from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.snapshot import Snapshot
     from omnigraph.engine.timeline import Moment
@@ -53,6 +57,26 @@ class Branch:
         found = self._held(look=False).snapshot(self.name)
         self._require_same(found.graph_version)
         return found
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result:
+        return self._held().query(
+            text,
+            name,
+            params,
+            self.name,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+        )
 
     def log(
         self,
@@ -90,6 +114,18 @@ class Branch:
 
     def entity(self, type: str, id: str) -> dict[str, Any] | None:
         return self._held().entity(type, id, self.name)
+
+    def blob(self, type: str, id: str, property: str) -> Blob | None:
+        return self._held().blob(type, id, property, self.name)
+
+    def export(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        format: ExportFormat = "jsonl",
+        to: Any = "-",
+    ) -> ExportResult:
+        return self._held().export(ref=self.name, types=types, format=format, to=to)
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
         return self._held().history(type, id, branch=self.name, limit=limit)
@@ -238,8 +274,16 @@ class Branch:
     def unprotect(self, *, actor: str | None = None) -> None:
         self._held().unprotect(self.name, actor=actor)
 
-    def compact(self, *, types: list[str] | None = None) -> Compacted:
-        return self._held().compact(branch=self.name, types=types)
+    def optimize(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+    ) -> Optimized:
+        return self._held().optimize(
+            branch=self.name, types=types, dry_run=dry_run, progress=progress
+        )
 
     def delete(self, *, actor: str | None = None) -> None:
         self._held().delete_branch(self.name, actor=actor)

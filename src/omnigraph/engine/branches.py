@@ -36,6 +36,7 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
             version=number,
             first=number,
             keys=(),
+            maintained=0,
             protected=False,
             ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,

@@ -112,11 +112,19 @@ def _differing_rows(
             continue
         was = old.live_offsets(before.id, ledger)
         now = new.live_offsets(after.id, ledger)
-        gone.append(np.setdiff1d(was, now) + (np.uint64(before.id) << np.uint64(32)))
-        came.append(np.setdiff1d(now, was) + (np.uint64(after.id) << np.uint64(32)))
+        gone.append(_without(was, now, before.physical) + (np.uint64(before.id) << np.uint64(32)))
+        came.append(_without(now, was, after.physical) + (np.uint64(after.id) << np.uint64(32)))
     only_old = [befores[file].id for file in befores.keys() - afters.keys()]
     only_new = [afters[file].id for file in afters.keys() - befores.keys()]
     return _rows(old, gone, only_old, ledger, entity), _rows(new, came, only_new, ledger, entity)
+
+
+def _without(offsets: np.ndarray, others: np.ndarray, physical: int) -> np.ndarray:
+    """Numpy's own difference of sets takes a second for a million."""
+    left = np.zeros(physical, dtype=bool)
+    left[offsets] = True
+    left[others] = False
+    return np.flatnonzero(left).astype(np.uint64)
 
 
 def _rows(
@@ -126,14 +134,13 @@ def _rows(
     ledger: Ledger,
     entity: str | None,
 ) -> pa.Table:
-    names = view.schema.names
     parts = [view.fragment_rows(fragments, ledger, filter=_only(entity))] if fragments else []
     single = np.concatenate([np.array([], dtype=np.uint64), *addresses])
     if len(single) and entity is not None:
         ids = view.take(single, ["id"], ledger)["id"]
         single = single[pc.equal(ids, entity).to_numpy()]
     if len(single):
-        parts.append(view.take(single, names, ledger))
+        parts.append(view.rows_at(single, ledger))
     return pa.concat_tables(parts) if parts else view.schema.empty_table()
 
 

@@ -15,16 +15,17 @@ import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags, timeline
 from omnigraph.engine.branch import Branch, hold_branch
-from omnigraph.engine.compact import Compacted, compact
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.feed import Block, Feed
+from omnigraph.engine.folding import Folding
 from omnigraph.engine.history import History
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.run import LoadOptions, load
 from omnigraph.engine.log import Log, make_log
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
+from omnigraph.engine.optimize import OnProgress, Optimized, optimize
 from omnigraph.engine.publisher import put_version
 from omnigraph.engine.restore import restore
 from omnigraph.engine.revert import revert
@@ -63,6 +64,8 @@ class Graph:
         self._mode = mode
         self.io = io
         self._closed = False
+        if mode == "rw" and session.settings.folding != "off":
+            session.folding = Folding(session)
 
     @property
     def root(self) -> str:
@@ -81,6 +84,8 @@ class Graph:
 
     def close(self) -> None:
         self._closed = True
+        if self._session.folding is not None:
+            self._session.folding.close()
 
     def __repr__(self) -> str:
         return f"Graph({self.root!r})"
@@ -413,10 +418,25 @@ class Graph:
         self._require_open(writing=True)
         protection.set_protection(self._session, branch, False, actor, Ledger())
 
-    def compact(self, *, branch: str = "main", types: list[str] | None = None) -> Compacted:
-        """Rewrites small fragments into large ones, as one commit that no reader can see."""
-        self._require_open(writing=True)
-        return compact(self._session, branch, types)
+    def optimize(
+        self,
+        *,
+        branch: str = "main",
+        types: Sequence[str] | None = None,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+    ) -> Optimized:
+        """Rewrites small and heavily deleted fragments into large ones and builds the indexes
+        that the schema asks for: one commit that no reader can see, or none when there is nothing
+        to do. Tells for each type what was done and what has to wait, and why."""
+        self._require_open(writing=not dry_run)
+        return optimize(self._session, branch, types, dry_run=dry_run, progress=progress)
+
+    @property
+    def maintenance(self) -> Folding | None:
+        """What the graph does by itself after writes; None when that is off, or when it is open
+        for reading only."""
+        return self._session.folding
 
     def _require_open(self, *, writing: bool = False) -> None:
         if self._closed:

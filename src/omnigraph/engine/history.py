@@ -53,16 +53,30 @@ class History:
         return self._read(version.forked_from.branch, version.forked_from.version, 1)
 
     def _step_back(self, head: GraphVersion, back: int, text: str) -> GraphVersion:
-        """Numbers of a branch are contiguous, so a step costs one read however long."""
-        while True:
-            if head.version - back >= head.first:
-                return self._read(head.branch, head.version - back, head.floor)
-            back -= head.version - head.first
+        """Steps are commits that a reader can see the work of: maintenance makes none. Numbers
+        of a branch are contiguous, so a step costs one read however long, and a few more where
+        maintenance ran."""
+        while back:
+            steps = head.version - head.maintained - head.first
+            if back <= steps:
+                return self._visible(head, back)
+            back -= steps
             first = self._read(head.branch, head.first, head.floor)
             fork = self._fork(first)
             if fork is None:
                 raise RefNotFound(f"{text!r} goes back further than the history does.", help="")
             head = fork
+        return head
+
+    def _visible(self, head: GraphVersion, back: int) -> GraphVersion:
+        """The commit that so many visible ones follow on its stretch of the branch."""
+        wanted = head.version - head.maintained - back
+        version = self._read(head.branch, head.version - back, head.floor)
+        while (beyond := version.version - version.maintained - wanted) > 0:
+            version = self._read(head.branch, version.version - beyond, head.floor)
+        while version.commit.kind == "optimize" and version.version > head.first:
+            version = self._read(head.branch, version.version - 1, head.floor)
+        return version
 
     def _at_time(self, head: GraphVersion, time: int, text: str) -> GraphVersion:
         while True:

@@ -24,6 +24,7 @@ from omnigraph.telemetry import Ledger
 _FEW = 1000
 _SMALL_TABLE = 50_000
 _TAIL = 4096
+_PAGE_ROWS = 256
 _NONE = np.array([], dtype=np.uint64)
 
 
@@ -59,6 +60,16 @@ class Run:
         live = np.flatnonzero(keep(addresses))
         order = live[np.argsort(hashes[live], kind="stable")]
         return Run(hashes[order], addresses[order], texts.take(pa.array(order)))
+
+    def find(self, text: str) -> int | None:
+        """The address of one row with this value."""
+        wanted = np.uint64(xxhash.xxh3_64_intdigest(text.encode()))
+        slot = int(np.searchsorted(self.hashes, wanted, side="left"))
+        while slot < len(self.hashes) and self.hashes[slot] == wanted:
+            if self.texts[slot].as_py() == text:  # different values may share a hash
+                return int(self.addresses[slot])
+            slot += 1
+        return None
 
     @cached_property
     def fragments(self) -> frozenset[int]:
@@ -161,6 +172,7 @@ class Lookups:
         self._rows = rows
         self._cache_bytes = cache_bytes
         self._lock = threading.Lock()
+        self._spent: dict[tuple[str, tuple[str, ...]], int] = {}
         self._indexes: OrderedDict[tuple[str, tuple[str, ...], str], KeyIndex] = OrderedDict()
 
     def find(
@@ -198,6 +210,19 @@ class Lookups:
             added = None if rows is None else Run.build(key_texts(rows, key[1]), addresses)
             self._keep((new.location, key[1], new.version), index.derive(new.marks, added, dead))
 
+    def follow(self, old: Table, new: Table, ledger: Ledger) -> None:
+        """After maintenance: rows are where they were not before, so that what is known of a
+        table is read anew from the fragments that were rewritten, and from no others."""
+        with self._lock:
+            known = [
+                (k[1], index)
+                for k, index in self._indexes.items()
+                if k[0] == old.location and k[2] == old.version
+            ]
+        for columns, index in known:
+            extended = self._extend(index, new, columns, ledger)
+            self._keep((new.location, columns, new.version), extended)
+
     def _known(self, table: Table, columns: tuple[str, ...], ledger: Ledger) -> KeyIndex | None:
         key = (table.location, columns, table.version)
         with self._lock:
@@ -210,8 +235,8 @@ class Lookups:
                 if location == table.location and known_columns == columns
             ]
         for index in related[:4]:
-            shared = sum(index.marks.get(n) == mark for n, mark in table.marks.items())
-            if shared * 2 >= len(table.marks):
+            shared = sum(m.rows for n, m in table.marks.items() if index.marks.get(n) == m)
+            if shared * 2 >= table.rows:
                 return self._keep(key, self._extend(index, table, columns, ledger))
         return None
 
@@ -242,10 +267,18 @@ class Lookups:
         return trimmed.derive(table.marks, Run.build(texts, addresses), dead)
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
+        """Not for a few values of a column that has an index: the first look at a table reads a
+        page of it. Who looks again and again pays for holding all values once those pages come
+        to as much as the column, which for a table of some size is the second look."""
         if table.rows > self._rows:
             return False
-        indexed = len(columns) == 1 and columns[0] in table.indexed_columns
-        return not (indexed and count <= _FEW and table.rows > _SMALL_TABLE)
+        if count > _FEW or len(columns) != 1 or columns[0] not in table.indexed_columns:
+            return True
+        key = (table.location, columns)
+        with self._lock:
+            spent = self._spent.get(key, 0)
+            self._spent[key] = spent + count * _PAGE_ROWS
+        return spent > 0 and (table.rows <= _SMALL_TABLE or spent >= table.rows)
 
     def _build(self, table: Table, columns: tuple[str, ...], ledger: Ledger) -> KeyIndex:
         texts, addresses = _read_keys(table, columns, ledger, fragments=None)
@@ -296,13 +329,20 @@ def _find_through_lance(
         wanted.setdefault(value, []).append(position)
     text_column = len(columns) == 1 and pa.types.is_string(table.schema.field(columns[0]).type)
     condition = pc.field(columns[0]).isin(list(wanted)) if text_column else None
+    # Rows that a filter for one value finds have that value: an index tells where they are, and
+    # no data is read.
+    (only,) = wanted if text_column and len(wanted) == 1 else (None,)
+    read = columns if only is None else ()
     positions: list[int] = []
     addresses: list[int] = []
-    for batch in table.scan(columns, ledger, filter=condition, addresses=True, purpose="lookup"):
+    for batch in table.scan(read, ledger, filter=condition, addresses=True, purpose="lookup"):
         found = batch.column(ADDRESS).to_pylist()
-        for text, address in zip(
-            key_texts(pa.Table.from_batches([batch]), columns), found, strict=True
-        ):
+        held: list[str | None] = (
+            key_texts(pa.Table.from_batches([batch]), columns)
+            if only is None
+            else [only] * len(found)
+        )
+        for text, address in zip(held, found, strict=True):
             for position in wanted.get(text, ()) if text is not None else ():
                 positions.append(position)
                 addresses.append(address)

@@ -42,6 +42,7 @@ from omnigraph.store.versions import Put
 from omnigraph.telemetry import Ledger
 
 RECENT_KEYS = 512
+RECENT_SAME = 64
 PASSES_PROTECTION = frozenset({"merge", "optimize"})
 _PARALLEL = 8
 
@@ -212,6 +213,7 @@ class Publisher:
         if lineage.key is not None and lineage.call is not None:
             new = RecentKey(lineage.key, lineage.call, head.version + 1, commit.id)
             keys = (new, *keys)[:RECENT_KEYS]
+        unseen = lineage.kind == "optimize"
         return GraphVersion(
             format=FORMAT,
             graph=head.graph,
@@ -230,6 +232,8 @@ class Publisher:
             protected=head.protected,
             floor=head.floor,
             gc_cutoff=head.gc_cutoff,
+            same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
+            maintained=head.maintained + unseen,
         )
 
     def _put(self, bound: Published, ledger: Ledger) -> GraphVersion | None:

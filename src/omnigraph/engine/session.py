@@ -7,6 +7,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -24,6 +25,9 @@ from omnigraph.store.roots import Root
 from omnigraph.store.tables import Tables
 from omnigraph.store.versions import Versions, version_key
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.folding import Folding
 
 _CACHED_VERSIONS = 1024
 _CACHED_CATALOGS = 64
@@ -53,6 +57,7 @@ class Session:
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
         self._store_is_safe = False
+        self.folding: Folding | None = None
 
     def metered(self, ledger: Ledger) -> MeteredStore:
         return MeteredStore(self.objects, ledger)

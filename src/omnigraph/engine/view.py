@@ -25,6 +25,9 @@ from omnigraph.telemetry import Ledger
 NEW = np.uint64(2**64 - 1)
 """The origin of a pending row that replaces no row of the table."""
 
+_WORTH_A_ROW = 64 * 1024
+"""Bytes read at a stretch that cost no more than asking for a single row."""
+_TEXT = 12
 _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
 
@@ -197,6 +200,29 @@ class TableView:
         rows = rows.select(physical).take(pa.array(back)).rename_columns(list(columns))
         return rows.cast(pa.schema([self.schema.field(name) for name in columns]))
 
+    def rows_at(self, addresses: np.ndarray, ledger: Ledger) -> pa.Table:
+        """Whole rows at these addresses, in any order. Where they are many for the size of their
+        fragment it is read at a stretch: one by one they would take requests by the thousand."""
+        numbers, counts = np.unique(addresses >> np.uint64(32), return_counts=True)
+        width = _row_width(self.schema)
+        dense = [
+            int(number)
+            for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
+            if count * _WORTH_A_ROW >= self.table.marks[number].physical * width
+        ]
+        names = self.schema.names
+        parts = []
+        if dense:
+            physical = [self._columns[name] for name in names]
+            for batch in self.table.scan(physical, ledger, addresses=True, fragments=dense):
+                wanted = np.isin(batch.column(ADDRESS).to_numpy(), addresses)
+                kept = batch.select(physical).filter(pa.array(wanted))
+                parts.append(pa.Table.from_arrays(kept.columns, schema=self.schema))
+        left = addresses[~np.isin(addresses >> np.uint64(32), dense)]
+        if len(left):
+            parts.append(self.take(left, names, ledger))
+        return pa.concat_tables(parts) if parts else self.schema.empty_table()
+
     def fragment_rows(
         self, fragments: Sequence[int], ledger: Ledger, *, filter: pc.Expression | None = None
     ) -> pa.Table:
@@ -293,6 +319,19 @@ class TableView:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError):
             return False
         return True
+
+
+def _row_width(schema: pa.Schema) -> int:
+    """About how many bytes a row takes; a blob is too large to be read by chance."""
+    width = 0
+    for column in schema:
+        if pa.types.is_fixed_size_list(column.type):
+            width += column.type.list_size * 4
+        elif pa.types.is_large_binary(column.type) or pa.types.is_binary(column.type):
+            width += _WORTH_A_ROW
+        else:
+            width += _TEXT
+    return width
 
 
 @lru_cache(maxsize=1024)

@@ -109,6 +109,8 @@ class Write:
             # What was written is known, so that lookups need not read it.
             rows, hidden = self._staged.rows[table]
             self._session.lookups.carry(old, new, rows, hidden)
+        if self._session.folding is not None:
+            self._session.folding.after(self._branch, published.tables)
         return published
 
     # What the publisher asks for
@@ -178,7 +180,7 @@ class Write:
         return msgspec.structs.replace(self._lineage, key=self._key, call=call)
 
     def _require_commit(self, head: GraphVersion) -> None:
-        if self._if_commit is not None and head.commit.id != self._if_commit:
+        if self._if_commit is not None and not head.holds(self._if_commit):
             raise PreconditionFailed(
                 f"The branch {self._branch!r} is at commit {head.commit.id}, not at "
                 f"{self._if_commit}."

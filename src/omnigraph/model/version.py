@@ -75,7 +75,9 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     commits. `deleted` marks the tombstone of a branch; with `tag` it says that the name is that
     of a tag for the version in `forked_from`. `protected` closes the branch to direct writes.
     `floor` is the oldest version that cleanup left; `gc_cutoff` the time before which
-    unreferenced files may be gone (hazard 7).
+    unreferenced files may be gone (hazard 7). `same` are the commits just before this one that
+    a reader cannot tell from it, newest first; `maintained` counts the commits since `first` that
+    only maintenance made.
     """
 
     format: int
@@ -97,10 +99,16 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     protected: bool = False
     floor: int = 1
     gc_cutoff: int = 0
+    same: tuple[str, ...] = ()
+    maintained: int = 0
 
     @cached_property
     def pins(self) -> dict[str, TablePin]:
         return {pin.key: pin for pin in self.tables}
+
+    def holds(self, commit: str) -> bool:
+        """Whether a reader who pinned this commit finds here what was there."""
+        return commit == self.commit.id or commit in self.same
 
 
 def chain_key(version: GraphVersion) -> str:

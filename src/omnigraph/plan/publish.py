@@ -57,21 +57,27 @@ class RewriteGroup(msgspec.Struct, frozen=True, kw_only=True):
     new: tuple[str, ...]
 
 
-class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
-    """Compaction: the same rows in other files. No reader can tell."""
-
-    table: str
-    groups: tuple[RewriteGroup, ...]
-
-
 class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
     """Index segments as the store made them, the data files that they were built over, and the
-    segments (by uuid) whose place they take."""
+    segments (by uuid) whose place they take. `staged` is the version that they make of `base`."""
 
     table: str
     segments: tuple[msgspec.Raw, ...]
     files: dict[int, tuple[str, ...]]
     removed: tuple[str, ...] = ()
+    base: str | None = None
+    staged: str | None = None
+
+
+class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
+    """Compaction: the same rows in other files, and segments over them. No reader can tell.
+    `staged` is the version that all of it makes of `base`; on another one it is done again."""
+
+    table: str
+    groups: tuple[RewriteGroup, ...]
+    index: Index | None = None
+    base: str | None = None
+    staged: str | None = None
 
 
 class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):

@@ -70,7 +70,7 @@ def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) ->
     """Decides for the whole plan: the worst verdict of any part."""
     if head.deleted or head.incarnation != plan.base_incarnation:
         return BranchGone()
-    if plan.if_commit is not None and head.commit.id != plan.if_commit:
+    if plan.if_commit is not None and not head.holds(plan.if_commit):
         return HeadMoved()
     for table in plan.reads:
         if (clash := _moved(table, base, head)) is not None:

@@ -19,6 +19,9 @@ from omnigraph.store.staging import StagedDeletes
 from omnigraph.store.tables import Table, mark_of
 from omnigraph.telemetry import Ledger
 
+Group = tuple[Sequence[str], Sequence[str]]
+"""Old and new fragments of a compaction, as JSON."""
+
 
 def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledger: Ledger) -> Table:
     """Carries fragments over to this version, whatever version they were staged on: sound only
@@ -66,33 +69,54 @@ def overwrite(table: Table, base: str, fragments: Sequence[str], ledger: Ledger)
     return change(table, base, StagedDeletes(removed=tuple(table.marks)), fragments, ledger)
 
 
-def rewrite(
-    table: Table, groups: Sequence[tuple[Sequence[str], Sequence[str]]], ledger: Ledger
-) -> Table:
-    """Compaction. Each old fragment must be here unchanged, deletion file included, else a
-    deleted row would come back. New ids lie above every id that any segment ever covered."""
+def number_fragments(
+    table: Table, groups: Sequence[Group], *, beyond: int = 0
+) -> tuple[Group, ...]:
+    """Gives new fragments of a compaction numbers above every one that the table or a segment
+    ever had (hazard 3), and leaves `beyond` free, so that they are still good after so many
+    appends of others. Those that have good numbers already keep them."""
+    top = _highest_id(table)
+    held = [json.loads(text).get("id", 0) for _, new in groups for text in new]
+    if held and min(held) > top and len(set(held)) == len(held):
+        return tuple(groups)
+    numbers = iter(range(top + 1 + beyond, top + 1 + beyond + len(held)))
+    return tuple(
+        (old, tuple(json.dumps(json.loads(text) | {"id": next(numbers)}) for text in new))
+        for old, new in groups
+    )
+
+
+def fits(table: Table, groups: Sequence[Group]) -> bool:
+    """Whether each old fragment of a compaction is here unchanged, deletion file included: else
+    a deleted row would come back."""
+    return all(
+        table.marks.get(mark.id) == mark
+        for old, _ in groups
+        for mark in (mark_of(_fragment(text)) for text in old)
+    )
+
+
+def rewrite(table: Table, groups: Sequence[Group], ledger: Ledger) -> Table:
+    """Compaction: the same rows in other fragments."""
     from lance import LanceOperation
 
-    top = _highest_id(table)
+    if not fits(table, groups):
+        raise Conflict(f"A fragment of {table.location} changed while it was compacted.")
     prepared, added = [], []
-    for old_texts, new_texts in groups:
-        old = [_fragment(text) for text in old_texts]
-        for fragment in old:
-            if table.marks.get(fragment.id) != mark_of(fragment):
-                raise Conflict(f"A fragment of {table.location} changed while it was compacted.")
-        new = []
-        for text in new_texts:
-            top += 1
-            # Version metadata of the old rows would keep version files large (hazard 14).
-            cleared = {
-                "id": top,
-                "row_id_meta": None,
-                "created_at_version_meta": None,
-                "last_updated_at_version_meta": None,
-            }
-            new.append(_fragment(json.dumps(json.loads(text) | cleared)))
-        prepared.append(LanceOperation.RewriteGroup(old_fragments=old, new_fragments=new))
-        added += new
+    # Version metadata of the old rows would keep version files large (hazard 14).
+    cleared = {
+        "row_id_meta": None,
+        "created_at_version_meta": None,
+        "last_updated_at_version_meta": None,
+    }
+    for old, new in number_fragments(table, groups):
+        written = [_fragment(json.dumps(json.loads(text) | cleared)) for text in new]
+        prepared.append(
+            LanceOperation.RewriteGroup(
+                old_fragments=[_fragment(text) for text in old], new_fragments=written
+            )
+        )
+        added += written
     operation = LanceOperation.Rewrite(groups=prepared, rewritten_indices=[])
     return commit_operation(table, operation, added, ledger)
 

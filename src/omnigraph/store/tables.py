@@ -39,6 +39,9 @@ class FragmentMark:
     files: tuple[str, ...]
     deletion: str | None
     rows: int
+    physical: int
+    """With the deleted ones."""
+    bytes: int = field(default=0, compare=False)
 
 
 class Tables:
@@ -234,6 +237,22 @@ class Table:
             read = self.marks if fragments is None else fragments
             self.book(ledger, purpose, hops=self._scan_hops(read))
 
+    def read_physical(
+        self, columns: Sequence[str], fragments: Sequence[int], ledger: Ledger
+    ) -> pa.Table:
+        """Every row of these fragments in storage order, also the deleted ones: what a data file
+        holds is the same in every version that has it."""
+        with explained(self.location, missing=f"a file of the table {self.location}"):
+            rows = self.handle.scanner(
+                columns=list(columns),
+                fragments=[self.handle.get_fragment(number) for number in fragments],
+                with_row_id=True,
+                include_deleted_rows=True,
+                scan_in_order=True,
+            ).to_table()
+        self.book(ledger, "columns", hops=self._scan_hops(fragments))
+        return rows.select(list(columns))
+
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
         """The live ones among these rows, each with its address."""
         names = [*columns, ADDRESS]
@@ -269,6 +288,8 @@ def mark_of(metadata: Any) -> FragmentMark:
         files=tuple(f._path for f in metadata.files),  # noqa: SLF001
         deletion=None if deletion is None else str(deletion.path(metadata.id)),
         rows=metadata.num_rows,
+        physical=metadata.physical_rows,
+        bytes=sum(f.file_size_bytes or 0 for f in metadata.files),
     )
 
 

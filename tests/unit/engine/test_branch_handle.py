@@ -54,7 +54,7 @@ def test_what_is_written_through_a_handle_is_on_its_branch_alone(g: Graph) -> No
     assert names(g, "main") == []
     assert g.snapshot("side").schema == WIDER
     assert g.snapshot("main").schema == SCHEMA
-    assert side.compact().commit is not None
+    assert side.optimize().commit is not None
     assert side.snapshot().commit.kind == "optimize"
     assert side.snapshot().commit == g.snapshot("side").commit
     assert g.snapshot().version == 1
@@ -165,7 +165,7 @@ USES: dict[str, Callable[[Branch], object]] = {
     "tag": lambda side: side.tag("new"),
     "protect": lambda side: side.protect(),
     "unprotect": lambda side: side.unprotect(),
-    "compact": lambda side: side.compact(),
+    "optimize": lambda side: side.optimize(),
     "delete": lambda side: side.delete(),
 }
 

@@ -64,7 +64,7 @@ def new_graph() -> Graph:
 
 def run(g: Graph, step: str, given: Any) -> None:
     if step == "compact":
-        g.compact()
+        g.optimize()
         return
     with g.transaction() as tx:
         if step == "upsert":
@@ -119,7 +119,7 @@ def test_physical_changes_are_nothing(g: Graph) -> None:
     for name in NAMES:
         run(g, "upsert", [{"name": name, "age": 1}])
     before = g.snapshot().commit.id
-    assert g.compact().commit is not None
+    assert g.optimize().commit is not None
     assert list(g.diff(before, "main")) == []
 
 

@@ -123,7 +123,7 @@ def run(g: Graph, steps: list[tuple[str, str, str, int]]) -> Iterator[None]:
                 with g.transaction(branch=branch) as tx:
                     tx.delete("Person", where=pc.field("name") == name)
             case "compact":
-                g.compact(branch=branch)
+                g.optimize(branch=branch)
         yield
 
 
@@ -217,9 +217,9 @@ def test_a_fast_forward_to_a_past_of_its_own_is_one_block_for_who_had_seen_the_o
 def test_what_no_reader_can_see_is_an_empty_block_that_read_nothing(g: Graph) -> None:
     for name in "abc":
         put(g, name)
-    g.compact()
+    g.optimize()
     g.protect("main")
-    compacted, protected = g.changes("main~2")
+    compacted, protected = g.changes("main~1")  # steps are what a reader can see
     assert (compacted.commit.kind, protected.commit.kind) == ("optimize", "protect")
     for block in (compacted, protected):
         assert list(block.changes) == []

@@ -55,7 +55,7 @@ WRITES: dict[str, Write] = {
     "delete with cascade": transaction(lambda tx: tx.delete("Person", where=None)),
     "many tables": transaction(everything),
     "schema": lambda g: g.apply_schema(WIDE, actor="writer"),
-    "compaction": lambda g: g.compact(),
+    "compaction": lambda g: g.optimize(),
     "new branch": lambda g: g.create_branch("side"),
     "deleted branch": lambda g: g.delete_branch("old", actor="writer"),
 }

@@ -109,7 +109,7 @@ def run(g: Graph, steps: list[tuple[str, str, int]]) -> None:
                     tx.upsert(person, {"name": name})
                     tx.upsert("Knows", row)
             case "compact":
-                g.compact()
+                g.optimize()
             case "schema" if person == "Person":
                 g.apply_schema(OTHER)
             case "back":
@@ -179,7 +179,7 @@ def test_restoring_what_was_only_compacted_since_keeps_it_compact(g: Graph) -> N
     for name in NAMES:
         put(g, name)
     put(g, "dee")
-    g.compact()
+    g.optimize()
     write(g, lambda tx: tx.append("Note", {"text": "x"}))
     actions = list(
         restoring.plan_actions(g.snapshot().graph_version, g.snapshot("main~2").graph_version)
@@ -264,7 +264,7 @@ EDITS = st.lists(
 
 def edit(g: Graph, step: str, name: Any, value: Any) -> None:
     if step == "compact":
-        g.compact()
+        g.optimize()
         return
     with g.transaction() as tx:
         if step == "put":
@@ -446,7 +446,7 @@ def test_what_cannot_be_reverted_says_why(g: Graph) -> None:
         g.revert("01ARZ3NDEKTSV4RRFFQ69G5FAV")
     for name in NAMES:
         put(g, name)
-    compacted = g.compact().commit
+    compacted = g.optimize().commit
     assert compacted is not None
     assert g.revert(compacted.id) == compacted
 

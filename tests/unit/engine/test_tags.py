@@ -197,7 +197,7 @@ def test_a_protected_branch_takes_merges_and_compaction_and_stays_protected(g: G
     add(g, "ann", "ahead")
     assert g.merge("ahead").outcome == "merged"
     assert names(g, "main") == {"a", "b", "c", "ann"}
-    assert g.compact().commit is not None
+    assert g.optimize().commit is not None
     with pytest.raises(ProtectedBranch):
         add(g, "bob")
     g.create_branch("free")

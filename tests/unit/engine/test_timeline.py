@@ -66,7 +66,7 @@ def run(g: Graph, steps: list[tuple[str, Any, Any]]) -> str:
     branch = "main"
     for number, (step, name, age) in enumerate(steps):
         if step == "compact":
-            g.compact(branch=branch)
+            g.optimize(branch=branch)
             continue
         if step == "fork":
             g.create_branch(f"b{number}", from_=branch)
@@ -185,7 +185,7 @@ def test_history_reads_what_differs_and_nothing_for_commits_that_touch_other_tab
         write(g, lambda tx: tx.upsert("Person", {"name": "p7", "age": age + 1}))  # noqa: B023
     for _ in range(5):
         write(g, lambda tx: tx.append("Note", {"text": "x"}))
-    g.compact(types=["Note"])
+    g.optimize(types=["Note"])
     with omnigraph.open(g.root, settings=RELAXED) as fresh:
         whole = fresh.snapshot()
         whole.scan("Person").read_all()

@@ -258,11 +258,11 @@ def test_compaction_under_any_write_changes_nothing(point: str, same: bool) -> N
             tx = g.transaction()
             if point == "begun" and meddled:
                 tx._write.working(reading=True)
-                other.compact()
+                other.optimize()
             statement(tx)
             if point == "stated" and meddled:
-                other.compact()
-            with at(point if meddled else "", other.compact):
+                other.optimize()
+            with at(point if meddled else "", other.optimize):
                 tx.publish()
             found = g.snapshot().scan("Person").read_all().to_pylist()
             results.append(sorted(map(str, found)))

@@ -77,7 +77,7 @@ def _truth(operand: Expression, leaves: Leaves) -> Value:
     return cast(value, BOOL) if pa.types.is_null(value.type) else value
 
 
-def _constant(value: Constant, leaves: Leaves) -> Value:
+def _constant(value: Constant, _: Leaves) -> Value:
     return constant(value.value, value.type.kind)
 
 

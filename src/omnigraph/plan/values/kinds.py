@@ -1,4 +1,4 @@
-"""Owns the Arrow side of kinds: the type of an array that holds one, and casts that lose nothing."""
+"""Owns the Arrow side of kinds: the type of an array of them, and casts that lose nothing."""
 
 from __future__ import annotations
 

@@ -1,0 +1,140 @@
+"""Owns the columns that are kept in memory: the values of a fragment's files, never changing.
+
+A file holds the same rows in every version that has it, deleted ones included, so a column read
+once serves all versions and branches that share the file; a new version costs only what is new.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.store.tables import ADDRESS, FragmentMark, Table
+from omnigraph.telemetry import Ledger
+
+_AT_ONCE = 1 << 20
+"""A column of a fragment that is smaller than this is read whole at the first touch."""
+_WIDTH_OF_TEXT = 24
+_TOUCHES = 3
+
+Key = tuple[Any, ...]
+
+
+class Columns:
+    """A bounded cache. What does not fit is read through Lance each time."""
+
+    def __init__(self, *, cache_bytes: int) -> None:
+        self._budget = cache_bytes
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        self._size = 0
+        self._touches: dict[Key, int] = {}
+
+    # Columns of fragments
+
+    def held(self, table: Table, mark: FragmentMark, column: str) -> pa.Array | None:
+        return self.get(_key(table, mark, column))
+
+    def read(
+        self, table: Table, marks: Sequence[FragmentMark], column: str, ledger: Ledger
+    ) -> list[pa.Array]:
+        """The column of each fragment, all that is missing by one scan."""
+        found = {mark.id: self.held(table, mark, column) for mark in marks}
+        missing = [mark for mark in marks if found[mark.id] is None]
+        if missing:
+            rows = table.read_physical([column], [m.id for m in missing], ledger)[column]
+            start = 0
+            for mark in missing:
+                part = rows.slice(start, mark.physical).combine_chunks()
+                start += mark.physical
+                found[mark.id] = part
+                self.keep(_key(table, mark, column), part, part.nbytes)
+        return [found[mark.id] for mark in marks]
+
+    def worth_reading(self, table: Table, mark: FragmentMark, column: str, rows: int) -> bool:
+        """Whether to read the whole column of a fragment for some of its rows: when it is small,
+        when many rows are asked for, or when it is asked for again and again."""
+        size = mark.physical * width(table.schema.field(column).type)
+        if size <= _AT_ONCE:
+            return True
+        if size > self._budget // 4:
+            return False
+        if rows * 16 >= mark.physical:
+            return True
+        key = _key(table, mark, column)
+        with self._lock:
+            touches = self._touches[key] = self._touches.get(key, 0) + 1
+            if len(self._touches) > 65_536:
+                self._touches.clear()
+        return touches > _TOUCHES
+
+    def fits(self, table: Table, columns: Sequence[str]) -> bool:
+        """Whether these columns of the whole table may be held."""
+        rows = sum(mark.physical for mark in table.marks.values())
+        widths = sum(width(table.schema.field(column).type) for column in columns)
+        return rows * widths <= self._budget // 4
+
+    def live_offsets(self, table: Table, mark: FragmentMark, ledger: Ledger) -> np.ndarray:
+        """Which rows of a fragment with a deletion file are left."""
+
+        def read() -> np.ndarray:
+            batches = table.scan([], ledger, addresses=True, fragments=[mark.id], purpose="columns")
+            parts = [batch.column(ADDRESS).to_numpy() for batch in batches]
+            offsets = np.concatenate([np.array([], np.uint64), *parts]) & np.uint64(0xFFFFFFFF)
+            return offsets.astype(np.int64)
+
+        key = (table.location, mark.id, mark.files, mark.deletion, "live")
+        found: np.ndarray = self.remember(key, read)
+        return found
+
+    # Anything else that is derived from what never changes
+
+    def remember(self, key: Key, make: Callable[[], Any]) -> Any:
+        found = self.get(key)
+        if found is None:
+            found = make()
+            self.keep(key, found, int(found.nbytes))
+        return found
+
+    def get(self, key: Key) -> Any:
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                return None
+            self._held.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: Key, value: Any, size: int) -> None:
+        with self._lock:
+            _, before = self._held.pop(key, (None, 0))
+            self._held[key] = (value, size)
+            self._size += size - before
+            while self._size > self._budget and len(self._held) > 1:
+                _, (_, dropped) = self._held.popitem(last=False)
+                self._size -= dropped
+
+    def clear(self) -> None:
+        with self._lock:
+            self._held.clear()
+            self._size = 0
+
+
+def _key(table: Table, mark: FragmentMark, column: str) -> Key:
+    return (table.location, mark.id, mark.files, column)
+
+
+def width(kind: pa.DataType) -> int:
+    """About how many bytes a value takes."""
+    if pa.types.is_fixed_size_list(kind):
+        return int(kind.list_size * width(kind.value_type))
+    if pa.types.is_list(kind):
+        return 4 * width(kind.value_type)
+    try:
+        return int(max(1, kind.bit_width // 8))
+    except ValueError:
+        return _WIDTH_OF_TEXT

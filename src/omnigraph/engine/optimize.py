@@ -1,0 +1,353 @@
+"""Owns maintenance of tables as a write: fewer fragments, indexes that cover them, one commit.
+
+It changes nothing that a reader can see, gives way to writers, and never makes one fail: what it
+staged is carried over to a newer head when its fragments are still there, else planned again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from omnigraph.engine.publisher import Publisher
+from omnigraph.engine.session import Session
+from omnigraph.errors import Contention, OmnigraphError
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.plan.optimize import (
+    BY_HAND,
+    Covered,
+    IndexWork,
+    Limits,
+    Piece,
+    plan_compaction,
+    plan_index,
+    wanted_indexes,
+)
+from omnigraph.plan.publish import Index, Lineage, PublishPlan, Rewrite, RewriteGroup
+from omnigraph.runtime import reach
+from omnigraph.store import commits
+from omnigraph.store.indexes import (
+    files_of,
+    index_name,
+    list_segments,
+    replace_segments,
+    stage_segment,
+)
+from omnigraph.store.staging import stage_compaction
+from omnigraph.store.tables import Table
+from omnigraph.store.tags import point_tag
+from omnigraph.telemetry import Ledger
+
+ACTOR = "omnigraph:maintenance"
+KIND = "optimize"
+_BEYOND = 64
+"""Fragment numbers left free for appends that land while a table is being optimized."""
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+@dataclass(frozen=True)
+class TypeReport:
+    """What was done to a type, or would be; `pending` says what was left, and why. Fragments and
+    segments are counted before and after."""
+
+    fragments: tuple[int, int]
+    segments: tuple[int, int]
+    rewritten: int = 0
+    """Fragments that were written anew."""
+    rewritten_bytes: int = 0
+    indexed: tuple[str, ...] = ()
+    """Indexes that got a segment."""
+    dropped: tuple[str, ...] = ()
+    """Indexes that the schema no longer asks for."""
+    pending: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.rewritten or self.indexed or self.dropped) or (
+            self.segments[0] != self.segments[1]
+        )
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """`commit` is None when there was nothing to do, or when writers were faster all the time
+    (`gave_way`)."""
+
+    commit: Commit | None
+    types: dict[str, TypeReport]
+    dry_run: bool
+    gave_way: bool
+    io: Ledger = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """So many of all types are done; `doing` is what comes next."""
+
+    done: int
+    total: int
+    type: str
+    doing: str
+
+
+OnProgress = Callable[[Progress], None]
+
+
+class _NothingLeft(Exception):
+    """The new head needs no maintenance any more: somebody else was here."""
+
+
+def optimize(
+    session: Session,
+    branch: str,
+    types: Sequence[str] | None,
+    *,
+    dry_run: bool = False,
+    progress: OnProgress | None = None,
+    limits: Limits = BY_HAND,
+    retry_for: float | None = None,
+    ledger: Ledger | None = None,
+) -> Optimized:
+    """At most one commit. `types` are names or table keys; None means all."""
+    ledger = Ledger() if ledger is None else ledger
+    patience = session.settings.retry_for if retry_for is None else retry_for
+    work = Optimization(session, branch, types, limits, progress, ledger, dry_run=dry_run)
+    work.stage(session.live_head(branch, ledger))
+    if dry_run or not work.plan.actions:
+        if not dry_run and limits.tail == BY_HAND.tail:
+            _tag_tables(session, work.base, ledger)
+        return Optimized(None, work.reports, dry_run, False, ledger)
+    try:
+        published = Publisher(session).publish(work, ledger, retry_for=patience)
+    except _NothingLeft:
+        return Optimized(None, work.reports, False, False, ledger)
+    except Contention:
+        return Optimized(None, work.reports, False, True, ledger)
+    assert published.version is not None
+    for old, new in published.tables.values():
+        session.lookups.follow(old, new, ledger)
+    if limits.tail == BY_HAND.tail:
+        _tag_tables(session, published.version, ledger)
+    return Optimized(published.version.commit, work.reports, False, False, ledger)
+
+
+class Optimization:
+    """As the publisher sees it. Planning again happens inside of the branch's turn, so that on
+    one machine nobody can be faster a second time."""
+
+    plan: PublishPlan
+
+    def __init__(
+        self,
+        session: Session,
+        branch: str,
+        types: Sequence[str] | None,
+        limits: Limits,
+        progress: OnProgress | None,
+        ledger: Ledger,
+        *,
+        dry_run: bool,
+    ) -> None:
+        self._session = session
+        self._branch = branch
+        self._types = types
+        self._limits = limits
+        self._progress = progress
+        self._ledger = ledger
+        self._dry_run = dry_run
+        self._staged_at = 0
+        self.reports: dict[str, TypeReport] = {}
+
+    @property
+    def base(self) -> GraphVersion:
+        return self._base
+
+    def stage(self, head: GraphVersion) -> None:
+        self._base = head
+        self._staged_at = self._session.runtime.now()
+        self.reports = {}
+        snapshot = self._session.snapshot(head, self._ledger)
+        chosen = (
+            snapshot.catalog.types
+            if self._types is None
+            else [snapshot.type(name) for name in self._types]
+        )
+        actions = []
+        for done, kind in enumerate(chosen):
+            if self._progress is not None:
+                self._progress(Progress(done, len(chosen), kind.name, "looking"))
+            pin = head.pins[kind.table_key]
+            action = self._stage_type(kind, pin, (done, len(chosen)))
+            if action is not None:
+                actions.append(action)
+        reach("staged")
+        self.plan = PublishPlan(
+            branch=self._branch,
+            base_version=head.version,
+            base_incarnation=head.incarnation,
+            actions=tuple(actions),
+            lineage=Lineage(kind=KIND, operation=self._session.runtime.ulid(), actor=ACTOR),
+        )
+
+    # What the publisher asks for
+
+    def replan(self, head: GraphVersion) -> None:
+        self.stage(head)
+        if not self.plan.actions:
+            raise _NothingLeft
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Whether what was staged cannot be carried over to this head."""
+        session = self._session
+        age = (session.runtime.now() - self._staged_at) / 1e6
+        if self._staged_at <= head.gc_cutoff or age >= session.settings.grace / 2:
+            return True
+        if head.version == self._base.version:
+            return False
+        for action in self.plan.actions:
+            pin, was = head.pins.get(action.table), self._base.pins[action.table]
+            if pin is None or pin.location != was.location:
+                return True
+            if pin.lance_version == was.lance_version:
+                continue
+            table = session.tables.open(pin.location, pin.lance_version, self._ledger)
+            if isinstance(action, Index):
+                return True
+            assert isinstance(action, Rewrite)
+            if not commits.fits(table, [(group.old, group.new) for group in action.groups]):
+                return True
+        return False
+
+    # One type
+
+    def _stage_type(
+        self, kind: GraphType, pin: TablePin, place: tuple[int, int]
+    ) -> Rewrite | Index | None:
+        if not pin.fragments:
+            self.reports[kind.name] = TypeReport((0, 0), (0, 0))
+            return None
+        session, ledger = self._session, self._ledger
+        base = session.tables.open(pin.location, pin.lance_version, ledger)
+        table, groups = base, plan_compaction(pieces_of(base), self._limits)
+        staged: tuple[commits.Group, ...] = ()
+        if groups and not self._dry_run:
+            self._tell(place, kind, f"writing {sum(map(len, groups))} fragments anew")
+            written = stage_compaction(base, groups, ledger, target_rows=self._limits.target_rows)
+            staged = commits.number_fragments(base, written, beyond=_BEYOND)
+            table = commits.rewrite(base, staged, ledger)
+        table, index, report = self._stage_indexes(kind, table, place)
+        after = len(base.marks) - sum(map(len, groups)) + len(groups)
+        self.reports[kind.name] = TypeReport(
+            fragments=(len(base.marks), after if self._dry_run else len(table.marks)),
+            segments=report.segments,
+            rewritten=sum(map(len, groups)),
+            rewritten_bytes=sum(base.marks[n].bytes for group in groups for n in group),
+            indexed=report.indexed,
+            dropped=report.dropped,
+            pending=report.pending + self._waiting(base, groups),
+        )
+        if self._dry_run or (not staged and index is None):
+            return None
+        session.tables.keep(table)
+        if not staged:
+            assert index is not None
+            return msgspec.structs.replace(index, base=base.version, staged=table.version)
+        return Rewrite(
+            table=kind.table_key,
+            groups=tuple(RewriteGroup(old=tuple(old), new=tuple(new)) for old, new in staged),
+            index=index,
+            base=base.version,
+            staged=table.version,
+        )
+
+    def _waiting(self, base: Table, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
+        taken = {number for group in groups for number in group}
+        floor = self._limits.floor
+        left = [m for m in base.marks.values() if m.id not in taken and m.bytes < floor]
+        if len(base.marks) < 2 or not left:
+            return ()
+        return (f"{len(left)} small fragments: they wait until more have come",)
+
+    def _stage_indexes(
+        self, kind: GraphType, table: Table, place: tuple[int, int]
+    ) -> tuple[Table, Index | None, TypeReport]:
+        known = list_segments(table)
+        pieces = pieces_of(table)
+        by_name: dict[str, list[Covered]] = {}
+        for one in known:
+            by_name.setdefault(one.name, []).append(Covered(one.uuid, one.fragments))
+        wanted = [s for s in wanted_indexes(kind) if s.column in table.schema.names]
+        names = {index_name(spec.column, spec.kind) for spec in wanted}
+        dropped = sorted(by_name.keys() - names)
+        removed = [one.uuid for one in known if one.name in dropped]
+        works: list[IndexWork] = []
+        pending: list[str] = []
+        for spec in wanted:
+            name = index_name(spec.column, spec.kind)
+            match plan_index(spec, pieces, by_name.get(name, ()), self._limits):
+                case IndexWork() as work:
+                    works.append(work)
+                case str(reason):
+                    pending.append(f"{name}: {reason}")
+        segments = []
+        for work in works:
+            removed += work.removed
+            if work.fragments and not self._dry_run:
+                name = index_name(work.spec.column, work.spec.kind)
+                self._tell(place, kind, f"building {name}")
+                segments.append(
+                    stage_segment(
+                        table,
+                        work.spec.column,
+                        work.spec.kind,
+                        work.fragments,
+                        self._ledger,
+                        partitions=work.partitions,
+                    )
+                )
+        built = [work for work in works if work.fragments]
+        report = TypeReport(
+            fragments=(0, 0),
+            segments=(len(known), len(known) - len(removed) + len(built)),
+            indexed=tuple(index_name(w.spec.column, w.spec.kind) for w in built),
+            dropped=tuple(dropped),
+            pending=tuple(pending),
+        )
+        if self._dry_run or not (works or removed):
+            return table, None, report
+        files = files_of(table, sorted({n for work in works for n in work.fragments}))
+        action = Index(
+            table=kind.table_key,
+            segments=tuple(msgspec.Raw(msgspec.json.encode(segment)) for segment in segments),
+            files=files,
+            removed=tuple(removed),
+        )
+        table = replace_segments(table, files, segments, self._ledger, removed=removed)
+        return table, action, report
+
+    def _tell(self, place: tuple[int, int], kind: GraphType, doing: str) -> None:
+        if self._progress is not None:
+            self._progress(Progress(*place, kind.name, doing))
+
+
+def pieces_of(table: Table) -> list[Piece]:
+    return [
+        Piece(mark.id, mark.rows, mark.physical - mark.rows, mark.bytes)
+        for mark in table.marks.values()
+    ]
+
+
+def _tag_tables(session: Session, version: GraphVersion, ledger: Ledger) -> None:
+    """A courtesy to other readers of Lance: a tag for each branch, which may be late or missing.
+    Names that Lance does not take have none."""
+    if not _TAG.fullmatch(version.branch):
+        return
+    for pin in version.tables:
+        with contextlib.suppress(OmnigraphError):
+            table = session.tables.open(pin.location, pin.lance_version, ledger)
+            point_tag(table, version.branch, ledger)

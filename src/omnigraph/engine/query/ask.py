@@ -1,0 +1,156 @@
+"""Owns asking: a query, its parameters and a snapshot to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.engine.query.entities import Entities
+from omnigraph.engine.query.expand import Kernel
+from omnigraph.engine.query.gather import result_schema
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.networks import build_network
+from omnigraph.engine.query.prepare import Prepared
+from omnigraph.engine.query.result import Result
+from omnigraph.engine.query.run import Observer, Run
+from omnigraph.engine.view import TableView
+from omnigraph.errors import InvalidArgument, InvalidParameters
+from omnigraph.lang.gq import ParameterError, bind_parameters
+from omnigraph.model.catalog import GraphType
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.explain import render_plan
+from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.session import Session
+    from omnigraph.engine.snapshot import Snapshot
+
+KERNELS = ("auto", "indexed", "adjacency")
+
+
+def bound(prepared: Prepared, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    try:
+        return bind_parameters(prepared.query, given)
+    except ParameterError as error:
+        listed = "; ".join(f"${name} {reason}" for name, reason in error.problems)
+        raise InvalidParameters(
+            f"The parameters do not fit: {listed}.", problems=error.problems
+        ) from None
+
+
+def ask(
+    session: Session,
+    snapshot: Snapshot,
+    prepared: Prepared,
+    parameters: Mapping[str, Any] | None,
+    *,
+    timeout: float | None,
+    memory_limit: int | None,
+    kernel: Kernel,
+    view: Callable[[GraphType], TableView] | None = None,
+) -> Result:
+    """Nothing runs until rows are asked for. `view` is another door to the same types, for one
+    who sees pending rows."""
+    _check_bounds(timeout, memory_limit, kernel)
+    values = bound(prepared, parameters)
+    pins = snapshot.graph_version.pins
+    plan = prepared.plan({name: pins[name].rows for name in prepared.types if name in pins})
+    asked = Asked(session, snapshot, plan, values, timeout, memory_limit, kernel, view)
+    return Result(
+        result_schema(plan.query.columns),
+        asked.batches,
+        commit=snapshot.commit,
+        io=snapshot.io,
+        cancel=asked.cancel,
+        explain=asked.explain,
+        graph=asked.network,
+    )
+
+
+def _check_bounds(timeout: float | None, memory_limit: int | None, kernel: str) -> None:
+    if timeout is not None and timeout <= 0:
+        raise InvalidArgument(f"The timeout {timeout} is not above zero.")
+    if memory_limit is not None and memory_limit <= 0:
+        raise InvalidArgument(f"The memory_limit {memory_limit} is not above zero.")
+    if kernel not in KERNELS:
+        raise InvalidArgument(f"There is no kernel {kernel!r}; choose from {', '.join(KERNELS)}.")
+
+
+class Asked:
+    """A query that was asked, and can be run."""
+
+    def __init__(
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        plan: Plan,
+        values: Mapping[str, Any],
+        timeout: float | None,
+        memory_limit: int | None,
+        kernel: Kernel,
+        view: Callable[[GraphType], TableView] | None,
+    ) -> None:
+        self._session = session
+        self._snapshot = snapshot
+        self._plan = plan
+        self._values = values
+        self._timeout = timeout
+        self._memory_limit = memory_limit
+        self._kernel = kernel
+        self._view = view
+        self._guard = self._new_guard()
+
+    def _new_guard(self) -> Guard:
+        return Guard(
+            self._session.runtime.monotonic,
+            timeout=self._timeout,
+            memory_limit=self._memory_limit,
+        )
+
+    def cancel(self) -> None:
+        self._guard.cancel()
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        yield from self._run(self._plan, self._snapshot.io).batches()
+
+    def _run(self, plan: Plan, ledger: Ledger, observer: Observer | None = None) -> Run:
+        session = self._session
+        return Run(
+            plan,
+            catalog=self._snapshot.catalog,
+            entities=Entities(self._view or self._snapshot.view, session.columns, ledger),
+            adjacencies=session.adjacencies,
+            parameters=self._values,
+            guard=self._guard,
+            now=session.runtime.now(),
+            kernel=self._kernel,
+            observer=observer,
+        )
+
+    def explain(self, analyze: bool) -> str:
+        if not analyze:
+            return render_plan(self._plan)
+        ledger = Ledger()
+        monotonic = self._session.runtime.monotonic
+        observer = Observer(monotonic, ledger)
+        run = self._run(self._plan, ledger, observer)
+        began = monotonic()
+        rows = sum(batch.num_rows for batch in run.batches())
+        seconds = monotonic() - began
+        return render_plan(
+            self._plan,
+            observations=observer.found,
+            summary=(
+                f"{rows:,} rows in {seconds * 1000:.2f} ms, {ledger.reads} requests, "
+                f"{ledger.read_bytes:,} bytes read"
+                + (
+                    f", expanded by {' and '.join(sorted(run.expander.used))}"
+                    * bool(run.expander.used)
+                )
+            ),
+        )
+
+    def network(self) -> Any:
+        return build_network(self._plan, lambda plan: self._run(plan, self._snapshot.io))

@@ -1,0 +1,338 @@
+"""Owns expansion: from entities along edges to their neighbours, by one of two kernels that give
+the same rows. *indexed* asks Lance for the edges of the entities at hand; *adjacency* looks them
+up in arrays that are built once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.query.adjacency import Adjacencies, Way
+from omnigraph.engine.query.entities import NONE, Entities
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.neighbours import Neighbours
+from omnigraph.engine.query.rows import TypeRows
+from omnigraph.lang.gq.checked import Direction, EdgeStep
+from omnigraph.model.catalog import Catalog, GraphType
+
+Kernel = Literal["auto", "indexed", "adjacency"]
+
+CHUNK = 1 << 18
+_FEW = 1024
+_LARGE = 100_000
+_TOUCHES = 3
+_BITS = 1 << 25
+
+
+@dataclass(frozen=True)
+class Leg:
+    """One edge type in one direction, between the rows of two types."""
+
+    edge: TypeRows
+    here: TypeRows
+    there: TypeRows
+    way: Way
+
+
+@dataclass(frozen=True)
+class Reached:
+    """For each neighbour: the place of the entity it was reached from, its number, its edge's."""
+
+    places: np.ndarray
+    targets: np.ndarray
+    edges: np.ndarray | None
+
+
+class Expander:
+    def __init__(
+        self,
+        entities: Entities,
+        adjacencies: Adjacencies,
+        catalog: Catalog,
+        guard: Guard,
+        kernel: Kernel,
+    ) -> None:
+        self._entities = entities
+        self._adjacencies = adjacencies
+        self._catalog = catalog
+        self._guard = guard
+        self._kernel = kernel
+        self.used: set[str] = set()
+
+    # Legs
+
+    def legs(
+        self,
+        steps: Sequence[EdgeStep],
+        *,
+        backward: bool,
+        here: Sequence[GraphType],
+        there: Sequence[GraphType],
+    ) -> list[Leg]:
+        """The steps that can lead from the one kind to the other."""
+        nodes = self._catalog.node_names
+        starts, ends = {t.name for t in here}, {t.name for t in there}
+        found = []
+        for step in steps:
+            forward = (step.direction is Direction.FORWARD) != backward
+            way: Way = "out" if forward else "in"
+            if step.direction is Direction.EITHER:
+                way, forward = "both", True
+            start, end = step.edge.source, step.edge.target
+            if not forward:
+                start, end = end, start
+            if start in starts and end in ends:
+                found.append(
+                    Leg(
+                        self._entities.rows(step.edge),
+                        self._entities.rows(nodes[start]),
+                        self._entities.rows(nodes[end]),
+                        way,
+                    )
+                )
+        return found
+
+    # One hop
+
+    def expand(self, legs: Sequence[Leg], numbers: np.ndarray, *, edges: bool) -> Reached:
+        """All neighbours; without edges each once for each place, however many edges lead there."""
+        parts = [self._along(leg, numbers, edges=edges) for leg in legs]
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return Reached(NONE, NONE, NONE if edges else None)
+        places = np.concatenate([part.places for part in parts])
+        targets = np.concatenate([part.targets for part in parts])
+        if not edges:
+            return _distinct(places, targets)
+        joined = np.concatenate([part.edges for part in parts if part.edges is not None])
+        return Reached(places, targets, joined)
+
+    def chunks(self, legs: Sequence[Leg], numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+        """Ranges of the numbers whose neighbours are about a chunk together."""
+        if len(numbers) * 8 <= CHUNK and self.estimate(legs) * len(numbers) <= CHUNK:
+            yield 0, len(numbers)
+            return
+        counts = np.ones(len(numbers), np.int64)
+        for leg in legs:
+            if self._by_adjacency(leg, len(numbers)):
+                where, positions = self._at(leg, numbers)
+                counts[where] += self._degrees(leg, positions, distinct=False)
+            else:
+                counts += 256
+        sums = np.cumsum(counts)
+        start = 0
+        while start < len(numbers):
+            before = sums[start - 1] if start else 0
+            stop = max(start + 1, int(np.searchsorted(sums, before + CHUNK, side="right")))
+            yield start, stop
+            start = stop
+
+    @staticmethod
+    def estimate(legs: Sequence[Leg]) -> float:
+        return sum(leg.edge.count / max(1, leg.here.count) for leg in legs) * 4
+
+    def degrees(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> np.ndarray:
+        """How many neighbours (or edges) each entity has."""
+        counts = np.zeros(len(numbers), np.int64)
+        if self._by_adjacency(leg, len(numbers)):
+            where, positions = self._at(leg, numbers)
+            counts[where] = self._degrees(leg, positions, distinct=not edges)
+            return counts
+        reached = self._along(leg, numbers, edges=edges)
+        return np.bincount(reached.places, minlength=len(numbers))
+
+    def joined(
+        self, leg: Leg, numbers: np.ndarray, others: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | None:
+        """For pairs of entities: the places of those with an edge between them, once for each edge,
+        and the edges; None where the kernel has to go the long way."""
+        if not self._by_adjacency(leg, len(numbers)):
+            return None
+        there = self._entities.of_type(leg.there.kind, others)
+        where = np.flatnonzero(self._entities.of_type(leg.here.kind, numbers) & there)
+        way, vertex_of = self._way(leg)
+        ends = self._adjacencies.vertex_of(leg.there, self._entities.ledger)
+        low, counts = way.between(
+            vertex_of[numbers[where] - leg.here.base], ends[others[where] - leg.there.base]
+        )
+        places = np.repeat(where, counts)
+        entries = np.repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(len(places))
+        return places, way.edges[entries] + leg.edge.base
+
+    # Kernels
+
+    def _by_adjacency(self, leg: Leg, count: int) -> bool:
+        if self._kernel != "auto":
+            by_adjacency = self._kernel == "adjacency"
+        elif not self._adjacencies.fits(leg.edge):
+            by_adjacency = False
+        elif self._adjacencies.is_near(leg.edge) or leg.edge.stored <= _LARGE or count > _FEW:
+            by_adjacency = True
+        else:
+            end = "src" if leg.way == "out" else "dst"
+            indexed = end in leg.edge.view.table.indexed_columns
+            by_adjacency = not indexed or self._adjacencies.touch(leg.edge) > _TOUCHES
+        self.used.add("adjacency" if by_adjacency else "indexed")
+        return by_adjacency
+
+    def _at(self, leg: Leg, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        where = np.flatnonzero(self._entities.of_type(leg.here.kind, numbers))
+        return where, numbers[where] - leg.here.base
+
+    def _way(self, leg: Leg) -> tuple[Neighbours, np.ndarray]:
+        ledger = self._entities.ledger
+        source, target = (leg.here, leg.there) if leg.way != "in" else (leg.there, leg.here)
+        adjacency = self._adjacencies.of(leg.edge, source, target, ledger)
+        return adjacency.way(leg.way), self._adjacencies.vertex_of(leg.here, ledger)
+
+    def _degrees(self, leg: Leg, positions: np.ndarray, *, distinct: bool) -> np.ndarray:
+        way, vertex_of = self._way(leg)
+        chosen = way.distinct if distinct else way
+        _, counts = chosen.bounds(vertex_of[positions])
+        return counts
+
+    def _along(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
+        self._guard.check()
+        if self._by_adjacency(leg, len(numbers)):
+            return self._by_arrays(leg, numbers, edges=edges)
+        return self._by_index(leg, numbers, edges=edges)
+
+    def _by_arrays(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
+        where, positions = self._at(leg, numbers)
+        way, vertex_of = self._way(leg)
+        chosen = way if edges else way.distinct
+        rows, entries = chosen.expand(vertex_of[positions])
+        position_of = self._adjacencies.position_of(leg.there, self._entities.ledger)
+        targets = position_of[chosen.ends[entries]] + leg.there.base
+        held = chosen.edges[entries] + leg.edge.base if edges else None
+        return Reached(where[rows], targets, held)
+
+    def _by_index(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
+        """The edges of these entities, by a filter that an index on the end can answer."""
+        where, positions = self._at(leg, numbers)
+        if not len(where):
+            return Reached(NONE, NONE, NONE if edges else None)
+        distinct, inverse = np.unique(positions, return_inverse=True)
+        ids = leg.here.take("id", distinct)
+        ends = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}[leg.way]
+        found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for near in ends:
+            far = "dst" if near == "src" else "src"
+            rows, places = leg.edge.touching(near, far, ids)
+            if len(ends) == 2 and near == "dst":
+                other = pc.not_equal(rows["src"], rows["dst"])  # a self-loop counts once
+                rows, places = rows.filter(other), places[other.to_numpy(zero_copy_only=False)]
+            near_places = pc.index_in(rows[near], value_set=ids).to_numpy()
+            found.append((near_places, self._positions_of_ids(leg.there, rows[far]), places))
+        near_places = np.concatenate([part[0] for part in found]).astype(np.int64)
+        targets = np.concatenate([part[1] for part in found])
+        held = np.concatenate([part[2] for part in found])
+        # Each entity at hand may stand in many places.
+        order = np.argsort(near_places, kind="stable")
+        starts = np.searchsorted(near_places[order], np.arange(len(distinct) + 1))
+        counts = (starts[1:] - starts[:-1])[inverse]
+        places = np.repeat(np.arange(len(inverse)), counts)
+        shift = np.repeat(starts[:-1][inverse] - (np.cumsum(counts) - counts), counts)
+        entries = order[shift + np.arange(len(places))]
+        reached = targets[entries] + leg.there.base
+        if edges:
+            return Reached(where[places], reached, held[entries] + leg.edge.base)
+        return _distinct(where[places], reached)
+
+    def _positions_of_ids(self, rows: TypeRows, ids: pa.ChunkedArray) -> np.ndarray:
+        encoded = ids.combine_chunks().dictionary_encode()
+        texts = encoded.dictionary.to_pylist()
+        which, positions = rows.find(("id",), texts)
+        by_text = np.full(len(texts), -1, np.int64)
+        by_text[which] = positions
+        found: np.ndarray = by_text[encoded.indices.to_numpy(zero_copy_only=False)]
+        return found
+
+    # Many hops
+
+    def within(
+        self,
+        legs: Sequence[Leg],
+        numbers: np.ndarray,
+        kinds: Sequence[GraphType],
+        low: int,
+        high: int,
+    ) -> Iterator[Reached]:
+        """Entities whose shortest distance from those of some kinds lies between the bounds, each
+        once for each place."""
+        distinct, inverse = np.unique(numbers, return_inverse=True)
+        rows = [side for leg in legs for side in (leg.here, leg.there)]
+        rows += [self._entities.rows(kind) for kind in kinds]
+        base = min(side.base for side in rows)
+        span = max(1, max(side.base + side.capacity for side in rows) - base)
+        step = max(1, _BITS // span)
+        order = np.argsort(inverse, kind="stable")
+        ordered = inverse[order]
+        for start in range(0, len(distinct), step):
+            starts = distinct[start : start + step]
+            found = self._distances(legs, starts, base, span, low, high)
+            # Back from distinct starts to the places that have them.
+            left = np.searchsorted(ordered, start)
+            right = np.searchsorted(ordered, start + len(starts))
+            mine = ordered[left:right] - start
+            by_start = np.argsort(found.places, kind="stable")
+            bounds = np.searchsorted(found.places[by_start], np.arange(len(starts) + 1))
+            counts = (bounds[1:] - bounds[:-1])[mine]
+            rows_of = np.repeat(np.arange(len(mine)), counts)
+            shift = np.repeat(bounds[:-1][mine] - (np.cumsum(counts) - counts), counts)
+            entries = by_start[shift + np.arange(len(rows_of))]
+            places = order[left:right][rows_of]
+            yield Reached(places, found.targets[entries], None)
+
+    def _distances(
+        self,
+        legs: Sequence[Leg],
+        starts: np.ndarray,
+        base: int,
+        span: int,
+        low: int,
+        high: int,
+    ) -> Reached:
+        seen = np.zeros(len(starts) * span, bool)
+        codes = np.arange(len(starts)) * span + (starts - base)
+        seen[codes] = True
+        found = [codes] if low == 0 else []
+        for distance in range(1, high + 1):
+            if not len(codes):
+                break
+            self._guard.check()
+            reached = self.expand(legs, codes % span + base, edges=False)
+            origins = (codes // span)[reached.places]
+            fresh = origins * span + (reached.targets - base)
+            if distance == 1 and low == 1:
+                loops = reached.targets == starts[origins]
+                found.append(fresh[loops])
+            fresh = _unique(fresh[~seen[fresh]], len(seen))
+            seen[fresh] = True
+            codes = fresh
+            if distance >= low:
+                found.append(codes)
+        joined = np.concatenate([NONE, *found])
+        return Reached(joined // span, joined % span + base, None)
+
+
+def _unique(codes: np.ndarray, size: int) -> np.ndarray:
+    if len(codes) * 16 < size:
+        return np.unique(codes)
+    marks = np.zeros(size, bool)
+    marks[codes] = True
+    return np.flatnonzero(marks)
+
+
+def _distinct(places: np.ndarray, targets: np.ndarray) -> Reached:
+    if not len(places):
+        return Reached(places, targets, None)
+    span = int(targets.max()) + 1
+    codes = np.unique(places * span + targets)
+    return Reached(codes // span, codes % span, None)

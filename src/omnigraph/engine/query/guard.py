@@ -1,0 +1,58 @@
+"""Owns the bounds of a running query: its deadline, its memory, its being cancelled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from omnigraph.errors import Cancelled, MemoryLimit, QueryTimeout
+
+
+class Guard:
+    """Asked between steps and batches: no step works on more than a batch at a time."""
+
+    def __init__(
+        self,
+        monotonic: Callable[[], float],
+        *,
+        timeout: float | None,
+        memory_limit: int | None,
+    ) -> None:
+        self._monotonic = monotonic
+        self._timeout = timeout
+        self._deadline = None if timeout is None else monotonic() + timeout
+        self.memory_limit = memory_limit
+        self._held = 0
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def check(self) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled("The query was cancelled.", limit="cancelled")
+        if self._deadline is not None and self._monotonic() > self._deadline:
+            raise QueryTimeout(
+                f"The query took longer than its timeout of {self._timeout:g} s.", limit="timeout"
+            )
+
+    @property
+    def remaining(self) -> float | None:
+        """Seconds until the deadline."""
+        return None if self._deadline is None else max(0.0, self._deadline - self._monotonic())
+
+    def hold(self, size: int) -> None:
+        """Books memory that stays until it is released."""
+        self._held += size
+        self.fits(0)
+
+    def release(self, size: int) -> None:
+        self._held -= size
+
+    def fits(self, size: int) -> None:
+        """Refuses what would exceed the limit, before it is made."""
+        if self.memory_limit is not None and self._held + size > self.memory_limit:
+            raise MemoryLimit(
+                f"The query needs more than its memory_limit of {self.memory_limit:,} bytes.",
+                limit="memory_limit",
+            )

@@ -1,0 +1,173 @@
+"""Owns what expressions are worth on the rows of a frame: properties, ids, entities, patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.frame import Frame
+from omnigraph.errors import SearchNotBuilt
+from omnigraph.lang.gq.checked import (
+    Bm25,
+    EdgeKind,
+    EntityValue,
+    Exists,
+    Expression,
+    FunctionCall,
+    Nearest,
+    NodeKind,
+    ParameterValue,
+    PatternAggregate,
+    PropertyValue,
+    Rrf,
+    SameEntity,
+    SystemValue,
+    TextSearch,
+    TypeTest,
+)
+from omnigraph.model.types import Base, ScalarType, VectorType, arrow_type
+from omnigraph.plan.values import Leaves, arrow_kind, constant
+from omnigraph.plan.values.kinds import Value
+from omnigraph.plan.values.times import INSTANT
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.run import Run
+
+_SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
+
+
+class FrameLeaves:
+    """The values of one frame; what was fetched once is kept while it is looked at."""
+
+    def __init__(self, frame: Frame, run: Run) -> None:
+        self.frame = frame
+        self._run = run
+        self._known: dict[tuple[int, str], pa.Array] = {}
+
+    @property
+    def rows(self) -> int:
+        return self.frame.rows
+
+    def leaf(self, expression: Expression) -> Value:
+        make: Callable[[Any], Value] | None = getattr(
+            self, f"_{type(expression).__name__.lower()}", None
+        )
+        if make is None:
+            if isinstance(expression, _SEARCHES):
+                raise SearchNotBuilt("This query searches by text or vector.")
+            raise TypeError(f"{type(expression).__name__} has no value here")
+        return make(expression)
+
+    def _numbers(self, variable: int) -> np.ndarray:
+        return self.frame.columns[variable]
+
+    def _propertyvalue(self, value: PropertyValue) -> Value:
+        names = [prop.name for prop in value.properties]
+        return self.column(value.variable, names, arrow_kind(value.type.kind))
+
+    def _systemvalue(self, value: SystemValue) -> Value:
+        kinds = self._run.kinds(value.variable)
+        return self.column(value.variable, [value.column] * len(kinds), pa.string())
+
+    def column(self, variable: int, names: Sequence[str], target: pa.DataType) -> pa.Array:
+        key = (variable, names[0])
+        found = self._known.get(key)
+        if found is None or found.type != target:
+            kinds = self._run.kinds(variable)
+            numbers = self._numbers(variable)
+            found = self._run.entities.values(kinds, names, numbers, target)
+            self._known[key] = found
+        return found
+
+    def _entityvalue(self, value: EntityValue) -> Value:
+        return entity_objects(value, self, self._numbers(value.variable))
+
+    def _parametervalue(self, value: ParameterValue) -> Value:
+        return constant(self._run.parameters[value.name], value.type.kind)
+
+    def _functioncall(self, value: FunctionCall) -> Value:
+        """`now()`: one moment for the whole query."""
+        return pa.scalar(self._run.now // 1000, pa.int64()).cast(INSTANT)
+
+    def _sameentity(self, value: SameEntity) -> Value:
+        left, right = self._numbers(value.left), self._numbers(value.right)
+        same = left != right if value.negated else left == right
+        unknown = (left < 0) | (right < 0)
+        return pa.array(same, mask=unknown) if unknown.any() else pa.array(same)
+
+    def _typetest(self, value: TypeTest) -> Value:
+        numbers = self._numbers(value.variable)
+        found = np.zeros(len(numbers), bool)
+        for kind in value.types:
+            found |= self._run.entities.of_type(kind, numbers)
+        return pa.array(found, mask=numbers < 0)
+
+    def _exists(self, value: Exists) -> Value:
+        return pa.array(self._run.exists(value, self.frame))
+
+    def _patternaggregate(self, value: PatternAggregate) -> Value:
+        return self._run.aggregate_pattern(value, self.frame)
+
+
+def entity_type(kind: NodeKind | EdgeKind) -> pa.DataType:
+    """The object that `$x` gives: `@id` and the properties that are neither blobs nor vectors."""
+    return pa.struct(
+        [pa.field("@id", pa.string(), nullable=False)]
+        + [pa.field(name, held) for name, held in _entity_properties(kind).items()]
+    )
+
+
+def _entity_properties(kind: NodeKind | EdgeKind) -> dict[str, pa.DataType]:
+    """By name; a property that two types hold in different forms is shown as text."""
+    found: dict[str, pa.DataType] = {}
+    for member in kind.types:
+        for prop in member.properties:
+            if isinstance(prop.type, VectorType) or prop.type == ScalarType(Base.BLOB):
+                continue
+            held = arrow_type(prop.type)
+            found[prop.name] = held if found.get(prop.name, held) == held else pa.string()
+    return found
+
+
+def entity_objects(value: EntityValue, leaves: FrameLeaves, numbers: np.ndarray) -> pa.Array:
+    kind = value.type.kind
+    assert isinstance(kind, NodeKind | EdgeKind)
+    return leaves._run.objects(kind, numbers)  # noqa: SLF001
+
+
+def objects_of(run: Run, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.Array:
+    """Each entity as an object; null where there is none."""
+    target = entity_type(kind)
+    columns: dict[str, list[pa.Array]] = {target.field(i).name: [] for i in range(len(target))}
+    places: list[np.ndarray] = []
+    for _, rows, where, positions in run.entities.split(kind.types, numbers):
+        here = np.arange(len(numbers)) if where is None else where
+        there = numbers[here] >= 0
+        here, positions = here[there], positions[there]
+        own = {prop.name for prop in rows.kind.properties}
+        for name, parts in columns.items():
+            held = target.field(name).type
+            if name == "@id":
+                parts.append(rows.take("id", positions))
+            elif name in own:
+                parts.append(rows.take(name, positions).cast(held))
+            else:
+                parts.append(pa.nulls(len(positions), held))
+        places.append(here)
+    order = np.full(len(numbers), -1, np.int64)
+    if places:
+        joined = np.concatenate(places)
+        order[joined] = np.arange(len(joined))
+    indices = pa.array(order, mask=order < 0)
+    arrays = [
+        (pa.concat_arrays(parts) if parts else pa.nulls(0, target.field(name).type)).take(indices)
+        for name, parts in columns.items()
+    ]
+    fields = [target.field(i).with_nullable(True) for i in range(len(target))]
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=pa.array(order < 0))
+
+
+__all__ = ["FrameLeaves", "Leaves", "entity_type", "objects_of"]

@@ -1,0 +1,108 @@
+"""Owns the adjacency arrays (compressed sparse rows) of one direction, and their extension."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """The entries of vertex v are those from `starts[v]` to `starts[v + 1]`: the vertex at the
+    other end, ascending, and the position of the edge. A vertex beyond the last has none."""
+
+    starts: np.ndarray
+    ends: np.ndarray
+    edges: np.ndarray
+
+    @staticmethod
+    def build(here: np.ndarray, there: np.ndarray, edges: np.ndarray, count: int) -> Neighbours:
+        keys = here.astype(np.int64) << 32 | there
+        order = np.argsort(keys)
+        starts = np.zeros(count + 1, np.int64)
+        np.cumsum(np.bincount(here, minlength=count), out=starts[1:])
+        return Neighbours(starts, there[order].astype(np.int32), edges[order])
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.starts.nbytes + self.ends.nbytes + self.edges.nbytes)
+
+    @cached_property
+    def distinct(self) -> Neighbours:
+        """Without parallel edges; the same object if there are none."""
+        keys = self.keys
+        first = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=first[1:])
+        if first.all():
+            return self
+        kept = np.concatenate([[0], np.cumsum(first)])
+        return Neighbours(kept[self.starts], self.ends[first], self.edges[first])
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        """Each entry as one number, ascending: its vertex above, the other end below."""
+        here = np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.starts))
+        keys: np.ndarray = here << 32 | self.ends
+        return keys
+
+    # Asking
+
+    def bounds(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the entries of each vertex begin, and how many there are."""
+        if len(vertices) and int(vertices.max()) >= self.count:
+            known = np.minimum(vertices, self.count)
+            low = self.starts[known]
+            return low, self.starts[np.minimum(known + 1, self.count)] - low
+        low = self.starts[vertices]
+        return low, self.starts[vertices + 1] - low
+
+    def expand(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For each entry of each vertex: the place of the vertex, and of the entry."""
+        low, counts = self.bounds(vertices)
+        rows = np.repeat(np.arange(len(vertices)), counts)
+        total = len(rows)
+        shift = np.repeat(low - (np.cumsum(counts) - counts), counts)
+        return rows, shift + np.arange(total)
+
+    def between(self, here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the entries from one vertex to the other begin, and how many there are."""
+        keys = here.astype(np.int64) << 32 | there
+        low = np.searchsorted(self.keys, keys, side="left")
+        return low, np.searchsorted(self.keys, keys, side="right") - low
+
+    # Changing
+
+    def without(self, edges: np.ndarray, capacity: int) -> Neighbours:
+        """Leaves out entries of edges at these positions."""
+        if not len(edges):
+            return self
+        gone = np.zeros(capacity, bool)
+        gone[edges] = True
+        kept = ~gone[self.edges]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return Neighbours(before[self.starts], self.ends[kept], self.edges[kept])
+
+    def adding(
+        self, here: np.ndarray, there: np.ndarray, edges: np.ndarray, count: int
+    ) -> Neighbours:
+        """Puts entries where they belong; costs a copy, not a sort."""
+        if not len(here):
+            return self
+        starts = self.starts
+        if count > self.count:
+            starts = np.concatenate([starts, np.full(count - self.count, starts[-1])])
+        order = np.lexsort((there, here))
+        here, there, edges = here[order], there[order], edges[order]
+        places = np.empty(len(here), np.int64)
+        for index, (vertex, end) in enumerate(zip(here.tolist(), there.tolist(), strict=True)):
+            low, high = starts[vertex], starts[vertex + 1]
+            places[index] = low + np.searchsorted(self.ends[low:high], end, side="right")
+        grown = starts + np.concatenate([[0], np.cumsum(np.bincount(here, minlength=count))])
+        ends = np.insert(self.ends, places, there)
+        return Neighbours(grown, ends, np.insert(self.edges, places, edges))

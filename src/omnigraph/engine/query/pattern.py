@@ -1,0 +1,318 @@
+"""Owns running the steps of a pattern: frames in, frames out, a bounded batch at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from omnigraph.engine.query.expand import CHUNK, Leg, Reached
+from omnigraph.engine.query.frame import Frame, concat, merge_alike
+from omnigraph.engine.query.leaves import FrameLeaves
+from omnigraph.engine.query.scan import find_by_key, scan_type
+from omnigraph.errors import MemoryLimit
+from omnigraph.lang.gq.checked import Expression, Traversal, Variable
+from omnigraph.lang.gq.walk import used_variables
+from omnigraph.plan.query import ROW, PatternPlan, Step
+from omnigraph.plan.query.steps import (
+    Check,
+    Degrees,
+    Expand,
+    Keep,
+    Optional,
+    Scan,
+    Seek,
+    Test,
+)
+from omnigraph.plan.values import holds
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.run import Run
+
+_FIRST: Final = 1024
+_MERGE: Final = 1 << 16
+_PRODUCT: Final = 500_000_000
+
+
+def run_pattern(run: Run, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
+    """The rows of a pattern, from rows that bind what it uses from outside."""
+    frames: Iterator[Frame] = iter((start,))
+    for step in plan.steps:
+        frames = run.observed(step, _apply(run, step, frames))
+    return frames
+
+
+def _apply(run: Run, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
+    match step:
+        case Seek() | Scan():
+            return _bind(run, step, frames)
+        case Expand():
+            return _expand(run, step, frames)
+        case Degrees():
+            return _degrees(run, step, frames)
+        case Check():
+            return _check(run, step, frames)
+        case Test(conditions=conditions):
+            return _test(run, conditions, frames)
+        case Keep(variables=variables):
+            return _keep(run, variables, frames)
+        case Optional(block=block):
+            return _optional(run, block, frames)
+
+
+# Beginning
+
+
+def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Frame]:
+    found: np.ndarray | None = None
+    for frame in frames:
+        if found is None:
+            found = _candidates(run, step)
+        if not frame.rows or not len(found):
+            continue
+        if frame.rows == 1:
+            yield from _spread(run, frame, step.variable, found)
+            continue
+        _check_product(frame.rows, len(found))
+        rows = max(1, CHUNK // len(found))
+        for start in range(0, frame.rows, rows):
+            part = frame.slice(start, start + rows)
+            repeated = part.take(np.repeat(np.arange(part.rows), len(found)))
+            yield repeated.adding(step.variable.id, np.tile(found, part.rows))
+
+
+def _candidates(run: Run, step: Seek | Scan) -> np.ndarray:
+    variable = step.variable
+    parts = []
+    for kind in variable.kind.types:
+        rows = run.entities.rows(kind)
+        if isinstance(step, Seek):
+            positions, tests = find_by_key(run, rows, step.key), step.tests
+        else:
+            positions, tests = scan_type(run, rows, variable, step.tests)
+        numbers = positions + rows.base
+        if tests and len(numbers):
+            numbers = numbers[passing(run, tests, Frame({variable.id: numbers}, len(numbers)))]
+        parts.append(numbers)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> Iterator[Frame]:
+    """One row becomes many: small batches first, so that a limit is reached soon."""
+    start, size = 0, _FIRST if run.is_lazy else CHUNK
+    while start < len(found):
+        run.guard.check()
+        numbers = found[start : start + size]
+        repeated = frame if not frame.columns and frame.counts is None else None
+        if repeated is None:
+            repeated = frame.take(np.zeros(len(numbers), np.int64))
+        yield Frame(repeated.columns | {variable.id: numbers}, len(numbers), repeated.counts)
+        start += size
+        size = min(CHUNK, size * 4)
+
+
+def _check_product(left: int, right: int) -> None:
+    if left * right > _PRODUCT:
+        raise MemoryLimit(
+            f"Two parts of the pattern that nothing joins have {left:,} times {right:,} rows.",
+            limit="rows",
+            help="Join them by a traversal or a filter; lint calls this L203.",
+        )
+
+
+# Along edges
+
+
+def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
+    here, there = traversal.source, traversal.target
+    if backward:
+        here, there = there, here
+    return run.expander.legs(
+        traversal.steps, backward=backward, here=run.kinds(here), there=run.kinds(there)
+    )
+
+
+def _expand(run: Run, step: Expand, frames: Iterator[Frame]) -> Iterator[Frame]:
+    traversal = step.traversal
+    for frame in frames:
+        frame = _bound(frame, step.start)
+        if not frame.rows:
+            continue
+        legs = _legs(run, traversal, backward=step.backward)
+        for part, reached in _reached(run, frame, step.start, traversal, legs):
+            grown = part.take(reached.places).adding(step.target.id, reached.targets)
+            if traversal.edge is not None and reached.edges is not None:
+                grown = grown.adding(traversal.edge, reached.edges)
+            run.guard.fits(grown.nbytes)
+            if step.target.id == step.start:
+                grown = grown.take(np.flatnonzero(reached.targets == part.columns[step.start]))
+            if step.tests:
+                grown = grown.take(np.flatnonzero(passing(run, step.tests, grown)))
+            if grown.rows:
+                yield grown
+
+
+def _reached(
+    run: Run, frame: Frame, start: int, traversal: Traversal, legs: Sequence[Leg]
+) -> Iterator[tuple[Frame, Reached]]:
+    """Neighbours of a frame's rows, a range of rows at a time."""
+    numbers = frame.columns[start]
+    if (traversal.low, traversal.high) == (1, 1):
+        for low, high in run.expander.chunks(legs, numbers):
+            part = frame if (low, high) == (0, frame.rows) else frame.slice(low, high)
+            yield (
+                part,
+                run.expander.expand(legs, numbers[low:high], edges=traversal.edge is not None),
+            )
+        return
+    kinds = run.kinds(start)
+    for reached in run.expander.within(legs, numbers, kinds, traversal.low, traversal.high):
+        yield frame, reached
+
+
+def _bound(frame: Frame, *variables: int) -> Frame:
+    """Rows where these variables are not null."""
+    for variable in variables:
+        numbers = frame.columns[variable]
+        if len(numbers) and numbers.min() < 0:
+            frame = frame.take(np.flatnonzero(numbers >= 0))
+    return frame
+
+
+def _degrees(run: Run, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame]:
+    edges = step.traversal.edge is not None
+    for frame in frames:
+        frame = _bound(frame, step.start)
+        legs = _legs(run, step.traversal, backward=step.backward)
+        if not legs or not frame.rows:
+            continue
+        counts = run.expander.degrees(legs[0], frame.columns[step.start], edges=edges)
+        some = np.flatnonzero(counts)
+        if len(some) < frame.rows:
+            frame, counts = frame.take(some), counts[some]
+        if frame.rows:
+            yield frame.times(counts)
+
+
+def _check(run: Run, step: Check, frames: Iterator[Frame]) -> Iterator[Frame]:
+    traversal = step.traversal
+    for frame in frames:
+        frame = _bound(frame, traversal.source, traversal.target)
+        if not frame.rows:
+            continue
+        legs = _legs(run, traversal, backward=False)
+        for kept in _joined(run, frame, traversal, legs):
+            if step.tests and kept.rows:
+                kept = kept.take(np.flatnonzero(passing(run, step.tests, kept)))
+            if kept.rows:
+                yield kept
+
+
+def _joined(run: Run, frame: Frame, traversal: Traversal, legs: Sequence[Leg]) -> Iterator[Frame]:
+    targets = frame.columns[traversal.target]
+    single = (traversal.low, traversal.high) == (1, 1)
+    if single and len(legs) == 1:
+        pairs = run.expander.joined(legs[0], frame.columns[traversal.source], targets)
+        if pairs is not None:
+            places, edges = pairs
+            if traversal.edge is None:
+                yield frame.take(np.unique(places))
+            else:
+                yield frame.take(places).adding(traversal.edge, edges)
+            return
+    for part, reached in _reached(run, frame, traversal.source, traversal, legs):
+        same = np.flatnonzero(part.columns[traversal.target][reached.places] == reached.targets)
+        kept = part.take(reached.places[same])
+        if traversal.edge is not None and reached.edges is not None:
+            kept = kept.adding(traversal.edge, reached.edges[same])
+        yield kept
+
+
+# Conditions
+
+
+def passing(run: Run, tests: Sequence[Expression], frame: Frame) -> np.ndarray:
+    """Which rows pass all tests."""
+    mask: np.ndarray | None = None
+    leaves = FrameLeaves(frame, run)
+    for test in tests:
+        passed = _passing_one(run, test, frame, leaves)
+        mask = passed if mask is None else mask & passed
+    return np.ones(frame.rows, bool) if mask is None else mask
+
+
+def _passing_one(run: Run, test: Expression, frame: Frame, leaves: FrameLeaves) -> np.ndarray:
+    used = used_variables(test)
+    if len(used) == 1:
+        (variable,) = used
+        numbers = frame.columns[variable]
+        distinct = np.unique(numbers) if frame.rows > 4 * CHUNK // 8 else numbers
+        if len(distinct) * 4 < frame.rows:  # many rows, few entities
+            once = FrameLeaves(Frame({variable: distinct}, len(distinct)), run)
+            known: np.ndarray = holds(test, once).to_numpy(zero_copy_only=False)
+            return known[np.searchsorted(distinct, numbers)]
+    found: np.ndarray = holds(test, leaves).to_numpy(zero_copy_only=False)
+    return found
+
+
+def _test(run: Run, conditions: tuple[Expression, ...], frames: Iterator[Frame]) -> Iterator[Frame]:
+    for frame in frames:
+        run.guard.check()
+        if not frame.rows:
+            continue
+        kept = np.flatnonzero(passing(run, conditions, frame))
+        if len(kept):
+            yield frame if len(kept) == frame.rows else frame.take(kept)
+
+
+# Counting
+
+
+def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Iterator[Frame]:
+    """Merges what has come so far whenever it has doubled: bounded by what is distinct."""
+    held: list[Frame] = []
+    size, settled = 0, 0
+    for frame in frames:
+        run.guard.check()
+        merged = merge_alike(frame, variables)
+        held.append(merged)
+        size += merged.rows
+        if size > max(_MERGE, 2 * settled):
+            together = merge_alike(concat(held), variables)
+            held, size, settled = [together], together.rows, together.rows
+            run.guard.fits(together.nbytes)
+    if held:
+        yield held[0] if len(held) == 1 else merge_alike(concat(held), variables)
+
+
+# Optional blocks
+
+
+def _optional(run: Run, block: PatternPlan, frames: Iterator[Frame]) -> Iterator[Frame]:
+    names = [variable.id for variable in block.brings]
+    for frame in frames:
+        run.guard.check()
+        mark = min(ROW, *frame.columns, 0) - 1  # blocks may stand in blocks
+        numbered = frame.adding(mark, np.arange(frame.rows))
+        found = np.zeros(frame.rows, bool)
+        for part in run_pattern(run, block, numbered):
+            found[part.columns[mark]] = True
+            kept = {k: v for k, v in part.columns.items() if k in frame.columns or k in names}
+            if part.rows:
+                yield Frame(kept, part.rows, part.counts)
+        rest = frame.take(np.flatnonzero(~found))
+        for name in names:
+            rest = rest.adding(name, np.full(rest.rows, -1, np.int64))
+        if rest.rows:
+            yield rest
+
+
+def exists(run: Run, plan: PatternPlan, start: Frame) -> np.ndarray:
+    """Which of the numbered rows have a solution."""
+    found = np.zeros(start.rows, bool)
+    for part in run_pattern(run, plan, start):
+        found[part.columns[ROW]] = True
+        if found.all():
+            break
+    return found

@@ -1,0 +1,93 @@
+"""Owns prepared queries: text to a checked query and its plans, kept for asking again."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.errors import InvalidArgument, InvalidQuery
+from omnigraph.lang.diagnostics import render_all
+from omnigraph.lang.gq import CheckedQuery, compile_query
+from omnigraph.lang.gq.checked import Read
+from omnigraph.lang.gq.walk import all_matches, all_variables
+from omnigraph.model.catalog import Catalog
+from omnigraph.plan.query import Plan, plan_read
+
+_KEPT = 512
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked query with the plans made for it, by how large its tables were."""
+
+    query: CheckedQuery
+    types: tuple[str, ...]
+    plans: dict[tuple[int, ...], Plan] = field(default_factory=dict)
+
+    def plan(self, sizes: Mapping[str, int]) -> Plan:
+        """The plan depends on the sizes of tables by powers of two."""
+        key = tuple(sizes.get(name, 0).bit_length() for name in self.types)
+        found = self.plans.get(key)
+        if found is None:
+            assert isinstance(self.query.body, Read)
+            if len(self.plans) > 16:
+                self.plans.clear()
+            found = self.plans[key] = plan_read(self.query.body, sizes)
+        return found
+
+
+class Preparations:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
+
+    def read(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
+        """A query that reads; a mutation is refused."""
+        prepared = self.query(text, name, catalog)
+        if not isinstance(prepared.query.body, Read):
+            what = f"{prepared.query.name!r} is" if prepared.query.name else "This is"
+            raise InvalidArgument(
+                f"{what} a mutation, and query() only reads.", help="Give it to mutate()."
+            )
+        return prepared
+
+    def query(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
+        if not isinstance(text, str):
+            raise InvalidArgument(f"A query is a text, not {type(text).__name__}.")
+        key = (text, name, catalog.digest)
+        with self._lock:
+            found = self._held.get(key)
+            if found is not None:
+                self._held.move_to_end(key)
+                return found
+        prepared = _prepare(text, name, catalog)
+        with self._lock:
+            self._held[key] = prepared
+            while len(self._held) > _KEPT:
+                self._held.popitem(last=False)
+        return prepared
+
+
+def _prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:
+    checked = compile_query(text, catalog, name)
+    if checked.query is None:
+        errors = [d for d in checked.diagnostics if d.severity == "error"]
+        count = f"{len(errors)} mistake{'s' if len(errors) != 1 else ''}"
+        shown = render_all(errors, text, "query")
+        raise InvalidQuery(f"The query has {count}.\n{shown}", diagnostics=errors)
+    return Prepared(checked.query, _types(checked.query))
+
+
+def _types(query: CheckedQuery) -> tuple[str, ...]:
+    """Every table whose size may decide how the query is answered."""
+    if not isinstance(query.body, Read):
+        return ()
+    found: set[str] = set()
+    for match in all_matches(query.body.match):
+        for variable in all_variables(match):
+            found |= {kind.table_key for kind in variable.kind.types}
+        for traversal in match.traversals:
+            found |= {step.edge.table_key for step in traversal.steps}
+    return tuple(sorted(found))

@@ -1,0 +1,260 @@
+"""Owns the rows of one type by position: a number for each row of its files, deleted ones too, then
+one for each pending row. Positions follow from the version's list of files, so that finding a row
+by its id reads nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.columns import Columns
+from omnigraph.engine.view import Overlay, TableView
+from omnigraph.model.catalog import GraphType
+from omnigraph.store.tables import FragmentMark
+from omnigraph.telemetry import Ledger
+
+_FEW = 512
+
+
+class TypeRows:
+    """One view's rows. `base` is where the positions of this type begin in a query's numbers."""
+
+    def __init__(self, view: TableView, columns: Columns, base: int, ledger: Ledger) -> None:
+        self.view = view
+        self.base = base
+        self._columns = columns
+        self._ledger = ledger
+
+    @property
+    def kind(self) -> GraphType:
+        return self.view.kind
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing is pending: what is derived may be kept with the table version."""
+        return not self.view.overlay.touched
+
+    @cached_property
+    def marks(self) -> list[FragmentMark]:
+        return [] if self.view.overlay.replaced else list(self.view.table.marks.values())
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """Where each fragment begins, and the end of the last."""
+        return np.cumsum([0, *[mark.physical for mark in self.marks]], dtype=np.int64)
+
+    @property
+    def stored(self) -> int:
+        """The number of positions of files; pending rows come after them."""
+        return int(self.starts[-1])
+
+    @cached_property
+    def capacity(self) -> int:
+        return self.stored + int(self.view.overlay.rows.num_rows)
+
+    @cached_property
+    def _ordinals(self) -> dict[int, int]:
+        return {mark.id: ordinal for ordinal, mark in enumerate(self.marks)}
+
+    def with_nothing_pending(self) -> TypeRows:
+        """The same rows as the table version has them."""
+        if self.is_plain:
+            return self
+        plain = replace(self.view, overlay=Overlay.empty(self.kind))
+        return TypeRows(plain, self._columns, self.base, self._ledger)
+
+    # Which rows there are
+
+    @cached_property
+    def live(self) -> np.ndarray:
+        """The positions of all rows that are there, ascending."""
+        if self.is_plain:
+            key = (self.view.table.location, self.view.table.version, "live")
+            found: np.ndarray = self._columns.remember(key, self._stored_live)
+            return found
+        stored = self._stored_live()
+        if len(self.view.overlay.hidden):
+            hidden = self.positions_of(self.view.overlay.hidden)
+            stored = stored[~np.isin(stored, hidden)]
+        return np.concatenate([stored, np.arange(self.stored, self.capacity, dtype=np.int64)])
+
+    def _stored_live(self) -> np.ndarray:
+        if all(mark.deletion is None for mark in self.marks):
+            return np.arange(self.stored, dtype=np.int64)
+        parts = [np.array([], np.int64)]
+        for start, mark in zip(self.starts.tolist(), self.marks, strict=False):
+            if mark.deletion is None:
+                parts.append(np.arange(start, start + mark.physical, dtype=np.int64))
+            else:
+                offsets = self._columns.live_offsets(self.view.table, mark, self._ledger)
+                parts.append(offsets + start)
+        return np.concatenate(parts)
+
+    @property
+    def count(self) -> int:
+        return self.view.count()
+
+    # Positions and addresses
+
+    def positions_of(self, addresses: np.ndarray) -> np.ndarray:
+        fragments = (addresses >> np.uint64(32)).astype(np.int64)
+        offsets = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+        numbers, inverse = np.unique(fragments, return_inverse=True)
+        starts = np.array([self.starts[self._ordinals[n]] for n in numbers.tolist()], np.int64)
+        return starts[inverse] + offsets if len(numbers) else offsets
+
+    def addresses_of(self, positions: np.ndarray) -> np.ndarray:
+        ordinals = np.searchsorted(self.starts, positions, side="right") - 1
+        numbers = np.array([mark.id for mark in self.marks], np.uint64)
+        offsets = (positions - self.starts[ordinals]).astype(np.uint64)
+        addresses: np.ndarray = (numbers[ordinals] << np.uint64(32)) | offsets
+        return addresses
+
+    def find(self, columns: tuple[str, ...], texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Which of the texts have rows, and the positions of these."""
+        found = self.view.find(columns, texts, self._ledger)
+        which = np.concatenate([found.base_positions, found.pending_positions])
+        positions = np.concatenate(
+            [self.positions_of(found.addresses), found.pending + self.stored]
+        )
+        return which, positions
+
+    def matching(self, condition: pc.Expression) -> np.ndarray:
+        """Positions of the stored rows that a condition over the table's columns keeps, filtered
+        by Lance, and of all pending ones."""
+        addresses = self.view.addresses_where(condition, self._ledger)
+        pending = np.arange(self.stored, self.capacity, dtype=np.int64)
+        return np.concatenate([np.sort(self.positions_of(addresses)), pending])
+
+    def wants(self, names: Sequence[str]) -> bool:
+        """Whether these columns are asked for often enough to be read into memory."""
+        table = self.view.table
+        columns = [self.view.column_of(name) for name in names]
+        if not self._columns.fits(table, columns):
+            return False
+        # Every fragment is asked, so that each counts the touch.
+        asked = [
+            self._columns.worth_reading(table, mark, column, 1)
+            for mark in self.marks
+            for column in columns
+        ]
+        return all(asked)
+
+    def touching(self, near: str, far: str, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
+        """Of an edge type: both ends of the edges with one of these ids at one end, and their
+        positions."""
+        condition = pc.field(near).isin(ids)
+        stored = self.view.base_rows([near, far], condition, self._ledger)
+        pending = self.view.pending_matches(condition)
+        rows = pa.concat_tables(
+            [stored.select([near, far]), self.view.overlay.rows.select([near, far]).take(pending)]
+        )
+        places = [self.positions_of(stored["_rowaddr"].to_numpy()), pending + self.stored]
+        return rows, np.concatenate(places)
+
+    # Values
+
+    def is_held(self, name: str) -> bool:
+        column = self.view.column_of(name)
+        table = self.view.table
+        return all(self._columns.held(table, mark, column) is not None for mark in self.marks)
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Whether these columns of all rows may be kept in memory."""
+        return self._columns.fits(self.view.table, [self.view.column_of(n) for n in names])
+
+    def take(self, name: str, positions: np.ndarray) -> pa.Array:
+        """The values of a column at positions; null where a position is below zero."""
+        if self.view.overlay.touched:
+            return self._take_mixed(name, positions)
+        return self._take_stored(name, positions)
+
+    def whole(self, name: str) -> pa.Array:
+        """The column at every position; what it says of rows that are gone means nothing."""
+        stored = self._whole_stored(name)
+        pending = self.view.overlay.rows
+        if not pending.num_rows:
+            return stored
+        return pa.concat_arrays([stored, *pending[name].cast(stored.type).chunks])
+
+    def _whole_stored(self, name: str) -> pa.Array:
+        table = self.view.table
+        column = self.view.column_of(name)
+        if len(self.marks) == 1:
+            return self._columns.read(table, self.marks, column, self._ledger)[0]
+
+        def join() -> pa.Array:
+            parts = self._columns.read(table, self.marks, column, self._ledger)
+            return pa.concat_arrays(parts) if parts else pa.array([], self._type(name))
+
+        if self.view.overlay.replaced:
+            return join()
+        return self._columns.remember((table.location, table.version, column, "whole"), join)
+
+    def _type(self, name: str) -> pa.DataType:
+        return self.view.schema.field(name).type
+
+    def _take_mixed(self, name: str, positions: np.ndarray) -> pa.Array:
+        pending = positions >= self.stored
+        if not pending.any():
+            return self._take_stored(name, positions)
+        stored = self._take_stored(name, np.where(pending, -1, positions))
+        rows = self.view.overlay.rows[name].cast(stored.type)
+        given = rows.take(pa.array(positions - self.stored, mask=~pending)).combine_chunks()
+        return pc.if_else(pa.array(pending), given, stored)
+
+    def _take_stored(self, name: str, positions: np.ndarray) -> pa.Array:
+        if len(positions) and len(self.marks) == 1:
+            table, column, mark = self.view.table, self.view.column_of(name), self.marks[0]
+            held = self._columns.held(table, mark, column)
+            if held is None and self._columns.worth_reading(table, mark, column, len(positions)):
+                held = self._columns.read(table, self.marks, column, self._ledger)[0]
+            if held is not None:
+                return held.take(_indices(positions))
+        if not len(positions) or positions.max() < 0:
+            return pa.nulls(len(positions), self._type(name))
+        if len(positions) > _FEW and self.fits([name]):
+            return self._whole_stored(name).take(_indices(positions))
+        return self._take_pieces(name, positions)
+
+    def _take_pieces(self, name: str, positions: np.ndarray) -> pa.Array:
+        """By fragment: from memory what is there, through Lance the rest at once."""
+        table, column = self.view.table, self.view.column_of(name)
+        there = positions >= 0
+        ordinals = np.where(there, np.searchsorted(self.starts, positions, side="right") - 1, -1)
+        parts: list[pa.Array] = []
+        places: list[np.ndarray] = []
+        asked: list[np.ndarray] = []
+        for ordinal in np.unique(ordinals[there]).tolist():
+            mark = self.marks[ordinal]
+            where = np.flatnonzero(ordinals == ordinal)
+            held = self._columns.held(table, mark, column)
+            if held is None and self._columns.worth_reading(table, mark, column, len(where)):
+                held = self._columns.read(table, [mark], column, self._ledger)[0]
+            if held is None:
+                asked.append(where)
+                continue
+            parts.append(held.take(pa.array(positions[where] - self.starts[ordinal])))
+            places.append(where)
+        if asked:
+            where = np.concatenate(asked)
+            parts.append(self._take_through_lance(name, positions[where]))
+            places.append(where)
+        order = np.full(len(positions), -1, np.int64)
+        order[np.concatenate(places)] = np.arange(int(there.sum()))
+        return pa.concat_arrays(parts).take(_indices(order))
+
+    def _take_through_lance(self, name: str, positions: np.ndarray) -> pa.Array:
+        distinct, inverse = np.unique(positions, return_inverse=True)
+        rows = self.view.take(self.addresses_of(distinct), [name], self._ledger)
+        return rows[name].combine_chunks().take(pa.array(inverse))
+
+
+def _indices(positions: np.ndarray) -> pa.Array:
+    negative = positions < 0
+    return pa.array(positions, mask=negative) if negative.any() else pa.array(positions)

@@ -1,0 +1,151 @@
+"""Owns one run of a plan: what it reads, its parameters, its bounds, and what its steps did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.adjacency import Adjacencies
+from omnigraph.engine.query.entities import Entities
+from omnigraph.engine.query.expand import Expander, Kernel
+from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.gather import batches, pattern_aggregate
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.leaves import FrameLeaves, objects_of
+from omnigraph.engine.query.pattern import exists, run_pattern
+from omnigraph.lang.gq.checked import EdgeKind, Exists, NodeKind, PatternAggregate
+from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.plan.query import ROW, Plan, Step, argument_variables
+from omnigraph.plan.values import evaluate_array
+from omnigraph.telemetry import Ledger
+
+
+@dataclass
+class Observation:
+    """What a step did in `explain analyze`."""
+
+    rows: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+    reads: int = 0
+    read_bytes: int = 0
+
+
+class Run:
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        catalog: Catalog,
+        entities: Entities,
+        adjacencies: Adjacencies,
+        parameters: Mapping[str, Any],
+        guard: Guard,
+        now: int,
+        kernel: Kernel,
+        observer: Observer | None = None,
+    ) -> None:
+        self.plan = plan
+        self.entities = entities
+        self.parameters = parameters
+        self.guard = guard
+        self.now = now
+        self.expander = Expander(entities, adjacencies, catalog, guard, kernel)
+        query = plan.query
+        self.is_lazy = query.limit is not None and not (
+            query.order or query.group or query.distinct
+        )
+        self._observer = observer
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        frames = run_pattern(self, self.plan.pattern, Frame.unit())
+        return batches(self, self.plan, frames)
+
+    def observed(self, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
+        return frames if self._observer is None else self._observer.watch(step, frames)
+
+    # Entities
+
+    def kinds(self, variable: int) -> Sequence[GraphType]:
+        return self.plan.variables[variable].kind.types
+
+    def ids(self, kinds: Sequence[GraphType], numbers: np.ndarray) -> pa.Array:
+        return self.entities.values(kinds, ["id"] * len(kinds), numbers, pa.string())
+
+    def objects(self, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.Array:
+        return objects_of(self, kind, numbers)
+
+    # Patterns inside expressions
+
+    def exists(self, value: Exists, frame: Frame) -> np.ndarray:
+        start, places = self._start(value, frame)
+        found = exists(self, self.plan.inner[id(value.match)], start)
+        chosen: np.ndarray = found[places]
+        return chosen
+
+    def aggregate_pattern(self, value: PatternAggregate, frame: Frame) -> pa.Array:
+        start, places = self._start(value, frame)
+        plan = self.plan.inner[id(value.match)]
+        groups, counts, parts = [np.array([], np.int64)], [np.array([], np.int64)], []
+        for part in run_pattern(self, plan, start):
+            groups.append(part.columns[ROW])
+            counts.append(part.multiplicity)
+            if value.argument is not None:
+                parts.append(evaluate_array(value.argument, FrameLeaves(part, self)))
+        values = None
+        if value.argument is not None:
+            empty = Frame({k: np.array([], np.int64) for k in self.plan.variables}, 0)
+            parts.append(evaluate_array(value.argument, FrameLeaves(empty, self)))
+            values = pa.concat_arrays(parts)
+        found = pattern_aggregate(
+            value.function,
+            np.concatenate(groups),
+            values,
+            np.concatenate(counts),
+            start.rows,
+        )
+        return found.take(pa.array(places))
+
+    def _start(self, value: Exists | PatternAggregate, frame: Frame) -> tuple[Frame, np.ndarray]:
+        """The distinct rows that a pattern depends on, numbered, and which of them each row is."""
+        outer = sorted(
+            (set(value.match.outer) | argument_variables(value)) & frame.columns.keys() - {ROW}
+        )
+        if not outer:
+            return Frame({ROW: np.zeros(1, np.int64)}, 1), np.zeros(frame.rows, np.int64)
+        if len(outer) == 1:
+            distinct, places = np.unique(frame.columns[outer[0]], return_inverse=True)
+            columns = {outer[0]: distinct, ROW: np.arange(len(distinct))}
+            return Frame(columns, len(distinct)), places
+        columns = {key: frame.columns[key] for key in outer}
+        columns[ROW] = np.arange(frame.rows)
+        return Frame(columns, frame.rows), np.arange(frame.rows)
+
+
+class Observer:
+    """Watches steps for `explain analyze`: rows, time and requests of each, without those below."""
+
+    def __init__(self, monotonic: Any, ledger: Ledger) -> None:
+        self._monotonic = monotonic
+        self._ledger = ledger
+        self.found: dict[int, Observation] = {}
+        self._inside: list[float] = []
+
+    def watch(self, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
+        seen = self.found.setdefault(id(step), Observation())
+        while True:
+            began = self._monotonic()
+            reads, size = self._ledger.reads, self._ledger.read_bytes
+            frame = next(frames, None)
+            seen.seconds += self._monotonic() - began
+            seen.reads += self._ledger.reads - reads
+            seen.read_bytes += self._ledger.read_bytes - size
+            if frame is None:
+                return
+            seen.rows += frame.rows
+            seen.batches += 1
+            yield frame

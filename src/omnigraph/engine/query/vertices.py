@@ -1,0 +1,80 @@
+"""Owns the numbers of ids: each id of a node table gets one when it is first seen and keeps it
+while the graph is open, through every version and branch, so that what is built on numbers can be
+shared and extended."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.lookup import Run
+
+_FEW = 1000
+_LARGE = 20_000
+_RUNS = 8
+
+
+class Vertices:
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids: pa.Array = pa.array([], pa.large_string())
+        self._fresh: list[pa.Array] = []
+        self._runs: list[Run] = []
+        self.count = 0
+
+    def encode(self, ids: pa.Array) -> np.ndarray:
+        """The number of each id; those never seen get the next ones."""
+        encoded = pc.dictionary_encode(ids.cast(pa.large_string()))
+        distinct = encoded.dictionary
+        with self._lock:
+            few = len(distinct) <= _FEW and self.count > _LARGE
+            numbers = self._search(distinct) if few else self._join(distinct)
+            unknown = np.flatnonzero(numbers < 0)
+            if len(unknown):
+                numbers[unknown] = np.arange(self.count, self.count + len(unknown))
+                self._add(distinct.take(pa.array(unknown)))
+        indices = encoded.indices.to_numpy(zero_copy_only=False)
+        found: np.ndarray = numbers[indices].astype(np.int32)
+        return found
+
+    def _join(self, distinct: pa.Array) -> np.ndarray:
+        self._settle()
+        if not self.count:
+            return np.full(len(distinct), -1, np.int64)
+        found = pc.index_in(distinct, value_set=self._ids)
+        numbers: np.ndarray = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)
+        return numbers.astype(np.int64)
+
+    def _search(self, distinct: pa.Array) -> np.ndarray:
+        """Few among many: by hash, without a look at all of them."""
+        if not self._runs:
+            self._settle()
+            self._runs = [Run.build(self._ids.to_pylist(), np.arange(self.count, dtype=np.uint64))]
+        numbers = np.full(len(distinct), -1, np.int64)
+        for place, text in enumerate(distinct.to_pylist()):
+            for run in self._runs:
+                if (number := run.find(text)) is not None:
+                    numbers[place] = number
+                    break
+        return numbers
+
+    def _add(self, ids: pa.Array) -> None:
+        numbers = np.arange(self.count, self.count + len(ids), dtype=np.uint64)
+        self.count += len(ids)
+        self._fresh.append(ids)
+        if self._runs:
+            self._runs.append(Run.build(ids.to_pylist(), numbers))
+            if len(self._runs) > _RUNS:
+                base, *rest = self._runs
+                everything = lambda held: np.ones(len(held), bool)  # noqa: E731
+                merged = Run.merge(rest, everything)
+                larger = len(merged.hashes) * 4 > len(base.hashes)
+                self._runs = [Run.merge([base, merged], everything)] if larger else [base, merged]
+
+    def _settle(self) -> None:
+        if self._fresh:
+            self._ids = pa.concat_arrays([self._ids, *self._fresh])
+            self._fresh = []

@@ -1,0 +1,209 @@
+"""Owns the decisions of maintenance: which fragments to rewrite and which indexes to build.
+
+Pure: from the sizes of fragments, from what segments cover and from limits. Nothing here looks at
+rows, so it costs nothing to ask after every commit.
+
+Fragments are merged as in a binary counter: one joins those that are smaller only once they are
+together as large as it is. So a row is rewritten at most once for each doubling of its fragment,
+a logarithm of the table however often maintenance runs, and what is left behind are fragments of
+growing size, a logarithm of them as well. Segments are merged by the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.model.types import FLOATS, Base, EnumType, ListType, ScalarType, VectorType
+
+IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`tail`: so many fragments may wait to be merged. `floor`: fragments below so many bytes
+    are all alike, because a request costs more than to write them again. `target_rows` and
+    `target_bytes`: a fragment of this size is left alone, unless `deleted` of its rows are gone.
+    `index_rows`: tables with fewer rows, and with `backlog` rows that no segment covers, need no
+    index, because reading them is as fast. `vector_rows`: the same for vectors."""
+
+    tail: int = 1
+    floor: int = 64 * 1024
+    target_rows: int = 1024 * 1024
+    target_bytes: int = 512 * 1024 * 1024
+    deleted: float = 0.25
+    index_rows: int = 1024
+    backlog: int = 1
+    vector_rows: int = 20_000
+
+
+BY_HAND = Limits()
+BY_ITSELF = Limits(tail=16, backlog=1024)
+LAGGING = 4
+"""By how many times a tail may be too long before writers are made to wait."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A fragment, as far as its size goes; `rows` without the `deleted` ones."""
+
+    id: int
+    rows: int
+    deleted: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Covered:
+    """A segment: its name in the store, and the fragments that it was built over."""
+
+    uuid: str
+    fragments: frozenset[int]
+
+
+@dataclass(frozen=True)
+class IndexSpec:
+    column: str
+    kind: IndexKind
+
+
+@dataclass(frozen=True)
+class IndexWork:
+    """A segment to build over `fragments` (none: there is nothing to cover) in place of those
+    that are `removed`."""
+
+    spec: IndexSpec
+    fragments: tuple[int, ...]
+    removed: tuple[str, ...]
+    partitions: int | None = None
+
+
+def plan_compaction(pieces: Iterable[Piece], limits: Limits) -> tuple[tuple[int, ...], ...]:
+    """Groups of fragments, each to be written as one, or as few as are large enough."""
+    pieces = list(pieces)
+    small = [p for p in pieces if p.rows < limits.target_rows and p.bytes < limits.target_bytes]
+    small.sort(key=lambda p: (p.bytes, p.id))
+    joined: list[int] = []
+    waiting: list[int] = []
+    for run in _runs([p.bytes for p in small], limits.floor):
+        waiting += [small[n].id for n in run]
+        if len(run) > limits.tail:
+            # What is smaller than this run goes with it: together it is less than the next piece.
+            joined, waiting = joined + waiting, []
+    groups = [tuple(sorted(joined))] if len(joined) > 1 else []
+    taken = set(joined)
+    for piece in pieces:
+        share = piece.deleted / max(piece.rows + piece.deleted, 1)
+        worth = piece.bytes >= limits.floor or limits.tail == 1
+        if piece.id not in taken and piece.deleted and share >= limits.deleted and worth:
+            groups.append((piece.id,))
+    return tuple(groups)
+
+
+def tail_length(pieces: Iterable[Piece], limits: Limits) -> int:
+    """How many fragments wait to be merged, at most; reads are as slow as this is long."""
+    sizes = sorted(
+        p.bytes for p in pieces if p.bytes < limits.target_bytes and p.rows < limits.target_rows
+    )
+    return max((len(run) for run in _runs(sizes, limits.floor)), default=0)
+
+
+def _runs(sizes: Sequence[int], floor: int) -> Iterator[range]:
+    """Splits growing sizes where one is larger than all before it together."""
+    begin, total = 0, 0
+    for place, size in enumerate(sizes):
+        if place > begin and size > max(total, floor):
+            yield range(begin, place)
+            begin = place
+        total += size
+    if begin < len(sizes):
+        yield range(begin, len(sizes))
+
+
+def wanted_indexes(kind: GraphType) -> tuple[IndexSpec, ...]:
+    """Ids and the ends of edges, and what `@key`, `@unique` and `@index` name; of several
+    properties together each has its own."""
+    specs = dict.fromkeys(IndexSpec(name, "BTREE") for name in system_columns(kind))
+    types = {p.name: p for p in kind.properties}
+    found_by_value = [kind.key, *kind.uniques]
+    for group in [*found_by_value, *kind.indexes]:
+        for name in group:
+            if name not in types:
+                continue  # src and dst have theirs
+            declared = types[name]
+            match declared.type:
+                case ScalarType(base=Base.BLOB):
+                    kinds: tuple[IndexKind, ...] = ()
+                case ScalarType(base=Base.BOOL) | EnumType():
+                    kinds = ("BITMAP",)
+                case ScalarType(base=Base.STRING):
+                    kinds = ("BTREE",) if group in found_by_value else ("BTREE", "INVERTED")
+                case ScalarType(base=base):
+                    # Lance orders floats totally and queries by IEEE: they are never asked by
+                    # index (decision 5).
+                    kinds = () if base in FLOATS else ("BTREE",)
+                case ListType(item=item):
+                    kinds = () if item in FLOATS else ("LABEL_LIST",)
+                case VectorType():
+                    kinds = ("IVF_FLAT",)
+                case _:
+                    assert_never(declared.type)
+            specs |= dict.fromkeys(IndexSpec(declared.column, one) for one in kinds)
+    return tuple(specs)
+
+
+def plan_index(
+    spec: IndexSpec, pieces: Iterable[Piece], segments: Iterable[Covered], limits: Limits
+) -> IndexWork | str | None:
+    """What to do for one index: build over what no segment covers together with segments that
+    are no larger; or why that has to wait; or None, when all is covered."""
+    rows = {p.id: p.rows for p in pieces}
+    total = sum(rows.values())
+    live = {s.uuid: [n for n in s.fragments if n in rows] for s in segments}
+    known = {s.uuid: s for s in segments}
+    # A segment most of whose fragments are gone holds more dead entries than live ones.
+    stale = {u for u, left in live.items() if 2 * len(left) < len(known[u].fragments)}
+    covered = {n for u, left in live.items() if u not in stale for n in left}
+    missing = sorted(set(rows) - covered)
+    if not missing and not stale:
+        return _merged(spec, live, rows, limits)
+    least = limits.vector_rows if spec.kind == "IVF_FLAT" else limits.index_rows
+    if total < least and not live:
+        return f"fewer than {least:,} rows: reading them is as fast"
+    backlog = sum(rows[n] for n in missing)
+    if backlog < limits.backlog and not stale:
+        return f"{backlog:,} rows are not covered yet: too few for a segment of their own"
+    joined, removed = list(missing), sorted(stale)
+    size = max(backlog, limits.index_rows)
+    for uuid in sorted(live.keys() - stale, key=lambda u: (_rows(live[u], rows), u)):
+        if _rows(live[uuid], rows) > size:
+            break
+        size += _rows(live[uuid], rows)
+        joined += live[uuid]
+        removed.append(uuid)
+    return IndexWork(spec, tuple(sorted(joined)), tuple(removed), _partitions(spec, size))
+
+
+def _merged(
+    spec: IndexSpec, live: dict[str, list[int]], rows: dict[int, int], limits: Limits
+) -> IndexWork | None:
+    """Everything is covered, but by too many segments."""
+    order = sorted(live, key=lambda u: (_rows(live[u], rows), u))
+    sizes = [_rows(live[u], rows) for u in order]
+    for run in _runs(sizes, limits.index_rows):
+        if len(run) > 1:
+            chosen = [order[n] for n in run]
+            fragments = sorted(n for u in chosen for n in live[u])
+            size = sum(rows[n] for n in fragments)
+            return IndexWork(spec, tuple(fragments), tuple(chosen), _partitions(spec, size))
+    return None
+
+
+def _rows(fragments: Sequence[int], rows: dict[int, int]) -> int:
+    return sum(rows[n] for n in fragments)
+
+
+def _partitions(spec: IndexSpec, rows: int) -> int | None:
+    return max(2, int(rows**0.5)) if spec.kind == "IVF_FLAT" else None

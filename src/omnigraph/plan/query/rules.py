@@ -1,0 +1,165 @@
+"""Owns the rewrite rules: plain functions from a logical plan to an equal one, applied in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import reduce
+from typing import Final
+
+from omnigraph.lang.gq.checked import (
+    And,
+    Comparison,
+    Expression,
+    Membership,
+    NodeKind,
+    PropertyValue,
+    SystemValue,
+    Variable,
+)
+from omnigraph.lang.gq.walk import used_variables
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ScalarType
+from omnigraph.plan.query.logical import (
+    Candidate,
+    KeyTest,
+    Pattern,
+    Query,
+    inner_patterns,
+    outputs,
+    pattern_variables,
+    uses,
+)
+
+Rule = Callable[[Pattern], Pattern]
+
+
+def split_conditions(pattern: Pattern) -> Pattern:
+    """`a and b` are two conditions, so that each can go its own way."""
+    return replace(
+        pattern,
+        filters=_split(pattern.filters),
+        late_filters=_split(pattern.late_filters),
+    )
+
+
+def _split(filters: tuple[Expression, ...]) -> tuple[Expression, ...]:
+    found: list[Expression] = []
+    waiting = list(reversed(filters))
+    while waiting:
+        top = waiting.pop()
+        if isinstance(top, And):
+            waiting.extend(reversed(top.operands))
+        else:
+            found.append(top)
+    return tuple(found)
+
+
+def place_conditions(pattern: Pattern) -> Pattern:
+    """A condition on one variable of the pattern alone is tested when that is bound."""
+    own = {candidate.variable.id for candidate in pattern.candidates}
+    tests: dict[int, list[Expression]] = {}
+    rest = []
+    for condition in pattern.filters:
+        used = used_variables(condition)
+        if len(used) == 1 and used <= own and not any(inner_patterns(condition)):
+            tests.setdefault(next(iter(used)), []).append(condition)
+        else:
+            rest.append(condition)
+    candidates = tuple(
+        replace(c, tests=(*c.tests, *tests.get(c.variable.id, ()))) for c in pattern.candidates
+    )
+    return replace(pattern, candidates=candidates, filters=tuple(rest))
+
+
+def find_keys(pattern: Pattern) -> Pattern:
+    """A variable whose id or whole key is given is looked up; the tests stay."""
+    return replace(pattern, candidates=tuple(_with_key(c) for c in pattern.candidates))
+
+
+def _with_key(candidate: Candidate) -> Candidate:
+    if not isinstance(candidate.variable.kind, NodeKind):
+        return candidate
+    values: dict[str, Expression] = {}
+    for test in candidate.tests:
+        match test:
+            case Comparison(operator="=", left=left, right=right):
+                for side, other in ((left, right), (right, left)):
+                    if isinstance(side, SystemValue) and not used_variables(other):
+                        return replace(candidate, key=KeyTest(other))
+                    if isinstance(side, PropertyValue) and _derives(side, other):
+                        values.setdefault(side.properties[0].name, other)
+            case Membership(item=SystemValue(), list=held) if not used_variables(held):
+                return replace(candidate, key=KeyTest(held, many=True))
+            case Membership(item=PropertyValue() as item, list=held) if _derives(item, held):
+                key = _key_of(candidate.variable)
+                if key == (item.properties[0].name,):
+                    return replace(candidate, key=KeyTest(None, ((key[0], held),), many=True))
+    key = _key_of(candidate.variable)
+    if key and set(key) <= values.keys():
+        given = tuple((name, values[name]) for name in key)
+        return replace(candidate, key=KeyTest(None, given))
+    return candidate
+
+
+def _key_of(variable: Variable) -> tuple[str, ...]:
+    if len(variable.kind.types) != 1:
+        return ()
+    kind: GraphType = variable.kind.types[0]
+    return tuple(kind.key)
+
+
+def _derives(side: PropertyValue, other: Expression) -> bool:
+    """Whether an id can be derived from a value that equals the property: both are texts, integers,
+    Bools, Dates or DateTimes. A float may equal an integer and has another text."""
+    if used_variables(other):
+        return False
+    kind = getattr(other.type.kind, "item", None) or other.type.kind
+    family = _family(ScalarType(kind) if isinstance(kind, Base) else kind)
+    return family is not None and family == _family(side.type.kind)
+
+
+def _family(kind: object) -> str | None:
+    if isinstance(kind, EnumType):
+        return "text"
+    if not isinstance(kind, ScalarType) or kind.base in FLOATS:
+        return None
+    if kind.base in INTEGER_RANGES:
+        return "integer"
+    return {Base.STRING: "text"}.get(kind.base, kind.base.value)
+
+
+PATTERN_RULES: Final[tuple[Rule, ...]] = (split_conditions, place_conditions, find_keys)
+
+
+def rewrite_pattern(pattern: Pattern) -> Pattern:
+    """All rules on a pattern and on its optional blocks."""
+    rewritten = reduce(lambda p, rule: rule(p), PATTERN_RULES, pattern)
+    optionals = tuple(rewrite_pattern(optional) for optional in rewritten.optionals)
+    return mark_optionals(replace(rewritten, optionals=optionals))
+
+
+def mark_optionals(pattern: Pattern) -> Pattern:
+    """What an optional block brings is needed if anything after it asks for it."""
+    wanted = pattern.needed | uses(pattern.late_filters)
+    marked: list[Pattern] = []
+    for optional in reversed(pattern.optionals):
+        own = {v.id for v in pattern_variables(optional)}
+        marked.append(mark_optionals(replace(optional, needed=frozenset(own & wanted))))
+        wanted |= frozenset(optional.outer)
+    return replace(pattern, optionals=tuple(reversed(marked)))
+
+
+def rewrite_query(query: Query) -> Query:
+    return replace(query, pattern=rewrite_pattern(mark_needed(query).pattern))
+
+
+def mark_needed(query: Query) -> Query:
+    """Only what the result names is kept; ordered rows also need the ids that break ties. With
+    an aggregate or `distinct`, rows that agree in that are counted, not listed."""
+    wanted = uses(outputs(query))
+    gathered = query.group is not None or query.distinct
+    if query.order and not gathered:
+        named = {v.id for v in pattern_variables(query.pattern) if v.name is not None}
+        wanted |= frozenset(named)
+    return replace(query, pattern=replace(query.pattern, needed=wanted, counted=gathered))

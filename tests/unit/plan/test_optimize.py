@@ -1,0 +1,176 @@
+"""What maintenance decides: pure functions of sizes, coverage and limits."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from omnigraph.engine.migration import read_schema
+from omnigraph.plan.migrate import apply_steps, plan_migration
+from omnigraph.plan.optimize import (
+    BY_HAND,
+    BY_ITSELF,
+    Covered,
+    IndexSpec,
+    IndexWork,
+    Limits,
+    Piece,
+    plan_compaction,
+    plan_index,
+    tail_length,
+    wanted_indexes,
+)
+
+ID = IndexSpec("id", "BTREE")
+KB = 1024
+
+
+def pieces(*sizes: int) -> list[Piece]:
+    return [Piece(n, max(size // 100, 1), 0, size) for n, size in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "limits", "expected"),
+    [
+        ((), BY_HAND, ()),
+        ((600,), BY_HAND, ()),
+        ((600, 600), BY_HAND, ((0, 1),)),
+        ((600,) * 16, BY_ITSELF, ()),
+        ((600,) * 17, BY_ITSELF, (tuple(range(17)),)),
+        # One row beside a large fragment waits; two are merged, and the large one stays.
+        ((600, 900 * KB), BY_HAND, ()),
+        ((600, 600, 900 * KB), BY_HAND, ((0, 1),)),
+        # Small fragments are all alike, whatever their size.
+        ((600, 60 * KB), BY_HAND, ((0, 1),)),
+        # A fragment joins those that are together as large as it is.
+        ((80 * KB, 80 * KB, 150 * KB, 300 * KB, 5000 * KB), BY_HAND, ((0, 1, 2, 3),)),
+        # What is smaller goes along.
+        ((600, 9000 * KB, 9000 * KB), BY_HAND, ((0, 1, 2),)),
+        ((600 * KB * KB, 600 * KB * KB), BY_HAND, ()),
+    ],
+)
+def test_fragments_are_merged_once_they_are_worth_it(
+    sizes: tuple[int, ...], limits: Limits, expected: tuple[tuple[int, ...], ...]
+) -> None:
+    assert plan_compaction(pieces(*sizes), limits) == expected
+
+
+def test_a_fragment_that_lost_many_rows_is_written_anew() -> None:
+    large = 700 * KB * KB
+    found = [Piece(1, 750, 250, large), Piece(2, 760, 240, large), Piece(3, 1000, 0, large)]
+    assert plan_compaction(found, BY_HAND) == ((1,),)
+
+
+@pytest.mark.parametrize("limits", [BY_HAND, BY_ITSELF])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_row_is_rewritten_a_logarithm_of_times_and_few_fragments_are_left(
+    limits: Limits, seed: int
+) -> None:
+    """Maintenance after every single commit of any size, for thousands of commits."""
+    chance = random.Random(seed)
+    held: dict[int, int] = {}
+    written = total = longest = 0
+    for commit in range(4000):
+        size = chance.choice([600, 600, 600, 5 * KB, 200 * KB])
+        held[commit] = size
+        total += size
+        for group in plan_compaction([Piece(n, 1, 0, s) for n, s in held.items()], limits):
+            merged = sum(held.pop(n) for n in group)
+            held[100_000 + commit] = merged
+            written += merged
+        longest = max(longest, len(held))
+    doublings = math.log2(total / limits.floor) + 1
+    assert written <= total * doublings + 4000 * limits.floor
+    assert longest <= (limits.tail + 1) * doublings
+    assert tail_length([Piece(n, 1, 0, s) for n, s in held.items()], limits) <= limits.tail
+
+
+def test_indexes_follow_the_schema() -> None:
+    text = """
+    interface Named { label: String @index }
+    node Person implements Named {
+        name: String @key
+        mail: String @unique
+        color: enum(red, blue) @index
+        bio: String @index
+        age: I64 @index
+        score: F64 @index
+        tags: [String] @index
+        face: Vector(4) @index
+        plain: String
+        @unique(age, plain)
+    }
+    edge Knows: Person -> Person { since: Date @index  @unique(src, since) }
+    """
+    catalog = apply_steps(None, plan_migration(None, read_schema(text)).steps)
+    person, knows = catalog.types
+    assert set(wanted_indexes(person)) == {
+        IndexSpec("id", "BTREE"),
+        IndexSpec("name", "BTREE"),
+        IndexSpec("mail", "BTREE"),
+        IndexSpec("label", "BTREE"),
+        IndexSpec("label", "INVERTED"),
+        IndexSpec("color", "BITMAP"),
+        IndexSpec("bio", "BTREE"),
+        IndexSpec("bio", "INVERTED"),
+        IndexSpec("age", "BTREE"),
+        IndexSpec("plain", "BTREE"),
+        IndexSpec("tags", "LABEL_LIST"),
+        IndexSpec("face", "IVF_FLAT"),
+    }
+    assert set(wanted_indexes(knows)) == {
+        IndexSpec("id", "BTREE"),
+        IndexSpec("src", "BTREE"),
+        IndexSpec("dst", "BTREE"),
+        IndexSpec("since", "BTREE"),
+    }
+
+
+def rows(**counts: int) -> list[Piece]:
+    return [Piece(int(name[1:]), count, 0, 1) for name, count in counts.items()]
+
+
+def test_a_small_table_needs_no_index() -> None:
+    answer = plan_index(ID, rows(f1=1000), [], BY_HAND)
+    assert isinstance(answer, str)
+    assert "fewer than 1,024 rows" in answer
+
+
+def test_what_no_segment_covers_gets_one() -> None:
+    answer = plan_index(ID, rows(f1=5000, f2=5000), [], BY_HAND)
+    assert answer == IndexWork(ID, (1, 2), ())
+    held = [Covered("a", frozenset({1, 2}))]
+    assert plan_index(ID, rows(f1=5000, f2=5000), held, BY_HAND) is None
+
+
+def test_a_new_segment_takes_in_those_that_are_no_larger() -> None:
+    held = [Covered("small", frozenset({1})), Covered("large", frozenset({2}))]
+    answer = plan_index(ID, rows(f1=900, f2=90_000, f3=10), held, BY_HAND)
+    assert answer == IndexWork(ID, (1, 3), ("small",))
+
+
+def test_by_itself_a_segment_waits_for_enough_rows() -> None:
+    held = [Covered("a", frozenset({1}))]
+    answer = plan_index(ID, rows(f1=90_000, f2=10), held, BY_ITSELF)
+    assert isinstance(answer, str)
+    assert "10 rows are not covered yet" in answer
+
+
+def test_segments_of_equal_size_are_merged() -> None:
+    held = [Covered(f"s{n}", frozenset({n})) for n in (1, 2, 3)]
+    answer = plan_index(ID, rows(f1=3000, f2=3000, f3=90_000), held, BY_HAND)
+    assert answer == IndexWork(ID, (1, 2), ("s1", "s2"))
+
+
+def test_a_segment_whose_fragments_are_gone_goes_too() -> None:
+    held = [Covered("gone", frozenset({7, 8})), Covered("here", frozenset({1}))]
+    answer = plan_index(ID, rows(f1=90_000), held, BY_HAND)
+    assert answer == IndexWork(ID, (), ("gone",))
+
+
+def test_vectors_are_indexed_above_a_size() -> None:
+    spec = IndexSpec("face", "IVF_FLAT")
+    assert isinstance(plan_index(spec, rows(f1=19_999), [], BY_HAND), str)
+    assert plan_index(spec, rows(f1=40_000), [], BY_HAND) == IndexWork(spec, (1,), (), 200)
