@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from omnigraph.engine.columns import Columns
 from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.query.adjacency import Adjacencies
+from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import BranchNotFound, Corrupt, UnsafeStore
 from omnigraph.lang.near import near
@@ -50,6 +53,9 @@ class Session:
         self.runtime = runtime
         self.tables = Tables(root)
         self.lookups = Lookups(rows=settings.lookup_rows, cache_bytes=settings.cache_bytes)
+        self.columns = Columns(cache_bytes=settings.cache_bytes)
+        self.adjacencies = Adjacencies(self.columns, cache_bytes=settings.cache_bytes)
+        self.preparations = Preparations()
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()

@@ -102,6 +102,10 @@ class TableView:
         names = {name: name for name in system_columns(self.kind)}
         return names | {p.name: p.column for p in self.kind.properties}
 
+    def column_of(self, name: str) -> str:
+        """The table's column of a property or a system column."""
+        return self._columns[name]
+
     def check_columns(self, columns: Sequence[str] | None) -> list[str]:
         if columns is None:
             return list(self._columns)
@@ -171,6 +175,14 @@ class TableView:
             for batch in self._base_batches(names, filter, ledger, addresses=True)
         ]
         return pa.Table.from_batches(batches, schema=schema)
+
+    def addresses_where(self, condition: pc.Expression, ledger: Ledger) -> np.ndarray:
+        """Where visible rows of the table are that a condition over its own columns keeps."""
+        if self.overlay.replaced or not self.table.marks:
+            return _NO_ADDRESSES
+        batches = self.table.scan([], ledger, filter=condition, addresses=True)
+        found = np.concatenate([_NO_ADDRESSES, *[b.column(ADDRESS).to_numpy() for b in batches]])
+        return found[~np.isin(found, self.overlay.hidden)] if len(self.overlay.hidden) else found
 
     def located(self, columns: Sequence[str], ledger: Ledger) -> Iterator[pa.RecordBatch]:
         """Visible rows of the table batch by batch, with their addresses as a last column."""
