@@ -29,6 +29,9 @@ from omnigraph.engine.optimize import OnProgress, Optimized, optimize
 from omnigraph.engine.publisher import put_version
 from omnigraph.engine.restore import restore
 from omnigraph.engine.revert import revert
+from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.expand import Kernel
+from omnigraph.engine.query.result import Result
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.timeline import Moment
@@ -101,6 +104,32 @@ class Graph:
 
     def log(
         self,
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        ref: str = "main",
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result:
+        """Asks a `.gq` query, by name if the text has several, of the graph at a ref. The query is
+        checked at once against the schema of that ref; rows are found when they are asked for.
+        `timeout` in seconds, `memory_limit` in bytes; `kernel` forces how edges are followed."""
+        snapshot = self.snapshot(ref)
+        prepared = self._session.preparations.read(text, name, snapshot.catalog)
+        return ask(
+            self._session,
+            snapshot,
+            prepared,
+            params,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+        )
+
         ref: str = "main",
         *,
         limit: int | None = None,
