@@ -74,6 +74,12 @@ class TypeNotFound(NotFound):
     code = "type_not_found"
 
 
+class EntityNotFound(NotFound):
+    """There is no entity of this type with this id."""
+
+    code = "entity_not_found"
+
+
 class TagNotFound(RefNotFound):
     """There is no tag of this name."""
 

@@ -14,9 +14,11 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags, timeline
+from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
+from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.folding import Folding
 from omnigraph.engine.history import History
@@ -176,6 +178,23 @@ class Graph:
     def entity(self, type: str, id: str, ref: str = "main") -> dict[str, Any] | None:
         """One entity as it is, or was, at a ref; None if it is not there."""
         return timeline.read_entity(self.snapshot(ref), type, id)
+
+    def blob(self, type: str, id: str, property: str, ref: str = "main") -> Blob | None:
+        """A handle on one blob of an entity, which reads only what it is asked for; None if the
+        entity has none."""
+        return read_blob(self.snapshot(ref), type, id, property)
+
+    def export(
+        self,
+        *,
+        ref: str = "main",
+        types: Sequence[str] | None = None,
+        format: ExportFormat = "jsonl",
+        to: Any = "-",
+    ) -> ExportResult:
+        """Writes what is in the graph at a ref, or some types of it, so that `load` gives an equal
+        graph: to a path, a directory, a binary stream, or "-" for the standard output."""
+        return export(self.snapshot(ref), types=types, format=format, to=to)
 
     def history(
         self, type: str, id: str, *, branch: str = "main", limit: int | None = None

@@ -1,0 +1,176 @@
+"""Owns export: a snapshot as files that load reads, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.csv as pcsv
+import pyarrow.parquet as pq
+
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.catalog import EdgeType, GraphType, row_schema
+from omnigraph.plan.load.writing import shown_names, to_csv_columns, to_lines
+from omnigraph.telemetry import Ledger
+
+ExportFormat = Literal["jsonl", "csv", "parquet", "arrow"]
+_FORMATS = ("jsonl", "csv", "parquet", "arrow")
+_COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
+
+
+@dataclass(frozen=True)
+class ExportResult:
+    """`files` holds the paths that were written, empty if it went to a stream."""
+
+    commit: str
+    format: str
+    counts: dict[str, int]
+    files: tuple[Path, ...] = ()
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+
+def export(
+    snapshot: Snapshot, *, types: Sequence[str] | None, format: str, to: Any
+) -> ExportResult:
+    """JSONL holds all types in one file, nodes before edges; the other formats have one file for
+    each type, in a directory, or in a file or stream if there is only one type."""
+    if format not in _FORMATS:
+        raise InvalidArgument(f"`format` is one of {', '.join(_FORMATS)}, not {format!r}.")
+    catalog = snapshot.catalog
+    kinds = [snapshot.type(name) for name in types] if types is not None else list(catalog.types)
+    kinds.sort(key=lambda kind: isinstance(kind, EdgeType))
+    if len({kind.table_key for kind in kinds}) < len(kinds):
+        raise InvalidArgument("A type is asked for twice.")
+    if to == "-" or hasattr(to, "write"):
+        stream = sys.stdout.buffer if to == "-" else getattr(to, "buffer", to)
+        _require_one(format, kinds, "a stream")
+        written = _write(snapshot, kinds, format, stream)
+        return ExportResult(snapshot.commit.id, format, written, io=snapshot.io)
+    if not isinstance(to, str | os.PathLike):
+        raise InvalidArgument(f"`to` is a path or a stream, not {to.__class__.__name__}.")
+    plan = _files(snapshot, kinds, format, Path(to), str(to).endswith(("/", os.sep)))
+    counts: dict[str, int] = {}
+    with ExitStack() as done:
+        for path, held in plan:
+            stream = done.enter_context(_whole_file(path))
+            counts |= _write(snapshot, held, format, stream)
+    return ExportResult(
+        snapshot.commit.id, format, counts, tuple(path for path, _ in plan), snapshot.io
+    )
+
+
+def _require_one(format: str, kinds: list[GraphType], where: str) -> None:
+    if format != "jsonl" and len(kinds) != 1:
+        raise InvalidArgument(
+            f"{format} holds one type in a file, but {len(kinds)} were asked to go to {where}.",
+            help="Export to a directory, or name one type with types=[…].",
+        )
+
+
+def _files(
+    snapshot: Snapshot, kinds: list[GraphType], format: str, to: Path, directory: bool
+) -> list[tuple[Path, list[GraphType]]]:
+    if directory or to.is_dir() or (format != "jsonl" and len(kinds) != 1) or not to.suffix:
+        to.mkdir(parents=True, exist_ok=True)
+        if format == "jsonl":
+            return [(to / "graph.jsonl", kinds)]
+        return [(to / f"{_stem(snapshot, kind)}.{format}", [kind]) for kind in kinds]
+    to.parent.mkdir(parents=True, exist_ok=True)
+    return [(to, kinds)]
+
+
+def _stem(snapshot: Snapshot, kind: GraphType) -> str:
+    """A node and an edge type may have the same name."""
+    both = kind.name in snapshot.catalog.node_names and kind.name in snapshot.catalog.edge_names
+    return kind.table_key.replace(":", "-") if both else kind.name
+
+
+@contextmanager
+def _whole_file(path: Path) -> Iterator[Any]:
+    """A file that gets its name when everything is in it."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            compression = _COMPRESSIONS.get(path.suffix)
+            if compression is None:
+                yield file
+            else:
+                with pa.CompressedOutputStream(
+                    pa.PythonFile(file, mode="w"), compression
+                ) as packed:
+                    yield packed
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _write(snapshot: Snapshot, kinds: list[GraphType], format: str, stream: Any) -> dict[str, int]:
+    counts = {}
+    for kind in kinds:
+        schema = row_schema(kind)
+        names = shown_names(kind, schema.names)
+        shown = pa.schema([f.with_name(n) for f, n in zip(schema, names, strict=True)])
+        count = 0
+        with _writer(kind, format, stream, shown) as write:
+            for batch in snapshot.view(kind).scan(snapshot.io):
+                write(batch)
+                count += batch.num_rows
+        counts[kind.name if kind.name not in counts else kind.table_key] = count
+    return counts
+
+
+@contextmanager
+def _writer(
+    kind: GraphType, format: str, stream: Any, shown: pa.Schema
+) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    if format == "jsonl":
+        yield lambda batch: stream.write(to_lines(kind, batch))
+    elif format == "csv":
+        with _CsvWriter(kind, stream) as rows:
+            yield rows.write
+    elif format == "parquet":
+        with pq.ParquetWriter(stream, shown) as writer:
+            yield lambda batch: writer.write_batch(_under(batch, shown))
+    else:
+        with pa.ipc.new_stream(stream, shown) as writer:
+            yield lambda batch: writer.write_batch(_under(batch, shown))
+
+
+def _under(batch: pa.RecordBatch, shown: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(batch.columns, schema=shown)
+
+
+class _CsvWriter:
+    """Each batch has its own rendering, so the header is written once and by itself."""
+
+    def __init__(self, kind: GraphType, stream: Any) -> None:
+        self._kind = kind
+        self._stream = stream
+
+    def __enter__(self) -> _CsvWriter:
+        self._put(to_csv_columns(self._kind, _empty(self._kind)), header=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._put(to_csv_columns(self._kind, batch), header=False)
+
+    def _put(self, batch: pa.RecordBatch, *, header: bool) -> None:
+        sink = pa.BufferOutputStream()
+        options = pcsv.WriteOptions(include_header=header)
+        pcsv.write_csv(pa.Table.from_batches([batch]), sink, write_options=options)
+        self._stream.write(sink.getvalue().to_pybytes())
+
+
+def _empty(kind: GraphType) -> pa.RecordBatch:
+    schema = row_schema(kind)
+    return pa.RecordBatch.from_arrays([pa.array([], f.type) for f in schema], schema=schema)
