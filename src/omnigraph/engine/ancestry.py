@@ -35,11 +35,17 @@ def joined(head: GraphVersion, other: GraphVersion) -> dict[str, int]:
 
 
 def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
-    """A branch without commits of its own stands where it was forked from."""
-    while version.version == version.first and version.forked_from is not None:
-        fork = version.forked_from
-        version = _read(session, fork.branch, fork.version, ledger)
-    return version
+    """A branch without commits of its own stands where it was forked from. What maintenance did
+    since is no commit of anybody's: it must not keep a branch from being forwarded."""
+    while True:
+        if version.version == version.first:
+            if (fork := version.forked_from) is None:
+                return version
+            version = _read(session, fork.branch, fork.version, ledger)
+        elif version.commit.kind == "optimize":
+            version = _read(session, version.branch, version.version - 1, ledger)
+        else:
+            return version
 
 
 def find_merge_bases(

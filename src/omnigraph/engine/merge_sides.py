@@ -34,6 +34,26 @@ def place(snapshot: Snapshot, kind: GraphType) -> Place:
     return None if pin is None else (pin.location, pin.lance_version)
 
 
+def untouched(was: Snapshot, side: Snapshot, kind: GraphType) -> bool:
+    """Whether a side has the rows of the base. Maintenance gives a table another place and leaves
+    its counter alone, which tells where the side follows the base on one stretch of a branch."""
+    if place(was, kind) == place(side, kind):
+        return True
+    old, new = pin_in(was, kind), pin_in(side, kind)
+    if old is None or new is None or old.location != new.location:
+        return False
+    before, after = was.graph_version, side.graph_version
+    begin = (before.branch, before.incarnation)
+    fork = after.forked_from
+    follows = begin == (after.branch, after.incarnation) and after.first <= before.version
+    forked = fork is not None and (*begin, before.version) == (
+        fork.branch,
+        fork.incarnation,
+        fork.version,
+    )
+    return (follows or forked) and old.content_version == new.content_version
+
+
 def fits(kind: GraphType, side: GraphType) -> bool:
     """Whether a side's table has every column of the merged type, in its type."""
     return {(p.id, p.column, arrow_type(p.type)) for p in kind.properties} <= {

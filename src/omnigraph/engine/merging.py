@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.engine.differ import TypeDelta
 from omnigraph.engine.merge_base import BaseTable, MergeBase, delta_between
-from omnigraph.engine.merge_sides import diff_sides, entities_in, place
+from omnigraph.engine.merge_sides import diff_sides, entities_in, untouched
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
@@ -44,9 +44,9 @@ class Merging:
     _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict)
 
     def changed(self, side: Snapshot, kind: GraphType) -> bool:
-        """Whether a side has another version of the table than the base."""
+        """Whether a side has other rows than the base."""
         was = self.base.table(kind)
-        return was.imagined or place(side, kind) != place(was.snapshot, kind)
+        return was.imagined or not untouched(was.snapshot, side, kind)
 
     def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
         """What a side did to a type, as rows of that side; read once. Of a base that is only

@@ -164,10 +164,10 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
 def test_in_the_background_a_write_does_not_wait_for_the_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.engine import folding
+    from omnigraph.engine import folding, optimize
 
     go, threads = threading.Event(), set()
-    fold = folding.optimize
+    fold = optimize.optimize
 
     def held(*args: object, **options: object) -> object:
         threads.add(threading.current_thread().name)

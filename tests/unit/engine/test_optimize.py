@@ -351,3 +351,43 @@ def test_a_tag_of_lance_names_the_rows_of_the_branch(g: Graph) -> None:
     uri = f"{g.root}/{g.snapshot().graph_version.pins['node:Person'].location}"
     assert lance.dataset(uri, version="main").count_rows() == 2
     assert lance.dataset(uri, version="side").count_rows() == 3
+
+
+def test_maintenance_of_the_target_does_not_keep_it_from_being_forwarded(g: Graph) -> None:
+    put(g, "a")
+    put(g, "b")
+    g.create_branch("side")
+    put(g, "c", branch="side")
+    assert g.optimize().commit is not None
+    assert g.merge("side").outcome == "fast_forward"
+    assert people(g) == {"a": 1, "b": 1, "c": 1}
+    for back, names in enumerate(["abc", "ab", "a", ""]):
+        assert sorted(people(g, f"main~{back}")) == list(names)
+
+
+def test_a_source_that_was_only_maintained_has_nothing_to_bring(g: Graph) -> None:
+    put(g, "a")
+    put(g, "b")
+    g.create_branch("side")
+    assert g.optimize(branch="side").commit is not None
+    assert g.merge("side").outcome == "already_up_to_date"
+    put(g, "c", branch="side")
+    assert g.merge("side").outcome == "fast_forward"
+    assert g.optimize(branch="side").commit is not None
+    assert g.merge("side").outcome == "already_up_to_date"
+
+
+def test_a_table_that_was_only_maintained_is_taken_from_the_other_side_by_pointer(
+    g: Graph,
+) -> None:
+    put(g, "a")
+    put(g, "b")
+    g.create_branch("side")
+    put(g, "c", branch="side")
+    with g.transaction() as tx:
+        tx.append("Note", {"text": "x"})
+    assert g.optimize().commit is not None
+    done = g.merge("side")
+    assert (done.outcome, done.adopted) == ("merged", ("node:Person",))
+    assert sorted(people(g)) == ["a", "b", "c"]
+    assert g.snapshot().count("Note") == 1
