@@ -14,6 +14,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.settings import Settings
+from tests.bench.s3 import S3Server
 
 RELAXED = Settings(durability="relaxed", queue=False)
 CHANGED = 50
@@ -79,6 +80,28 @@ def test_a_merge_reads_the_change_and_not_the_table(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_merge_of_fifty_rows_reads_a_hundredth_of_a_million_rows(tmp_path: Path) -> None:
     check_merge(tmp_path / "g", 1_000_000, 256, share=0.01)
+
+
+@pytest.mark.s3
+def test_many_changed_rows_take_few_requests_of_an_object_store(
+    s3_environment: S3Server, s3_prefix: str
+) -> None:
+    """Rows that lie close for the size of their fragment are read at a stretch."""
+    schema = "node Person { name: String @key age: I64? }"
+    with omnigraph.init(s3_environment.url(s3_prefix), schema=schema, settings=RELAXED) as g:
+        with g.transaction() as tx:
+            tx.append("Person", people(0, 50_000, 1).drop_columns(["face"]))
+        g.create_branch("dev")
+        for offset, branch in enumerate(("main", "dev")):
+            with g.transaction(branch=branch) as tx:
+                names = [f"p{n:07}" for n in range(offset, 50_000, 50)]
+                tx.upsert("Person", [{"name": name, "age": offset + 1} for name in names])
+        result = g.merge("dev")
+        assert result.changes == {"Person": {"update": 1000}}
+        assert result.io.reads <= 40, result.io
+        diff = g.diff("main~1", "main")
+        assert diff.summary() == {"Person": {"update": 1000}}
+        assert diff.io.reads <= 20, diff.io
 
 
 def check_distance(root: Path, commits: int) -> None:

@@ -27,6 +27,7 @@ NEW = np.uint64(2**64 - 1)
 
 _WORTH_A_ROW = 64 * 1024
 """Bytes read at a stretch that cost no more than asking for a single row."""
+_WORTH_A_LOCAL_ROW = 4 * 1024
 _TEXT = 12
 _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
@@ -217,10 +218,11 @@ class TableView:
         fragment it is read at a stretch: one by one they would take requests by the thousand."""
         numbers, counts = np.unique(addresses >> np.uint64(32), return_counts=True)
         width = _row_width(self.schema)
+        worth = _WORTH_A_ROW if self.table.is_remote else _WORTH_A_LOCAL_ROW
         dense = [
             int(number)
             for number, count in zip(numbers.tolist(), counts.tolist(), strict=True)
-            if count * _WORTH_A_ROW >= self.table.marks[number].physical * width
+            if count * worth >= self.table.marks[number].physical * width
         ]
         names = self.schema.names
         parts = []

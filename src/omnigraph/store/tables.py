@@ -174,6 +174,12 @@ class Table:
         return given
 
     @cached_property
+    def is_remote(self) -> bool:
+        """Whether a request goes over a network, so that few are better than small ones."""
+        scheme, separator, _ = str(self.handle.uri).partition("://")
+        return bool(separator) and scheme != "file"
+
+    @cached_property
     def indexed_columns(self) -> frozenset[str]:
         with explained(self.location):
             return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
