@@ -17,6 +17,7 @@ import omnigraph
 from omnigraph.cli.commands import COMMANDS, GROUPS, Command
 from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.table import draw_table, fit_widths
+from tests.bench.s3 import S3Server
 from tests.cli.world import Program, Terminal
 
 SOURCE = Path(omnigraph.__file__).parents[1]
@@ -329,3 +330,55 @@ def test_what_would_move_the_cursor_is_escaped(root: Path) -> None:
 
 def test_it_is_quick_to_say_that_it_does_not_know() -> None:
     assert not imported_by("lgo") & (SLOW_IMPORTS | {"cyclopts"})
+
+
+def test_a_query_gives_an_arrow_stream(root: Path) -> None:
+    import pyarrow as pa
+
+    argv = ["query", "-e", "match { $p: Person } return { $p.name as name } order { name }"]
+    argv += ["--root", str(root), "--format", "arrow"]
+    ran = Program()(argv)
+    assert pa.ipc.open_stream(ran.bytes).read_all().to_pydict() == {
+        "name": ["person 0", "person 1", "person 2"]
+    }
+    assert Program(width=80)(argv).code == 2
+
+
+def test_a_big_result_does_not_wait_for_its_end(root: Path) -> None:
+    with omnigraph.open(root) as g, g.transaction() as tx:
+        tx.append("Person", [{"name": f"{n:0200}"} for n in range(5_000)])
+    process = start(
+        "query", "-e", "match { $p: Person } return { $p }", "--format", "jsonl", root=root
+    )
+    assert process.stdout is not None
+    assert "p" in json.loads(process.stdout.readline())
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 0
+    process.stderr.close()
+
+
+@pytest.mark.s3
+def test_the_same_program_works_on_s3(s3_environment: S3Server, s3_prefix: str) -> None:
+    url = s3_environment.url(s3_prefix)
+    program = Program(environment={"OMNIGRAPH_ROOT": url})
+    assert program(["log"]).code == 3
+    made = program(["init", "--schema", "-"], SCHEMA)
+    assert (made.code, made.err) == (0, "")
+    assert program(["load", "-"], '{"type": "Person", "data": {"name": "Ada"}}\n').code == 0
+    assert json.loads(program(["stats", "--json"]).out)["entities"] == 1
+
+
+@pytest.mark.s3
+def test_a_root_on_s3_without_credentials_is_one_clear_sentence(
+    s3_environment: S3Server, s3_prefix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = s3_environment.url(s3_prefix)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    ran = Program()(["log", "--root", url])
+    assert ran.code in (5, 7)
+    assert "Traceback" not in ran.err
+    assert len(ran.err.splitlines()) <= 2

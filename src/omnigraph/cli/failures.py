@@ -13,6 +13,8 @@ from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
     InvalidData,
+    InvalidParameters,
+    InvalidQuery,
     InvalidSchema,
     MergeFailed,
     OmnigraphError,
@@ -24,6 +26,11 @@ from omnigraph.errors import (
 )
 
 _SHOWN = 10
+_REWORDED = {
+    "Give it to mutate().": "Use 'omnigraph mutate'.",
+    "Give it to query().": "Use 'omnigraph query'.",
+    "Export to a directory, or name one type with types=[…].": "Name a directory, or one --type.",
+}
 _HINTS: tuple[tuple[type[OmnigraphError], str], ...] = (
     (GraphNotFound, "Create one with 'omnigraph init ROOT --schema FILE', or check the path."),
     (GraphExists, "Choose another root, or use the graph that is there."),
@@ -49,7 +56,9 @@ def failure_row(error: OmnigraphError) -> dict[str, Any]:
     """An error for programs, with everything that it knows."""
     row = error.to_dict() | {"exit_code": error.exit_code, "kind": error.kind}
     match error:
-        case InvalidSchema():
+        case InvalidParameters():
+            row["problems"] = [{"parameter": n, "problem": p} for n, p in error.problems]
+        case InvalidSchema() | InvalidQuery():
             row["diagnostics"] = [plain(d) for d in error.diagnostics]
         case InvalidData():
             row["violations"] = [plain(v) for v in error.violations]
@@ -74,7 +83,7 @@ def _message(error: OmnigraphError) -> str:
 def _hint(error: OmnigraphError) -> str:
     """What to do next, in the words of the command line where Python's would not help."""
     if error.hint != error.help:
-        return error.hint
+        return _REWORDED.get(error.hint, error.hint)
     return next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)
 
 

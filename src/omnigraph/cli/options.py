@@ -12,7 +12,7 @@ from typing import Literal, get_args
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 
-Format = Literal["table", "json", "jsonl", "csv", "arrow"]
+Format = Literal["table", "json", "jsonl", "csv", "arrow", "parquet"]
 Color = Literal["auto", "always", "never"]
 
 DESCRIBED: tuple[tuple[str, str], ...] = (

@@ -104,7 +104,7 @@ class Output:
                 self._csv(rows, columns)
             case _:
                 raise InvalidArgument(
-                    "This command has no Arrow to give.",
+                    f"This command has no {self.shape} to give.",
                     help="Use --format table, json, jsonl or csv.",
                 )
 

@@ -369,5 +369,5 @@ $ omnigraph init g --schema wrong.pg --json
 [exit 6]
 
 $ omnigraph --json --format yaml log
-! {"code": "invalid_argument", "error": "--format cannot be 'yaml'.", "help": "There are table, json, jsonl, csv, arrow.", "retryable": false, "exit_code": 2, "kind": "invalid"}
+! {"code": "invalid_argument", "error": "--format cannot be 'yaml'.", "help": "There are table, json, jsonl, csv, arrow, parquet.", "retryable": false, "exit_code": 2, "kind": "invalid"}
 [exit 2]

@@ -258,7 +258,7 @@ $ omnigraph log -n 2 --format jsonl
 {"commit": "id-09-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-08-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "ada", "message": "revert id-01-xxxxxxxxxxxxxxxxxxxx", "created_at": "2026-01-01T12:40:00Z", "labels": [], "statistics": {"Person": {"deleted": 4}}}
 
 $ omnigraph log --format arrow
-! error: This command has no Arrow to give.
+! error: This command has no arrow to give.
 ! help: Use --format table, json, jsonl or csv.
 [exit 2]
 

@@ -150,3 +150,59 @@ id-01-xxxxxxxxxxxxxxxxxxxx first people
   ada, 2026-01-01 12:02:00, load: Person +2, Knows +1
 id-08-xxxxxxxxxxxxxxxxxxxx
   2026-01-01 12:01:00, init
+
+# What comes out goes in again.
+$ omnigraph export --quiet
+{"type":"Person","data":{"name":"Bob"}}
+{"type":"Person","data":{"name":"Ada","age":37}}
+{"type":"Person","data":{"name":"Eve","age":20}}
+{"type":"Person","data":{"name":"Kim","age":3}}
+{"type":"Person","data":{"name":"Pat"}}
+{"edge":"Knows","id":"id-09-xxxxxxxxxxxxxxxxxxxx","from":"Ada","to":"Bob","data":{"since":"2020-01-31"}}
+
+$ omnigraph export out.jsonl
+Person  5
+Knows   1
+Exported main to out.jsonl, 1 file.
+
+$ omnigraph export backup --format csv --json
+{"commit": "id-05-xxxxxxxxxxxxxxxxxxxx", "format": "csv", "types": {"Person": 5, "Knows": 1}, "files": ["backup/Person.csv", "backup/Knows.csv"]}
+
+$ omnigraph export --type Person --format csv --ref main~3
+"id","name","age"
+"Bob","Bob",
+"Ada","Ada",37
+"Eve","Eve",20
+! 3 rows of main~3.
+
+$ omnigraph export --format csv
+! error: csv holds one type in a file, but 2 were asked to go to a stream.
+! help: Name a directory, or one --type.
+[exit 2]
+
+$ omnigraph export --format table
+! error: table is not a format that load reads.
+! help: Use jsonl, csv, parquet or arrow.
+[exit 2]
+
+$ omnigraph export --type Persn
+! error: There is no type 'Persn'.
+! help: Did you mean Person?
+[exit 3]
+
+$ omnigraph export /proc/nowhere/x.jsonl
+! error: /proc/nowhere/x.jsonl cannot be written: No such file or directory.
+[exit 2]
+
+$ omnigraph export --ref nope
+! error: There is no branch 'nope'.
+[exit 3]
+
+$ omnigraph init again --schema people.pg
+Created again with 1 node type and 1 edge type.
+
+@set OMNIGRAPH_ROOT again
+$ omnigraph load out.jsonl
+Person  +5
+Knows   +1
+Loaded into main in commit id-10-xxxxxxxxxxxxxxxxxxxx.

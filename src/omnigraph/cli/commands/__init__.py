@@ -54,7 +54,12 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ),
     (
         "Data",
-        (_command("load", "Bring entities in from files", "load"),),
+        (
+            _command("load", "Bring entities in from files", "load"),
+            _command("export", "Write what is in the graph to files", "export"),
+            _command("query", "Ask the graph a question", "query"),
+            _command("explain", "Show how a query is answered", "query"),
+        ),
     ),
     (
         "Branches",
@@ -83,6 +88,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("restore", "Make a branch what it was at a ref", "undo"),
             _command("revert", "Undo what one commit did", "undo"),
         ),
+    ),
+    (
+        "Operate",
+        (_command("optimize", "Rewrite small fragments, build indexes", "maintain"),),
     ),
 )
 

@@ -1,0 +1,93 @@
+"""Owns the command `export`: what is in the graph, as files that `load` reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import AtRef, Cli, Types
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.parse import STDIN
+from omnigraph.cli.texts import count_text, json_text
+from omnigraph.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+
+Exported = Literal["jsonl", "csv", "parquet", "arrow"]
+_SUFFIXES: dict[str, Exported] = {
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+}
+
+
+def export(
+    to: Annotated[
+        str | None, Parameter(help="a file, or a directory with a file for each type")
+    ] = None,
+    /,
+    *,
+    ref: AtRef = "main",
+    types: Types = (),
+    cli: Cli,
+) -> None:
+    """Write what is in the graph at a ref, so that load gives an equal graph.
+
+    --format is jsonl (all types in one file), csv, parquet or arrow (one type in a file); the end
+    of the file name tells it too. Without a path it goes to stdout. A file is written whole or
+    not at all.
+
+    Examples:
+        omnigraph export people.jsonl
+        omnigraph export backup/ --format parquet --ref v1
+        omnigraph export --type Person --format csv
+    """
+    form = _format(to, cli)
+    with cli.reading() as g:
+        if to is None or to == STDIN:
+            stream = cli.out.streams.stdout
+            if form in ("parquet", "arrow") and stream.isatty():
+                raise InvalidArgument(f"{form} is not for a terminal.", help="Name a file.")
+            done = g.export(ref=ref, types=types or None, format=form, to=stream)
+            cli.out.note(f"{count_text(sum(done.counts.values()), 'row')} of {ref}.")
+            return
+        try:
+            done = g.export(ref=ref, types=types or None, format=form, to=to)
+        except OSError as error:
+            raise InvalidArgument(f"{to} cannot be written: {error.strerror or error}.") from None
+    row = {
+        "commit": done.commit,
+        "format": done.format,
+        "types": done.counts,
+        "files": [str(path) for path in done.files],
+    }
+
+    def view(paint: Paint) -> Iterator[str]:
+        longest = max((len(name) for name in done.counts), default=0)
+        for name, count in done.counts.items():
+            yield f"{name.ljust(longest)}  {count:,}"
+        files = count_text(len(done.files), "file")
+        yield f"Exported {ref} to {paint('bold', to)}, {files}."
+
+    if cli.options.json:
+        cli.out.line(json_text(row))
+    else:
+        cli.out.lines(view(cli.out.paint))
+
+
+def _format(to: str | None, cli: Invocation) -> Exported:
+    """The option, the end of the name, or JSON lines."""
+    given = cli.options.format
+    if given in ("table", "json"):
+        raise InvalidArgument(
+            f"{given} is not a format that load reads.", help="Use jsonl, csv, parquet or arrow."
+        )
+    if given is not None:
+        return given  # type: ignore[return-value]
+    suffixes = [] if to is None else Path(to).suffixes
+    return next((_SUFFIXES[s] for s in suffixes if s in _SUFFIXES), "jsonl")

@@ -1,0 +1,81 @@
+"""Owns the commands that keep a graph in shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.cli.arguments import Cli, DryRun, OnBranch, Types
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.progress import progress_bar
+from omnigraph.cli.texts import size_text
+
+if TYPE_CHECKING:
+    from omnigraph.engine.optimize import Optimized, Progress, TypeReport
+
+_GAVE_WAY = 7
+
+
+def optimize(
+    *, branch: OnBranch = "main", types: Types = (), dry_run: DryRun = False, cli: Cli
+) -> int:
+    """Rewrite small fragments into large ones and build missing indexes, as one commit.
+
+    No reader can see a difference, and no writer has to wait. The exit code is 7 if writers were
+    faster all the time; nothing is lost then, and it can be run again.
+
+    Examples:
+        omnigraph optimize
+        omnigraph optimize --type Person --dry-run
+    """
+
+    with progress_bar(cli.out) as report:
+
+        def tell(progress: Progress) -> None:
+            report(progress.done, progress.total, f"{progress.doing} {progress.type}")
+
+        with cli.reading() if dry_run else cli.writing(branch) as g:
+            done = g.optimize(branch=branch, types=types or None, dry_run=dry_run, progress=tell)
+    cli.out.value(_row(done, branch), lambda paint: _lines(done, branch, paint))
+    return _GAVE_WAY if done.gave_way else 0
+
+
+def _row(done: Optimized, branch: str) -> dict[str, Any]:
+    return {
+        "branch": branch,
+        "commit": None if done.commit is None else done.commit.id,
+        "dry_run": done.dry_run,
+        "gave_way": done.gave_way,
+        "types": {name: report for name, report in done.types.items() if _is_told(report)},
+    }
+
+
+def _lines(done: Optimized, branch: str, paint: Paint) -> Iterator[str]:
+    told = {name: report for name, report in done.types.items() if _is_told(report)}
+    for name, report in told.items():
+        if not report.changed:
+            continue
+        yield f"{paint('bold', name.split(':', 1)[-1])}  {', '.join(_done(report))}"
+        yield from (f"  {paint('yellow', 'waits')} {reason}" for reason in report.pending)
+    if done.gave_way:
+        yield "Writers were faster all the time; run it again when it is quieter."
+    elif done.commit is not None:
+        yield f"Optimized {branch} in commit {paint('cyan', done.commit.id)}."
+    elif not any(report.changed for report in told.values()):
+        yield "There is nothing to do."
+
+
+def _is_told(report: TypeReport) -> bool:
+    return report.changed or bool(report.pending)
+
+
+def _done(report: TypeReport) -> Iterator[str]:
+    before, after = report.fragments
+    size = f" ({size_text(report.rewritten_bytes)})" if report.rewritten_bytes else ""
+    yield f"{before} → {after} fragments{size}"
+    if report.segments[0] != report.segments[1]:
+        yield f"{report.segments[0]} → {report.segments[1]} index segments"
+    if report.indexed:
+        yield f"indexed {', '.join(report.indexed)}"
+    if report.dropped:
+        yield f"dropped {', '.join(report.dropped)}"

@@ -1,0 +1,150 @@
+"""Owns the commands that ask: `query` and `explain`."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from omnigraph.cli.arguments import AtRef, Cli
+from omnigraph.cli.parameters import read_parameters
+from omnigraph.cli.texts import count_text
+from omnigraph.errors import InvalidArgument, InvalidQuery
+
+if TYPE_CHECKING:
+    from omnigraph.cli.invocation import Invocation
+    from omnigraph.engine.query.result import Result
+
+File = Annotated[str | None, Parameter(help="a .gq file, or - for stdin")]
+QueryName = Annotated[str | None, Parameter(help="which query of the file")]
+Inline = Annotated[
+    str | None,
+    Parameter(name=["--execute", "-e"], help="the query itself, with or without a header"),
+]
+Params = Annotated[str | None, Parameter(help="parameters as a JSON object")]
+Param = Annotated[
+    tuple[str, ...], Parameter(name=["--param", "-p"], negative=(), help="name=value; repeat")
+]
+Timeout = Annotated[float | None, Parameter(help="give up after so many seconds")]
+MemoryLimit = Annotated[str | None, Parameter(help="give up above this size, such as 500MB")]
+_UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20}
+_UNITS["GIB"] = 2**30
+
+
+def query(
+    file: File = None,
+    name: QueryName = None,
+    /,
+    *,
+    execute: Inline = None,
+    params: Params = None,
+    param: Param = (),
+    ref: AtRef = "main",
+    timeout: Timeout = None,
+    memory_limit: MemoryLimit = None,
+    cli: Cli,
+) -> None:
+    """Ask the graph a question, at any ref, and print the rows.
+
+    A file may hold many queries; the name says which. With -e the text is on the line, and needs
+    no header unless it has parameters.
+
+    Examples:
+        omnigraph query queries.gq friends --param name=Ada
+        omnigraph query -e 'match { $p: Person } return { $p.name } limit 5'
+        omnigraph query queries.gq friends --params '{"name": "Ada"}' --ref main~3 --format csv
+    """
+    text = read_query(file, execute, cli)
+    values = read_parameters(params, param)
+    limit = read_size(memory_limit)
+    with cli.reading() as g, placed(text, file):
+        began = time.monotonic()
+        found = g.query(text, name, values, ref, timeout=timeout, memory_limit=limit)
+        show_result(found, cli)
+        if cli.out.is_table:
+            took = f"{count_text(len(found), 'row')} in {time.monotonic() - began:.3f} s"
+            cli.out.note(cli.out.note_paint("dim", took))
+
+
+def explain(
+    file: File = None,
+    name: QueryName = None,
+    /,
+    *,
+    execute: Inline = None,
+    params: Params = None,
+    param: Param = (),
+    ref: AtRef = "main",
+    analyze: Annotated[
+        bool, Parameter(negative=(), help="run it, and tell what each step did")
+    ] = False,
+    cli: Cli,
+) -> None:
+    """Show how a query is answered, step by step.
+
+    Parameters may be left out unless --analyze runs the query.
+
+    Examples:
+        omnigraph explain -e 'match { $p: Person } return { $p.name }'
+        omnigraph explain queries.gq friends --param name=Ada --analyze
+    """
+    text = read_query(file, execute, cli)
+    values = read_parameters(params, param)
+    with cli.reading() as g, placed(text, file):
+        shown = g.query(text, name, values, ref).explain(analyze=analyze)
+    cli.out.value({"plan": shown}, lambda _: shown.splitlines())
+
+
+def show_result(found: Result, cli: Invocation) -> None:
+    """Rows in the format asked for. Only a table needs all of them before the first."""
+    match cli.out.shape:
+        case "table":
+            cli.out.table(found.to_pylist(), columns=found.schema.names)
+        case "arrow":
+            import pyarrow as pa
+
+            reader = pa.RecordBatchReader.from_batches(found.schema, found.batches())
+            cli.out.arrow(reader)
+        case _:
+            cli.out.rows(found, columns=found.schema.names)
+
+
+@contextlib.contextmanager
+def placed(text: str, file: str | None) -> Iterator[None]:
+    """Mistakes are told with their place in the file that the user named."""
+    try:
+        yield
+    except InvalidQuery as error:
+        from omnigraph.lang.diagnostics import render_all
+
+        first = error.message.splitlines()[0]
+        shown = render_all(error.diagnostics, text, file or "-e")
+        raise InvalidQuery(f"{first}\n{shown}", diagnostics=error.diagnostics) from None
+
+
+def read_query(file: str | None, inline: str | None, cli: Invocation) -> str:
+    if (file is None) == (inline is None):
+        raise InvalidArgument(
+            "Which query? Give a file, or the text with -e."
+            if file is None
+            else "Give a file or -e, not both."
+        )
+    return inline if inline is not None else cli.read_text(file or "")
+
+
+def read_size(text: str | None) -> int | None:
+    if text is None:
+        return None
+    digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+    unit = _UNITS.get(text[len(digits) :].strip().upper())
+    try:
+        if unit is None:
+            raise ValueError
+        return int(float(digits) * unit)
+    except ValueError:
+        raise InvalidArgument(
+            f"{text!r} is not a size.", help="Write 500MB, 2GB or a number of bytes."
+        ) from None
