@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
 from omnigraph.engine.session import Session
@@ -11,6 +12,8 @@ from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
 from omnigraph.model.version import GraphVersion
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
+
+_PARALLEL = 8
 
 
 class History:
@@ -113,10 +116,14 @@ class History:
         return [end for end in ends if not end.deleted] + tagged
 
     def ends(self) -> list[GraphVersion]:
-        """The ends of all chains: living branches, deleted ones and tags."""
+        """The ends of all chains, main first: living branches, deleted ones and tags."""
         names = self._session.versions(self._ledger).list_branches()
         names.sort(key=lambda name: (name != "main", name))
-        return [self._session.head(name, self._ledger) for name in names]
+        own = [Ledger() for _ in names]
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            ends = list(pool.map(self._session.head, names, own))
+        self._ledger.join(own)
+        return ends
 
     def _bisect(
         self, head: GraphVersion, early: Callable[[GraphVersion], bool]

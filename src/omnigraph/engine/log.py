@@ -66,7 +66,7 @@ def make_log(
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))
     ledger = Ledger()
     if all:
-        starts = [end for end in read_ends(session, ledger) if not end.deleted]
+        starts = [end for end in History(session, ledger).ends() if not end.deleted]
     else:
         starts = [History(session, ledger).resolve(ref)]
     return Log(session, starts, wanted, first_parent=first_parent, ledger=ledger)
@@ -224,21 +224,10 @@ class _Parents:
         return Corrupt(f"Version {number} of the branch {branch!r} is missing.")
 
 
-def read_ends(session: Session, ledger: Ledger) -> list[GraphVersion]:
-    """The ends of all chains, main first: living branches, deleted ones and tags."""
-    names = session.versions(ledger).list_branches()
-    names.sort(key=lambda name: (name != "main", name))
-    own = [Ledger() for _ in names]
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        ends = list(pool.map(session.head, names, own))
-    ledger.join(own)
-    return ends
-
-
 def read_labels(session: Session, ledger: Ledger) -> dict[str, tuple[str, ...]]:
     """The names that are at a commit: branches as they are called, then tags."""
     labels: dict[str, tuple[str, ...]] = {}
-    for end in sorted(read_ends(session, ledger), key=lambda end: end.tag):
+    for end in sorted(History(session, ledger).ends(), key=lambda end: end.tag):
         if end.tag or not end.deleted:
             name = f"tag: {end.branch}" if end.tag else end.branch
             labels[end.commit.id] = (*labels.get(end.commit.id, ()), name)
