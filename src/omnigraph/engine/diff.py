@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -40,7 +41,7 @@ class Diff:
         """Changes as Arrow tables, one value for each type that changed."""
         for before, after in self._pairs():
             delta = diff_type(
-                None if before is None else self.old.view(before),
+                None if before is None else self._aligned.view(before),
                 None if after is None else self.new.view(after),
                 self.io,
             )
@@ -66,11 +67,17 @@ class Diff:
     @property
     def schema(self) -> MigrationPlan:
         """What changed in the schema, as the steps that lead from the one to the other."""
-        return plan_between(self.old.catalog, self.new.catalog)
+        return plan_between(self._aligned.catalog, self.new.catalog)
+
+    @cached_property
+    def _aligned(self) -> Snapshot:
+        """The old snapshot, with the ids that the new one has for what both have."""
+        aligned = align(self.new.catalog, self.old.catalog)
+        return replace(self.old, catalog=aligned(self.old.catalog))
 
     def _pairs(self) -> Iterator[tuple[GraphType | None, GraphType | None]]:
         """Types by their stable ids, so that a renamed type is the same type."""
-        olds = {kind.id: kind for kind in self.old.catalog.by_key.values()}
+        olds = {kind.id: kind for kind in self._aligned.catalog.by_key.values()}
         for new in self.new.catalog.by_key.values():
             old = olds.pop(new.id, None)
             if self._wanted(new) or (old is not None and self._wanted(old)):
@@ -96,9 +103,8 @@ def make_diff(
     for name in types or ():
         if old.catalog.find(name) is None:
             find_type(new.catalog, name)
-    aligned = align(new.catalog, old.catalog)
     return Diff(
-        replace(old, catalog=aligned(old.catalog)),
+        old,
         new,
         None if types is None else frozenset(types),
         _chosen("kind", kinds, ("node", "edge")),

@@ -135,8 +135,13 @@ def test_a_type_that_both_sides_add_is_one_type_in_every_later_merge(g: Graph, a
     g.merge("main", into="dev")
     assert list(rows(g, "City", "dev")) == ["bonn", "oslo", "paris", "rome"]
     put(g, "main", "City", {"name": "york"})
+    seen = list(g.changes(branch="dev"))[-1].cursor
     g.merge("dev")
     assert list(rows(g, "City")) == ["bonn", "oslo", "paris", "rome", "york"]
+    assert g.merge("main", into="dev").outcome == "fast_forward"
+    told = [(c.op, c.id) for b in g.changes(since=seen, branch="dev") for c in b.changes]
+    assert told == [("insert", "york")]
+    assert [m.change.op for m in g.history("City", "oslo", branch="dev")] == ["insert"]
 
 
 @pytest.mark.parametrize("alike", [True, False])
