@@ -104,8 +104,6 @@ class Graph:
         version = History(self._session, ledger).resolve(ref)
         return self._session.snapshot(version, ledger)
 
-    def log(
-        self,
     def query(
         self,
         text: str,
@@ -132,6 +130,8 @@ class Graph:
             kernel=kernel,
         )
 
+    def log(
+        self,
         ref: str = "main",
         *,
         limit: int | None = None,
