@@ -61,6 +61,10 @@ class Ledger:
         with self._lock:
             self.hops += hops
 
+    def fork(self) -> Ledger:
+        """A ledger of the same kind for work done beside other work, to be joined."""
+        return type(self)()
+
     def join(self, branches: Sequence[Ledger]) -> None:
         """Books work that was done side by side."""
         with self._lock:

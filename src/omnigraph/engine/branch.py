@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.log import Log
     from omnigraph.engine.merge import Merge
     from omnigraph.engine.migration import Applied
-    from omnigraph.engine.optimize import OnProgress, Optimized
+    from omnigraph.engine.mutation.result import MutationResult
+    from omnigraph.engine.optimize_report import OnProgress, Optimized
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
@@ -173,6 +174,28 @@ class Branch:
             if_commit=if_commit,
             idempotency_key=idempotency_key,
             retry_for=retry_for,
+        )
+
+    def mutate(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MutationResult:
+        return self._held().mutate(
+            text,
+            name,
+            params,
+            self.name,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
         )
 
     def run(

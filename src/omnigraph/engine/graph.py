@@ -27,13 +27,16 @@ from omnigraph.engine.load.run import LoadOptions, load
 from omnigraph.engine.log import Log, make_log
 from omnigraph.engine.merge import Merge, merge_branches
 from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
-from omnigraph.engine.optimize import OnProgress, Optimized, optimize
+from omnigraph.engine.mutation.result import MutationResult
+from omnigraph.engine.mutation.run import MutationOptions, mutate
+from omnigraph.engine.optimize import optimize
+from omnigraph.engine.optimize_report import OnProgress, Optimized
 from omnigraph.engine.publisher import put_version
-from omnigraph.engine.restore import restore
-from omnigraph.engine.revert import revert
 from omnigraph.engine.query.ask import ask
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.result import Result
+from omnigraph.engine.restore import restore
+from omnigraph.engine.revert import revert
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.timeline import Moment
@@ -273,6 +276,33 @@ class Graph:
             idempotency_key=idempotency_key,
             retry_for=self._session.settings.retry_for if retry_for is None else retry_for,
         )
+
+    def mutate(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        branch: str = "main",
+        *,
+        actor: str | None = None,
+        message: str | None = None,
+        if_commit: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> MutationResult:
+        """Runs the insert, update and delete statements of a `.gq` text, by name if the text has
+        several queries, in order and as one commit; each sees what those before it did. If nothing
+        matches there is no commit. When another commit comes first they run again on what it left,
+        for as long as the setting `retry_for` says; with `if_commit` that is an error instead."""
+        self._require_open(writing=True)
+        options = MutationOptions(
+            branch=branch,
+            actor=actor,
+            message=message,
+            if_commit=if_commit,
+            idempotency_key=idempotency_key,
+            retry_for=self._session.settings.retry_for,
+        )
+        return mutate(self._session, text, name, params, options)
 
     def load(
         self,

@@ -274,6 +274,8 @@ class Lookups:
             return False
         if count > _FEW or len(columns) != 1 or columns[0] not in table.indexed_columns:
             return True
+        if not pa.types.is_string(table.schema.field(columns[0]).type):
+            return True  # texts of other values are not what the index holds
         key = (table.location, columns)
         with self._lock:
             spent = self._spent.get(key, 0)

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from omnigraph.engine.optimize_report import OnProgress, Optimized, Progress, TypeReport
 from omnigraph.engine.publisher import Publisher
 from omnigraph.engine.session import Session
 from omnigraph.errors import Contention, OmnigraphError
 from omnigraph.model.catalog import GraphType
-from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.plan.optimize import (
     BY_HAND,
     Covered,
@@ -28,9 +29,16 @@ from omnigraph.plan.optimize import (
     plan_index,
     wanted_indexes,
 )
-from omnigraph.plan.publish import Index, Lineage, PublishPlan, Rewrite, RewriteGroup
+from omnigraph.plan.publish import (
+    Index,
+    Lineage,
+    PublishPlan,
+    Rewrite,
+    RewriteGroup,
+    TableAction,
+)
 from omnigraph.runtime import reach
-from omnigraph.store import commits
+from omnigraph.store import commits, indexes
 from omnigraph.store.indexes import (
     files_of,
     index_name,
@@ -47,59 +55,19 @@ ACTOR = "omnigraph:maintenance"
 KIND = "optimize"
 _BEYOND = 64
 """Fragment numbers left free for appends that land while a table is being optimized."""
+_PARALLEL = 8
+_ATTEMPTS = 5
+_QUICK = 2.0
+"""Seconds for which writers of the same machine may be held up to plan again."""
 _TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-@dataclass(frozen=True)
-class TypeReport:
-    """What was done to a type, or would be; `pending` says what was left, and why. Fragments and
-    segments are counted before and after."""
-
-    fragments: tuple[int, int]
-    segments: tuple[int, int]
-    rewritten: int = 0
-    """Fragments that were written anew."""
-    rewritten_bytes: int = 0
-    indexed: tuple[str, ...] = ()
-    """Indexes that got a segment."""
-    dropped: tuple[str, ...] = ()
-    """Indexes that the schema no longer asks for."""
-    pending: tuple[str, ...] = ()
-
-    @property
-    def changed(self) -> bool:
-        return bool(self.rewritten or self.indexed or self.dropped) or (
-            self.segments[0] != self.segments[1]
-        )
-
-
-@dataclass(frozen=True)
-class Optimized:
-    """`commit` is None when there was nothing to do, or when writers were faster all the time
-    (`gave_way`)."""
-
-    commit: Commit | None
-    types: dict[str, TypeReport]
-    dry_run: bool
-    gave_way: bool
-    io: Ledger = field(repr=False)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """So many of all types are done; `doing` is what comes next."""
-
-    done: int
-    total: int
-    type: str
-    doing: str
-
-
-OnProgress = Callable[[Progress], None]
 
 
 class _NothingLeft(Exception):
     """The new head needs no maintenance any more: somebody else was here."""
+
+
+class _TooSlow(Exception):
+    """What was staged no longer fits, and making it again would hold up writers."""
 
 
 def optimize(
@@ -117,23 +85,28 @@ def optimize(
     ledger = Ledger() if ledger is None else ledger
     patience = session.settings.retry_for if retry_for is None else retry_for
     work = Optimization(session, branch, types, limits, progress, ledger, dry_run=dry_run)
-    work.stage(session.live_head(branch, ledger))
-    if dry_run or not work.plan.actions:
-        if not dry_run and limits.tail == BY_HAND.tail:
-            _tag_tables(session, work.base, ledger)
-        return Optimized(None, work.reports, dry_run, False, ledger)
-    try:
-        published = Publisher(session).publish(work, ledger, retry_for=patience)
-    except _NothingLeft:
-        return Optimized(None, work.reports, False, False, ledger)
-    except Contention:
-        return Optimized(None, work.reports, False, True, ledger)
-    assert published.version is not None
-    for old, new in published.tables.values():
-        session.lookups.follow(old, new, ledger)
-    if limits.tail == BY_HAND.tail:
-        _tag_tables(session, published.version, ledger)
-    return Optimized(published.version.commit, work.reports, False, False, ledger)
+    by_hand = limits.tail == BY_HAND.tail
+    for _ in range(_ATTEMPTS):
+        work.stage(session.live_head(branch, ledger))
+        if dry_run or not work.plan.actions:
+            if by_hand and not dry_run:
+                _tag_tables(session, work.base, work.tables, ledger)
+            return Optimized(None, work.reports, dry_run, False, ledger)
+        try:
+            published = Publisher(session).publish(work, ledger, retry_for=patience)
+        except _NothingLeft:
+            return Optimized(None, work.reports, False, False, ledger)
+        except _TooSlow:
+            continue
+        except Contention:
+            break
+        assert published.version is not None
+        for old, new in published.tables.values():
+            session.lookups.follow(old, new, ledger)
+        if by_hand:
+            _tag_tables(session, published.version, work.tables, ledger)
+        return Optimized(published.version.commit, work.reports, False, False, ledger)
+    return Optimized(None, work.reports, False, True, ledger)
 
 
 class Optimization:
@@ -161,7 +134,9 @@ class Optimization:
         self._ledger = ledger
         self._dry_run = dry_run
         self._staged_at = 0
+        self._took = 0.0
         self.reports: dict[str, TypeReport] = {}
+        self.tables: list[str] = []
 
     @property
     def base(self) -> GraphVersion:
@@ -170,6 +145,7 @@ class Optimization:
     def stage(self, head: GraphVersion) -> None:
         self._base = head
         self._staged_at = self._session.runtime.now()
+        began = self._session.runtime.monotonic()
         self.reports = {}
         snapshot = self._session.snapshot(head, self._ledger)
         chosen = (
@@ -177,6 +153,8 @@ class Optimization:
             if self._types is None
             else [snapshot.type(name) for name in self._types]
         )
+        self.tables = [kind.table_key for kind in chosen]
+        _open_tables(self._session, [head.pins[key] for key in self.tables], self._ledger)
         actions = []
         for done, kind in enumerate(chosen):
             if self._progress is not None:
@@ -185,6 +163,7 @@ class Optimization:
             action = self._stage_type(kind, pin, (done, len(chosen)))
             if action is not None:
                 actions.append(action)
+        self._took = self._session.runtime.monotonic() - began
         reach("staged")
         self.plan = PublishPlan(
             branch=self._branch,
@@ -197,6 +176,8 @@ class Optimization:
     # What the publisher asks for
 
     def replan(self, head: GraphVersion) -> None:
+        if self._took > _QUICK:
+            raise _TooSlow  # writers wait while this is done
         self.stage(head)
         if not self.plan.actions:
             raise _NothingLeft
@@ -216,10 +197,7 @@ class Optimization:
             if pin.lance_version == was.lance_version:
                 continue
             table = session.tables.open(pin.location, pin.lance_version, self._ledger)
-            if isinstance(action, Index):
-                return True
-            assert isinstance(action, Rewrite)
-            if not commits.fits(table, [(group.old, group.new) for group in action.groups]):
+            if not _still_fits(table, action):
                 return True
         return False
 
@@ -335,6 +313,13 @@ class Optimization:
             self._progress(Progress(*place, kind.name, doing))
 
 
+def _still_fits(table: Table, action: TableAction) -> bool:
+    if isinstance(action, Index):
+        return indexes.fits(table, action.files, action.removed)
+    assert isinstance(action, Rewrite)
+    return commits.fits(table, [(group.old, group.new) for group in action.groups])
+
+
 def pieces_of(table: Table) -> list[Piece]:
     return [
         Piece(mark.id, mark.rows, mark.physical - mark.rows, mark.bytes)
@@ -342,12 +327,35 @@ def pieces_of(table: Table) -> list[Piece]:
     ]
 
 
-def _tag_tables(session: Session, version: GraphVersion, ledger: Ledger) -> None:
+def _open_tables(session: Session, pins: Sequence[TablePin], ledger: Ledger) -> None:
+    """Side by side: a graph may have hundreds."""
+    ledgers = [ledger.fork() for _ in pins]
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        list(pool.map(lambda pin, own: _open(session, pin, own), pins, ledgers))
+    ledger.join(ledgers)
+
+
+def _open(session: Session, pin: TablePin, ledger: Ledger) -> Table | None:
+    if not pin.fragments:
+        return None
+    return session.tables.open(pin.location, pin.lance_version, ledger)
+
+
+def _tag_tables(
+    session: Session, version: GraphVersion, keys: Sequence[str], ledger: Ledger
+) -> None:
     """A courtesy to other readers of Lance: a tag for each branch, which may be late or missing.
     Names that Lance does not take have none."""
     if not _TAG.fullmatch(version.branch):
         return
-    for pin in version.tables:
+
+    def tag(pin: TablePin, own: Ledger) -> None:
         with contextlib.suppress(OmnigraphError):
-            table = session.tables.open(pin.location, pin.lance_version, ledger)
-            point_tag(table, version.branch, ledger)
+            table = session.tables.open(pin.location, pin.lance_version, own)
+            point_tag(table, version.branch, own)
+
+    pins = [version.pins[key] for key in keys if key in version.pins]
+    ledgers = [ledger.fork() for _ in pins]
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        list(pool.map(tag, pins, ledgers))
+    ledger.join(ledgers)

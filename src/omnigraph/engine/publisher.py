@@ -171,7 +171,7 @@ class Publisher:
         tables: dict[str, tuple[Table, Table]] = {}
 
         def run(action: Any) -> tuple[Any, Ledger]:
-            own = Ledger()
+            own = ledger.fork()
             return bind_action(self._session, action, head, own), own
 
         if len(plan.actions) == 1:

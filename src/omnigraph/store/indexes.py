@@ -70,6 +70,14 @@ def files_of(table: Table, fragments: Sequence[int]) -> dict[int, tuple[str, ...
     return {number: table.marks[number].files for number in fragments}
 
 
+def fits(table: Table, files: Mapping[int, tuple[str, ...]], removed: Sequence[str]) -> bool:
+    """Whether segments that were built over these files can still take their place here. Rows
+    that were deleted since do no harm, nor do fragments that came."""
+    here = {segment.uuid for segment in list_segments(table)}
+    same = all(n in table.marks and table.marks[n].files == held for n, held in files.items())
+    return same and here.issuperset(removed)
+
+
 def stage_segment(
     table: Table,
     column: str,
