@@ -6,21 +6,27 @@ again on the new snapshot.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from typing import Any, assert_never
+from dataclasses import replace
+from typing import Any, Literal, assert_never
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
+from omnigraph.engine.mutation.select import Selected, select_rows
+from omnigraph.engine.mutation.values import set_values
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.statements import (
     AppendRows,
     DeleteRows,
+    DeleteWhere,
     OverwriteRows,
     Statement,
     UpdateRows,
+    UpdateWhere,
     UpsertRows,
 )
 from omnigraph.engine.view import NEW, Overlay, TableView
@@ -34,17 +40,22 @@ from omnigraph.plan.validate import check_rows
 from omnigraph.store.tables import ADDRESS
 
 SHOWN = 100
+_MANY_CHUNKS = 64
+
+Effect = Literal["inserted", "updated", "deleted"]
 
 
 class Work:
     """Pending rows over a pinned snapshot. `checks` collects the tables that decisions rest on,
-    `only_appended` holds for each type the rows of its appends while nothing else touched it."""
+    `only_appended` holds for each type the rows of its appends while nothing else touched it,
+    `effects` how many entities of each table the statements inserted, updated and deleted."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.overlays: dict[str, Overlay] = {}
         self.checks: set[str] = set()
         self.only_appended: dict[str, list[pa.Table] | None] = {}
+        self.effects: Counter[tuple[str, Effect]] = Counter()
 
     @property
     def ledger(self) -> Any:
@@ -68,6 +79,7 @@ class Work:
         kind = self.snapshot.type(statement.type)
         match statement:
             case UpsertRows():
+                self._count(kind, "updated", statement.merged)
                 return sum(self._upsert(kind, group) for group in statement.shaped.groups)
             case OverwriteRows():
                 return self._overwrite(kind, statement)
@@ -77,14 +89,23 @@ class Work:
                 return self._update(kind, statement)
             case DeleteRows():
                 return self._delete(kind, statement.where)
+            case UpdateWhere():
+                return self._update_where(kind, statement)
+            case DeleteWhere():
+                return self._delete_where(kind, statement)
             case _:
                 assert_never(statement)
 
     def _overlay(self, kind: GraphType) -> Overlay:
         return self.overlays.get(kind.table_key) or Overlay.empty(kind)
 
+    def _count(self, kind: GraphType, effect: Effect, entities: int) -> None:
+        self.effects[kind.table_key, effect] += entities
+
     def _put(self, kind: GraphType, overlay: Overlay, *, appended: pa.Table | None = None) -> None:
         key = kind.table_key
+        if overlay.rows.num_columns and overlay.rows.column(0).num_chunks > _MANY_CHUNKS:
+            overlay = replace(overlay, rows=overlay.rows.combine_chunks())
         self.overlays[key] = overlay
         if appended is None:
             self.only_appended[key] = None
@@ -113,6 +134,7 @@ class Work:
             )
         origins = np.full(rows.num_rows, NEW, dtype=np.uint64)
         self._put(kind, self._overlay(kind).adding(rows, origins), appended=rows)
+        self._count(kind, "inserted", rows.num_rows)
         return int(rows.num_rows)
 
     def _upsert(self, kind: GraphType, group: RowGroup) -> int:
@@ -127,6 +149,9 @@ class Work:
             origins[found.pending_positions] = overlay.origins[found.pending]
         rows = self._complete(view, group, found, origins)
         self._put(kind, overlay.without(found.pending).adding(rows, origins))
+        known = len(found.positions)
+        self._count(kind, "updated", known)
+        self._count(kind, "inserted", len(ids) - known)
         return len(ids)
 
     def _complete(
@@ -181,7 +206,10 @@ class Work:
         (group,) = statement.shaped.groups
         origins = np.full(group.table.num_rows, NEW, dtype=np.uint64)
         empty = Overlay.empty(kind)
-        overlay = Overlay(group.table, origins, empty.hidden, replaced=True)
+        rows = group.table if group.table.num_rows else empty.rows
+        overlay = Overlay(rows, origins, empty.hidden, replaced=True)
+        self._count(kind, "deleted", self.view(kind).count())
+        self._count(kind, "inserted", group.table.num_rows)
         self._put(kind, overlay)
         return int(group.table.num_rows)
 
@@ -199,8 +227,24 @@ class Work:
             return 0
         rows = _with_values(kind, old, statement.set)
         refuse(check_rows(kind, rows))
-        origins = np.concatenate([base[ADDRESS].to_numpy(), view.overlay.origins[pending]])
-        self._put(kind, view.overlay.without(pending).adding(rows, origins.astype(np.uint64)))
+        return self._replace(view, Selected(base, base[ADDRESS].to_numpy(), pending), rows)
+
+    def _update_where(self, kind: GraphType, statement: UpdateWhere) -> int:
+        view, names = self.read(kind), row_schema(kind).names
+        found = select_rows(view, statement.where, statement.bindings, self.ledger, names)
+        if not found.count:
+            return 0
+        pending = view.overlay.rows.take(pa.array(found.pending))
+        old = pa.concat_tables([found.rows, pending]).cast(view.schema)
+        rows = set_values(kind, old, statement.values, statement.bindings)
+        return self._replace(view, found, rows)
+
+    def _replace(self, view: TableView, found: Selected, rows: pa.Table) -> int:
+        """Other rows for those found, in the same order."""
+        origins = np.concatenate([found.addresses, view.overlay.origins[found.pending]])
+        overlay = view.overlay.without(found.pending).adding(rows, origins.astype(np.uint64))
+        self._put(view.kind, overlay)
+        self._count(view.kind, "updated", rows.num_rows)
         return int(rows.num_rows)
 
     def _delete(self, kind: GraphType, where: pc.Expression | None) -> int:
@@ -208,11 +252,21 @@ class Work:
         view.check_filter(where)
         base = view.base_rows(["id"], where, self.ledger)
         pending = view.pending_matches(where)
-        ids = base["id"].to_pylist() + view.overlay.rows["id"].take(pa.array(pending)).to_pylist()
-        if not ids:
+        return self._remove(view, Selected(base, base[ADDRESS].to_numpy(), pending))
+
+    def _delete_where(self, kind: GraphType, statement: DeleteWhere) -> int:
+        view = self.read(kind)
+        found = select_rows(view, statement.where, statement.bindings, self.ledger, ["id"])
+        return self._remove(view, found)
+
+    def _remove(self, view: TableView, found: Selected) -> int:
+        if not found.count:
             return 0
-        addresses = base[ADDRESS].to_numpy()
-        self._put(kind, view.overlay.without(pending).hiding(addresses))
+        kind, overlay = view.kind, view.overlay
+        ids = found.rows["id"].to_pylist()
+        ids += overlay.rows["id"].take(pa.array(found.pending)).to_pylist()
+        self._put(kind, overlay.without(found.pending).hiding(found.addresses))
+        self._count(kind, "deleted", len(ids))
         if isinstance(kind, NodeType):
             self._cascade(kind, ids)
         return len(ids)
@@ -228,6 +282,7 @@ class Work:
                 if len(found.addresses) or len(found.pending):
                     pending = np.unique(found.pending)
                     self._put(edge, view.overlay.without(pending).hiding(found.addresses))
+                    self._count(edge, "deleted", len(found.addresses) + len(pending))
 
 
 def refuse(violations: Any, *, more: int = 0) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.query.rows import TypeRows
@@ -71,6 +72,8 @@ class Entities:
         places: list[np.ndarray] = []
         for place, rows, where, positions in self.split(kinds, numbers):
             part = rows.take(names[place], _nulls_below(positions, numbers, where))
+            if pa.types.is_struct(part.type):  # a blob: only whether there is one can be asked
+                part = pc.if_else(part.is_null(), pa.scalar(None, target), pa.scalar(b"", target))
             if where is None:
                 return cast(part, target)
             parts.append(cast(part, target))

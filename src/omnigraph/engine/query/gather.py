@@ -439,6 +439,12 @@ def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, 
         distinct, inverse = np.unique(numbers, return_inverse=True)
         found = ranks(run.ids(variable.kind.types, distinct))
         yield found[inverse], False
+        if len(variable.kind.types) > 1:  # the same id in two types
+            names = sorted(kind.name for kind in variable.kind.types)
+            place = np.full(len(distinct), -1, np.int64)
+            for kind in variable.kind.types:
+                place[run.entities.of_type(kind, distinct)] = names.index(kind.name)
+            yield place[inverse], False
 
 
 def pattern_aggregate(

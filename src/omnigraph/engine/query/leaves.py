@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -28,9 +29,10 @@ from omnigraph.lang.gq.checked import (
     TextSearch,
     TypeTest,
 )
-from omnigraph.model.types import Base, ScalarType, VectorType, arrow_type
+from omnigraph.model.types import Base, PropertyType, ScalarType, VectorType, arrow_type
 from omnigraph.plan.values import Leaves, arrow_kind, constant
 from omnigraph.plan.values.kinds import Value
+from omnigraph.plan.values.texts import text_of
 from omnigraph.plan.values.times import INSTANT
 
 if TYPE_CHECKING:
@@ -125,11 +127,44 @@ def _entity_properties(kind: NodeKind | EdgeKind) -> dict[str, pa.DataType]:
     found: dict[str, pa.DataType] = {}
     for member in kind.types:
         for prop in member.properties:
-            if isinstance(prop.type, VectorType) or prop.type == ScalarType(Base.BLOB):
-                continue
-            held = arrow_type(prop.type)
-            found[prop.name] = held if found.get(prop.name, held) == held else pa.string()
+            if _is_shown(prop.type):
+                held = arrow_type(prop.type)
+                found[prop.name] = held if found.get(prop.name, held) == held else pa.string()
     return found
+
+
+def _is_shown(kind: PropertyType) -> bool:
+    return not isinstance(kind, VectorType) and kind != ScalarType(Base.BLOB)
+
+
+def _in_form(values: pa.Array, held: pa.DataType) -> pa.Array:
+    """As it is, or as text where another type has the property in another form."""
+    if values.type == held:
+        return values
+    if not pa.types.is_list(values.type):
+        return text_of(values)
+    quoted = not (pa.types.is_integer(values.type.value_type) or _is_bool_list(values.type))
+    return pa.array([_list_text(v, quoted=quoted) for v in values], pa.string())
+
+
+def _is_bool_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_boolean(kind.value_type))
+
+
+def _list_text(value: pa.Scalar, *, quoted: bool) -> str | None:
+    """A list as JSON without spaces; numbers that JSON does not know, and all that is no number,
+    stand in quotes."""
+    if not value.is_valid:
+        return None
+    texts = text_of(value.values).to_pylist()
+    if not quoted:
+        return f"[{','.join(texts)}]"
+    floats = pa.types.is_floating(value.values.type)
+    parts = [
+        text if floats and text[-1].isdigit() else msgspec.json.encode(text).decode()
+        for text in texts
+    ]
+    return f"[{','.join(parts)}]"
 
 
 def entity_objects(value: EntityValue, leaves: FrameLeaves, numbers: np.ndarray) -> pa.Array:
@@ -147,13 +182,13 @@ def objects_of(run: Run, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.A
         here = np.arange(len(numbers)) if where is None else where
         there = numbers[here] >= 0
         here, positions = here[there], positions[there]
-        own = {prop.name for prop in rows.kind.properties}
+        own = {prop.name for prop in rows.kind.properties if _is_shown(prop.type)}
         for name, parts in columns.items():
             held = target.field(name).type
             if name == "@id":
                 parts.append(rows.take("id", positions))
             elif name in own:
-                parts.append(rows.take(name, positions).cast(held))
+                parts.append(_in_form(rows.take(name, positions), held))
             else:
                 parts.append(pa.nulls(len(positions), held))
         places.append(here)

@@ -167,7 +167,15 @@ def _reached(
             )
         return
     kinds = run.kinds(start)
+    end = traversal.source if start == traversal.target else traversal.target
+    ends = run.kinds(end)
+    strays = traversal.low == 0 and not {k.name for k in kinds} <= {k.name for k in ends}
     for reached in run.expander.within(legs, numbers, kinds, traversal.low, traversal.high):
+        if strays:  # at distance 0 is the start itself, which may be of another type
+            fits = np.zeros(len(reached.targets), bool)
+            for kind in ends:
+                fits |= run.entities.of_type(kind, reached.targets)
+            reached = Reached(reached.places[fits], reached.targets[fits], None)
         yield frame, reached
 
 

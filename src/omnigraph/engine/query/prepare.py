@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.lang.diagnostics import render_all
 from omnigraph.lang.gq import CheckedQuery, compile_query
-from omnigraph.lang.gq.checked import Read
+from omnigraph.lang.gq.checked import Mutation, Read
 from omnigraph.lang.gq.walk import all_matches, all_variables
 from omnigraph.model.catalog import Catalog
 from omnigraph.plan.query import Plan, plan_read
 
 _KEPT = 512
+_LONGEST_KEPT = 256 * 1024
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class Prepared:
     query: CheckedQuery
     types: tuple[str, ...]
     plans: dict[tuple[int, ...], Plan] = field(default_factory=dict)
+
+    @property
+    def statements(self) -> tuple[Mutation, ...]:
+        """Those of a mutation; a read has none."""
+        return () if isinstance(self.query.body, Read) else self.query.body
 
     def plan(self, sizes: Mapping[str, int]) -> Plan:
         """The plan depends on the sizes of tables by powers of two."""
@@ -53,6 +59,17 @@ class Preparations:
             )
         return prepared
 
+    def mutation(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
+        """A query that writes; one that reads is refused."""
+        prepared = self.query(text, name, catalog)
+        if isinstance(prepared.query.body, Read):
+            what = f"{prepared.query.name!r} only" if prepared.query.name else "This query only"
+            raise InvalidArgument(
+                f"{what} reads, and mutate() takes insert, update and delete.",
+                help="Give it to query().",
+            )
+        return prepared
+
     def query(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
         if not isinstance(text, str):
             raise InvalidArgument(f"A query is a text, not {type(text).__name__}.")
@@ -63,6 +80,8 @@ class Preparations:
                 self._held.move_to_end(key)
                 return found
         prepared = _prepare(text, name, catalog)
+        if len(text) > _LONGEST_KEPT:
+            return prepared
         with self._lock:
             self._held[key] = prepared
             while len(self._held) > _KEPT:

@@ -105,8 +105,16 @@ def _from_zero(numbers: np.ndarray) -> np.ndarray:
 
 
 def _rank_nested(values: pa.Array) -> np.ndarray:
-    texts = [None if value is None else repr(value) for value in values.to_pylist()]
-    return ranks(pa.array(texts, pa.string()))
+    """Lists by their items in turn, a shorter one first."""
+    items = ranks(values.flatten()).tolist()
+    lengths = values.value_lengths().to_pylist()
+    rows: list[tuple[int, ...] | None] = []
+    start = 0
+    for length in lengths:
+        rows.append(None if length is None else tuple(items[start : start + length]))
+        start += length or 0
+    order = {row: rank for rank, row in enumerate(sorted({r for r in rows if r is not None}))}
+    return np.array([-1 if row is None else order[row] for row in rows], np.int64)
 
 
 def sort_rows(keys: Sequence[tuple[np.ndarray, bool]], rows: int) -> np.ndarray:

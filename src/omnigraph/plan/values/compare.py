@@ -46,7 +46,7 @@ def _less(left: Value, right: Value) -> Value:
     signed, unsigned = _mixed_signs(left, right)
     if signed is not None:
         below = pc.less(signed, pa.scalar(0, I64))
-        if signed.type == left.type:
+        if left.type != U64:
             return _either(below, pc.less(_magnitude(signed), unsigned))
         return _both(pc.invert(below), pc.less(unsigned, _magnitude(signed)))
     left, right = _common(left, right)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, NullKind
-from omnigraph.model.types import ListType, ScalarType, VectorType, arrow_type
+from omnigraph.model.types import FLOATS, ListType, arrow_type
 
 Value = Any
 """A `pa.Array`, or a `pa.Scalar` where all rows share it."""
@@ -36,9 +36,11 @@ def arrow_kind(kind: Kind) -> pa.DataType:
 
 def constant(value: object, kind: Kind) -> pa.Scalar:
     held = list(value) if isinstance(value, tuple) else value
-    if isinstance(kind, ListType | VectorType) and isinstance(held, list) and None in held:
-        # Only a literal list may hold null; what it is compared with decides.
-        return pa.scalar(held, pa.list_(arrow_type(ScalarType(kind.item))))  # type: ignore[union-attr]
+    if isinstance(kind, ListType) and isinstance(held, list):
+        held = [float(v) if kind.item in FLOATS and v is not None else v for v in held]
+        if None in held or any(isinstance(v, int) and v >= 2**63 for v in held):
+            # Only a literal list may hold these; what it is compared with decides.
+            return pa.scalar(held)
     return pa.scalar(held, arrow_kind(kind))
 
 

@@ -19,8 +19,8 @@ _ASCII: dict[str, Callable[[Value], Value]] = {
     "trim": lambda value: pc.ascii_trim(value, " \t\n\r\v\f\x1c\x1d\x1e\x1f"),
 }
 _UNICODE: dict[str, Callable[[str], str]] = {
-    "lower": str.lower,
-    "upper": str.upper,
+    "lower": lambda text: "".join(map(_lower, text)),
+    "upper": lambda text: "".join(map(_upper, text)),
     "trim": str.strip,
 }
 _TESTS: dict[str, tuple[Callable[..., Value], Callable[[str, str], bool]]] = {
@@ -28,6 +28,17 @@ _TESTS: dict[str, tuple[Callable[..., Value], Callable[[str, str], bool]]] = {
     "starts_with": (pc.starts_with, str.startswith),
     "ends_with": (pc.ends_with, str.endswith),
 }
+
+
+def _lower(character: str) -> str:
+    """One character for one, as the simple mapping of Unicode has it: lengths never change."""
+    changed = character.lower()
+    return changed if len(changed) == 1 else character
+
+
+def _upper(character: str) -> str:
+    changed = character.upper()
+    return changed if len(changed) == 1 else character
 
 
 def change_text(function: str, value: Value) -> Value:

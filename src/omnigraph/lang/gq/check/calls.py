@@ -24,6 +24,7 @@ from omnigraph.lang.gq.check.kinds import (
     is_text,
     item_kind,
     joined,
+    kinds_together,
     shown,
 )
 from omnigraph.lang.gq.checked import (
@@ -171,8 +172,9 @@ def _coalesce(
         checker.add("T7", node.span, "`coalesce` takes at least one value")
         return None
     kind: Kind = NullKind()
-    for argument, written in zip(arguments, node.arguments, strict=True):
-        common = joined(kind, argument.type.kind)
+    own = kinds_together(arguments)
+    for argument, written, mine in zip(arguments, node.arguments, own, strict=True):
+        common = joined(kind, mine)
         if common is None or is_entity(argument.type.kind):
             message = f"`coalesce` takes values of one type, and this is {shown(argument)}"
             checker.add("T7", written.span, message)

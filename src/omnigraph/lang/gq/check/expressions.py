@@ -25,6 +25,7 @@ from omnigraph.lang.gq.check.kinds import (
     is_entity,
     item_kind,
     joined,
+    kinds_together,
     shown,
 )
 from omnigraph.lang.gq.check.scope import Context, Known, Scope, report_unknown
@@ -234,21 +235,21 @@ class Expressions:
 
     def _list(self, node: tree.ListOf, depth: int) -> Expression | None:
         items = [self.check(item, depth + 1) for item in node.items]
+        held = tuple(item for item in items if item is not None)
+        if len(held) < len(items):
+            return None
         kind: Any = NULL
-        for item, part in zip(items, node.items, strict=True):
-            if item is None:
-                return None
+        for item, part, own in zip(held, node.items, kinds_together(held), strict=True):
             if is_entity(item.type.kind) or item_kind(item.type.kind) is not None:
                 self.add("T7", part.span, f"a list cannot hold {shown(item)}")
                 return None
-            common = joined(kind, item.type.kind)
+            common = joined(kind, own)
             if common is None:
                 message = f"a list holds values of one type, and this is {shown(item)}"
                 self.add("T7", part.span, message)
                 return None
             kind = common
         base = kind.base if isinstance(kind, ScalarType) else Base.STRING
-        held = tuple(item for item in items if item is not None)
         if all(isinstance(item, Constant) for item in held):
             values: Any = tuple(item.value for item in held if isinstance(item, Constant))
             return Constant(values, Type(ListType(base)))

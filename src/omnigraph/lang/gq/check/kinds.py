@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -96,6 +97,22 @@ def joined(left: Kind, right: Kind) -> Kind | None:
     if is_number(left) and is_number(right):
         return arithmetic_kind(left, right)
     return None
+
+
+def kinds_together(values: Sequence[Expression]) -> list[Kind]:
+    """The kind of each value among the others: a literal that is not negative does not make
+    unsigned ones signed."""
+    kinds = [value.type.kind for value in values]
+    if U64 not in kinds:
+        return kinds
+    return [
+        U64 if isinstance(v, Constant) and is_integer(k) and _not_negative(v.value) else k
+        for v, k in zip(values, kinds, strict=True)
+    ]
+
+
+def _not_negative(value: object) -> bool:
+    return isinstance(value, int) and value >= 0
 
 
 def arithmetic_kind(left: Kind, right: Kind) -> ScalarType:
