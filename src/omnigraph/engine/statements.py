@@ -9,7 +9,9 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.gq.checked import Expression, SetProperty
 from omnigraph.plan.rows import Shaped
+from omnigraph.plan.values.rows import Bindings
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,9 @@ class AppendRows:
 
 @dataclass(frozen=True)
 class UpsertRows(AppendRows):
-    pass
+    """`merged` counts rows that were given before others of the same id, and went into these."""
+
+    merged: int = 0
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,26 @@ class DeleteRows:
     where: pc.Expression | None
 
 
-Statement = AppendRows | UpsertRows | OverwriteRows | UpdateRows | DeleteRows
+@dataclass(frozen=True)
+class UpdateWhere:
+    """An update of the query language."""
+
+    type: str
+    values: tuple[SetProperty, ...]
+    where: Expression
+    bindings: Bindings
+
+
+@dataclass(frozen=True)
+class DeleteWhere:
+    type: str
+    where: Expression
+    bindings: Bindings
+
+
+Statement = (
+    AppendRows | UpsertRows | OverwriteRows | UpdateRows | DeleteRows | UpdateWhere | DeleteWhere
+)
 
 
 def hash_statements(statements: list[Statement]) -> str:
@@ -66,6 +89,8 @@ def hash_statements(statements: list[Statement]) -> str:
                 digest.update(_value_bytes(statement.where))
             case DeleteRows():
                 digest.update(_value_bytes(statement.where))
+            case UpdateWhere() | DeleteWhere():
+                raise TypeError("a mutation is known by its text and its parameters")
             case _:
                 assert_never(statement)
     return digest.hexdigest()[:16]

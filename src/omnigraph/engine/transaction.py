@@ -186,11 +186,14 @@ class Transaction:
             refuse(check_duplicates(kind, pa.concat_tables(ids)))
         return make(kind.name, rows, shaped, generated)
 
-    def _reshape(self, statement: Statement, snapshot: Snapshot) -> Statement:
+    def _reshape(self, statements: list[Statement], snapshot: Snapshot) -> list[Statement]:
         """Rows read again under another schema."""
-        if not isinstance(statement, AppendRows):
-            return statement
-        return self._shape(type(statement), snapshot.type(statement.type), statement.raw)
+        return [
+            self._shape(type(one), snapshot.type(one.type), one.raw)
+            if isinstance(one, AppendRows)
+            else one
+            for one in statements
+        ]
 
     def _require_open(self) -> None:
         if self._state != "open":

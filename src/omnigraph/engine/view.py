@@ -185,6 +185,25 @@ class TableView:
         found = np.concatenate([_NO_ADDRESSES, *[b.column(ADDRESS).to_numpy() for b in batches]])
         return found[~np.isin(found, self.overlay.hidden)] if len(self.overlay.hidden) else found
 
+    def matching(
+        self, condition: pc.Expression | None, columns: Sequence[str], ledger: Ledger
+    ) -> Iterator[pa.RecordBatch]:
+        """Visible rows of the table that a condition over its own columns keeps, batch by batch,
+        with their addresses as a last column."""
+        if self.overlay.replaced or not self.table.marks:
+            return
+        schema = pa.schema(
+            [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
+        )
+        physical = [self._columns[name] for name in columns]
+        for batch in self.table.scan(physical, ledger, filter=condition, addresses=True):
+            if len(self.overlay.hidden):
+                visible = ~np.isin(batch.column(ADDRESS).to_numpy(), self.overlay.hidden)
+                batch = batch.filter(pa.array(visible))
+            if batch.num_rows:
+                held = [batch.column(name) for name in (*physical, ADDRESS)]
+                yield pa.RecordBatch.from_arrays(held, schema=schema)
+
     def located(self, columns: Sequence[str], ledger: Ledger) -> Iterator[pa.RecordBatch]:
         """Visible rows of the table batch by batch, with their addresses as a last column."""
         names = [*columns, ADDRESS]

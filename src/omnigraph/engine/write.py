@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections import Counter
 from collections.abc import Callable
 
 import msgspec
@@ -17,7 +18,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.statements import Statement, hash_statements
-from omnigraph.engine.work import Work
+from omnigraph.engine.work import Effect, Work
 from omnigraph.errors import InvalidArgument, InvalidData, PreconditionFailed
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
@@ -25,11 +26,12 @@ from omnigraph.runtime import reach
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
-Reshape = Callable[[Statement, Snapshot], Statement]
+Reshape = Callable[[list[Statement], Snapshot], list[Statement]]
 
 
 class Write:
-    """`reshape` reads a statement's rows again when the schema has changed under them."""
+    """`reshape` makes the statements anew when the schema has changed under them. `call` is what
+    tells this call from others with the same idempotency key, if its statements do not."""
 
     plan: PublishPlan
 
@@ -57,6 +59,7 @@ class Write:
         self._appends = StagedAppends()
         self._staged = StagedWork((), {})
         self._staged_at = 0
+        self.call: str | None = None
         self.statements: list[Statement] = []
         self.reads: set[str] = set()
 
@@ -64,6 +67,11 @@ class Write:
     def base(self) -> GraphVersion:
         assert self._work is not None
         return self._work.snapshot.graph_version
+
+    @property
+    def effects(self) -> Counter[tuple[str, Effect]]:
+        """How many entities of each table were inserted, updated and deleted on the last base."""
+        return Counter() if self._work is None else self._work.effects
 
     def working(self, *, reading: bool) -> Work:
         """The pinned base with everything so far. Blind appends need no look at the head; the
@@ -131,7 +139,7 @@ class Write:
         """All statements so far, applied to another base."""
         snapshot = self._session.snapshot(head, self._ledger)
         if self._work is not None and self._work.snapshot.catalog.digest != head.catalog:
-            self.statements = [self._reshape(s, snapshot) for s in self.statements]
+            self.statements = self._reshape(self.statements, snapshot)
         work = Work(snapshot)
         for statement in self.statements:
             work.apply(statement)
@@ -176,7 +184,7 @@ class Write:
     def _keyed(self) -> Lineage:
         if self._key is None:
             return self._lineage
-        call = hash_statements(self.statements)
+        call = self.call or hash_statements(self.statements)
         return msgspec.structs.replace(self._lineage, key=self._key, call=call)
 
     def _require_commit(self, head: GraphVersion) -> None:

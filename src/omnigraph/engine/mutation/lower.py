@@ -1,0 +1,146 @@
+"""Owns the lowering of a checked mutation to statements of a write.
+
+Inserts read nothing, so those that follow each other become one statement for each type: the same
+as one after the other, and as fast as rows that are given together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, assert_never
+
+import msgspec
+import numpy as np
+
+from omnigraph.engine.mutation.values import inserted_row
+from omnigraph.engine.statements import (
+    AppendRows,
+    DeleteWhere,
+    Statement,
+    UpdateWhere,
+    UpsertRows,
+)
+from omnigraph.errors import InvalidData, ValueOutOfRange
+from omnigraph.lang.gq.checked import Delete, InsertEdge, InsertNode, Mutation, Update
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.violation import Violation
+from omnigraph.plan.rows import Shaped, shape_rows
+from omnigraph.plan.validate import check_rows
+from omnigraph.plan.values.rows import Bindings
+
+NewIds = Callable[[int], list[str]]
+
+
+def lower_mutation(
+    body: Sequence[Mutation], bindings: Bindings, new_ids: NewIds
+) -> list[Statement]:
+    """Statements in an order that gives what these give in theirs. Raises what is wrong with the
+    values of inserts; those of updates are known once there are rows."""
+    alone = len(body) == 1
+    statements: list[Statement] = []
+    inserts: dict[str, _Inserts] = {}
+    for number, mutation in enumerate(body):
+        key = mutation.type.table_key
+        match mutation:
+            case InsertNode() | InsertEdge():
+                row = _row(mutation, bindings, None if alone else number)
+                into = inserts.setdefault(key, _Inserts(mutation.type, alone))
+                into.rows.append(row)
+                into.numbers.append(number)
+                continue
+            case Update(values=values, where=where):
+                statement: Statement = UpdateWhere(key, values, where, bindings)
+            case Delete(where=where):
+                statement = DeleteWhere(key, where, bindings)
+            case _:
+                assert_never(mutation)
+        statements += [gathered.statement(new_ids) for gathered in inserts.values()]
+        inserts.clear()
+        statements.append(statement)
+    return statements + [gathered.statement(new_ids) for gathered in inserts.values()]
+
+
+def is_blind(statement: Statement) -> bool:
+    """New entities with ids of their own can clash with nothing: the head need not be known."""
+    return isinstance(statement, AppendRows) and statement.generated_ids
+
+
+def _row(
+    mutation: InsertNode | InsertEdge, bindings: Bindings, number: int | None
+) -> dict[str, Any]:
+    try:
+        return inserted_row(mutation, bindings)
+    except ValueOutOfRange as error:
+        if number is None:
+            raise
+        told = f"Statement {number + 1}, insert {mutation.type.name}: {error.message}"
+        raise ValueOutOfRange(told, help=error.hint) from None
+
+
+@dataclass
+class _Inserts:
+    """Inserts of one type in a row; `numbers` are the places of the statements in the text."""
+
+    kind: GraphType
+    alone: bool
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+    def statement(self, new_ids: NewIds) -> Statement:
+        key = self.kind.table_key
+        if not self.kind.key:
+            return AppendRows(key, None, self._shape(new_ids, complete=True), generated_ids=True)
+        shaped = self._shape(new_ids, complete=False)
+        ids = [text for group in shaped.groups for text in group.table["id"].to_pylist()]
+        merged = len(ids) - len(set(ids))
+        if merged:
+            shaped = self._merged(shaped, new_ids)
+        return UpsertRows(key, None, shaped, merged=merged)
+
+    def _shape(self, new_ids: NewIds, *, complete: bool) -> Shaped:
+        shaped = shape_rows(self.kind, self.rows, complete=complete, new_ids=new_ids)
+        self._refuse(shaped.violations, shaped.more)
+        for group in shaped.groups:
+            self._refuse(check_rows(self.kind, group.table, positions=group.positions), 0)
+        numbers = np.array(self.numbers, dtype=np.int64)
+        groups = [replace(g, positions=numbers[g.positions]) for g in shaped.groups]
+        return replace(shaped, groups=tuple(groups))
+
+    def _merged(self, shaped: Shaped, new_ids: NewIds) -> Shaped:
+        """One row for each entity: what a later insert does not give, an earlier one gave."""
+        places = {number: place for place, number in enumerate(self.numbers)}
+        ids: dict[int, str] = {
+            places[int(position)]: text
+            for group in shaped.groups
+            for position, text in zip(group.positions, group.table["id"].to_pylist(), strict=True)
+        }
+        by_id: dict[str, int] = {}
+        rows: list[dict[str, Any]] = []
+        numbers: list[int] = []
+        for place, row in enumerate(self.rows):
+            known = by_id.setdefault(ids[place], len(rows))
+            if known == len(rows):
+                rows.append(dict(row))
+                numbers.append(self.numbers[place])
+            else:
+                rows[known].update(row)
+        merged = _Inserts(self.kind, self.alone, rows, numbers)
+        return merged._shape(new_ids, complete=False)
+
+    def _refuse(self, violations: Sequence[Violation], more: int) -> None:
+        """Each message begins with the place of its statement, if there are several."""
+        if not violations:
+            return
+        told = [self._placed(violation) for violation in violations]
+        rest = len(told) - 1 + more
+        message = told[0].message + (f" (and {rest} more)" if rest else "")
+        raise InvalidData(message, violations=told, more=more)
+
+    def _placed(self, violation: Violation) -> Violation:
+        if violation.row is None:
+            return violation
+        number = self.numbers[violation.row]
+        message = violation.message
+        if not self.alone:
+            message = f"Statement {number + 1}, insert {self.kind.name}: {message}"
+        return msgspec.structs.replace(violation, row=number, message=message)

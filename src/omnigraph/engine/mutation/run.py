@@ -1,0 +1,139 @@
+"""Owns running a mutation: text and parameters become statements of one write. After a lost race
+they run again on the new snapshot; under another schema the text is checked again first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from omnigraph.engine.mutation.lower import is_blind, lower_mutation
+from omnigraph.engine.mutation.result import MutationResult, TypeCounts
+from omnigraph.engine.publisher import Published
+from omnigraph.engine.query.ask import bound
+from omnigraph.engine.session import Session, hash_call
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.statements import Statement
+from omnigraph.engine.write import Write
+from omnigraph.errors import InvalidData, InvalidQuery
+from omnigraph.model.catalog import Catalog
+from omnigraph.plan.publish import Lineage
+from omnigraph.plan.values.rows import Bindings
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class MutationOptions:
+    branch: str
+    actor: str | None
+    message: str | None
+    if_commit: str | None
+    idempotency_key: str | None
+    retry_for: float
+
+
+def mutate(
+    session: Session,
+    text: str,
+    name: str | None,
+    params: Mapping[str, Any] | None,
+    options: MutationOptions,
+) -> MutationResult:
+    """One commit, or none if nothing matched, or an error and nothing."""
+    ledger = Ledger()
+    call = _Call(session, text, name, params, session.runtime.now())
+    write = Write(
+        session,
+        branch=options.branch,
+        lineage=Lineage(
+            kind="mutate",
+            operation=session.runtime.ulid(),
+            actor=options.actor,
+            message=options.message,
+        ),
+        if_commit=options.if_commit,
+        idempotency_key=options.idempotency_key,
+        reshape=lambda _, snapshot: call.lower(snapshot),
+        ledger=ledger,
+    )
+    statements = _first_lowering(call, write)
+    write.call = call.digest
+    reading = not all(is_blind(statement) for statement in statements)
+    for statement in statements:
+        write.run(statement, reading=reading)
+    published = write.publish(retry_for=options.retry_for)
+    return _result(call, write, published, options.branch, ledger)
+
+
+def _first_lowering(call: _Call, write: Write) -> list[Statement]:
+    """On the head as last seen, if that does; a refusal may be due to an old schema."""
+    snapshot = write.working(reading=False).snapshot
+    try:
+        statements = call.lower(snapshot)
+    except (InvalidQuery, InvalidData):
+        if not write.moved_on():
+            raise
+        return call.lower(write.working(reading=True).snapshot)
+    if all(is_blind(statement) for statement in statements):
+        return statements
+    fresh = write.working(reading=True).snapshot
+    if fresh.catalog.digest == snapshot.catalog.digest:
+        return statements
+    return call.lower(fresh)
+
+
+@dataclass
+class _Call:
+    """What the caller gave. Ids that it makes up are the same whenever it is run again."""
+
+    session: Session
+    text: str
+    name: str | None
+    params: Mapping[str, Any] | None
+    now: int
+    digest: str = ""
+    query: str | None = None
+    catalog: Catalog = field(default_factory=Catalog)
+    ids: list[str] = field(default_factory=list)
+
+    def lower(self, snapshot: Snapshot) -> list[Statement]:
+        prepared = self.session.preparations.mutation(self.text, self.name, snapshot.catalog)
+        values = bound(prepared, self.params)
+        self.query, self.catalog = prepared.query.name, snapshot.catalog
+        given = sorted((name, repr(value)) for name, value in values.items())
+        self.digest = hash_call([self.text, self.name, given])
+        taken = 0
+
+        def new_ids(count: int) -> list[str]:
+            nonlocal taken
+            lacking = taken + count - len(self.ids)
+            self.ids += [self.session.runtime.ulid() for _ in range(lacking)]
+            taken += count
+            return self.ids[taken - count : taken]
+
+        return lower_mutation(prepared.statements, Bindings(values, self.now), new_ids)
+
+
+def _result(
+    call: _Call, write: Write, published: Published | None, branch: str, ledger: Ledger
+) -> MutationResult:
+    effects = {key: count for key, count in write.effects.items() if count}
+    counts: dict[str, TypeCounts] = {}
+    for table, kind in call.catalog.by_key.items():
+        of_type = {effect: count for (key, effect), count in effects.items() if key == table}
+        if of_type:
+            # A node type and an edge type may share their name.
+            name = table if kind.name in counts else kind.name
+            counts[name] = TypeCounts(**of_type)
+    version = None if published is None else published.version
+    return MutationResult(
+        branch=branch,
+        query=call.query,
+        nodes=sum(n for (key, _), n in effects.items() if key.startswith("node:")),
+        edges=sum(n for (key, _), n in effects.items() if key.startswith("edge:")),
+        counts=counts,
+        commit=None if version is None else version.commit,
+        commit_id=None if published is None else published.commit,
+        repeated=published is not None and published.repeated,
+        io=ledger,
+    )

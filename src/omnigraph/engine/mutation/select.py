@@ -1,0 +1,200 @@
+"""Owns which rows a condition of a mutation keeps: by a lookup, by a filter that Lance answers, or
+by looking at the columns that it needs. Pending rows are judged by the condition itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.view import TableView
+from omnigraph.errors import ValueOutOfRange
+from omnigraph.lang.gq.checked import Expression, RowProperty, RowSystem
+from omnigraph.model.violation import show_text
+from omnigraph.plan.lookups import Lookup, find_lookup, split_tests
+from omnigraph.plan.values import holds
+from omnigraph.plan.values.push import is_comparable, pushed
+from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
+from omnigraph.store.tables import ADDRESS
+from omnigraph.telemetry import Ledger
+
+_FEW = 1000
+
+
+@dataclass(frozen=True)
+class Selected:
+    """`rows` of the table with their `addresses`, and the positions of `pending` ones."""
+
+    rows: pa.Table
+    addresses: np.ndarray
+    pending: np.ndarray
+
+    @property
+    def count(self) -> int:
+        return int(self.rows.num_rows) + len(self.pending)
+
+
+def select_rows(
+    view: TableView, where: Expression, bindings: Bindings, ledger: Ledger, columns: Sequence[str]
+) -> Selected:
+    """`columns` of the rows that the condition keeps; `id` is one of them."""
+    pending = _pending(view, where, bindings)
+    tests = split_tests(where)
+    lookup = find_lookup(view.kind, tests, bindings)
+    if lookup is not None:
+        found = _look_up(view, lookup, bindings, ledger, columns)
+        if found is not None:
+            return Selected(*found, pending)
+    return Selected(*_scan(view, tests, bindings, ledger, columns), pending)
+
+
+def _pending(view: TableView, where: Expression, bindings: Bindings) -> np.ndarray:
+    rows = view.overlay.rows
+    if not rows.num_rows:
+        return np.array([], dtype=np.int64)
+    return np.flatnonzero(_kept((where,), rows, view, bindings))
+
+
+def _look_up(
+    view: TableView, lookup: Lookup, bindings: Bindings, ledger: Ledger, columns: Sequence[str]
+) -> tuple[pa.Table, np.ndarray] | None:
+    """None where so many rows have the values that reading all is cheaper."""
+    found = view.find(lookup.columns, lookup.texts, ledger)
+    addresses, names = found.addresses, list(columns)
+    by_id = lookup.columns == ("id",)
+    ids = pa.array([lookup.texts[n] for n in found.base_positions.tolist() if by_id], pa.string())
+    if by_id and not lookup.rest and names == ["id"]:
+        return pa.table({"id": ids}), addresses
+    if len(addresses) > _FEW:
+        if not by_id:
+            return None
+        located = _whole(view, ids, addresses, ledger)
+    else:
+        needed = (name for test in lookup.rest for name in used_columns(test))
+        located = _take(view, np.sort(addresses), list(dict.fromkeys([*names, *needed])), ledger)
+    rows, addresses = _tested(view, located, lookup.rest, bindings)
+    return rows.select(names), addresses
+
+
+def _take(
+    view: TableView, addresses: np.ndarray, names: list[str], ledger: Ledger
+) -> tuple[pa.Table, np.ndarray]:
+    if not len(addresses):
+        schema = pa.schema([view.schema.field(name) for name in names])
+        return schema.empty_table(), addresses
+    return view.take(addresses, names, ledger), addresses
+
+
+def _tested(
+    view: TableView,
+    located: tuple[pa.Table, np.ndarray],
+    tests: Sequence[Expression],
+    bindings: Bindings,
+) -> tuple[pa.Table, np.ndarray]:
+    rows, addresses = located
+    if not tests or not rows.num_rows:
+        return rows, addresses
+    kept = _kept(tests, rows, view, bindings)
+    return rows.filter(pa.array(kept)), addresses[kept]
+
+
+def _scan(
+    view: TableView,
+    tests: Sequence[Expression],
+    bindings: Bindings,
+    ledger: Ledger,
+    columns: Sequence[str],
+) -> tuple[pa.Table, np.ndarray]:
+    """First which rows, from the columns that decide it; then the rest of these."""
+    fixed = RowLeaves(bindings)
+
+    def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
+        if isinstance(value, RowSystem):
+            return pc.field(value.column), pa.string()
+        if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
+            return None
+        name = value.property.name
+        return pc.field(view.column_of(name)), view.schema.field(name).type
+
+    conditions = [(test, pushed(test, column, fixed)) for test in tests]
+    pushable = [condition for _, condition in conditions if condition is not None]
+    rest = [test for test, condition in conditions if condition is None]
+    names = list(dict.fromkeys(["id", *(c for test in rest for c in used_columns(test))]))
+    together = reduce(and_, pushable) if pushable else None
+    parts = list(_kept_batches(view, together, names, rest, bindings, ledger))
+    ids = pa.chunked_array([ids for ids, _ in parts], pa.string()).combine_chunks()
+    addresses = np.concatenate([np.array([], np.uint64), *[found for _, found in parts]])
+    if list(columns) == ["id"]:
+        return pa.table({"id": ids}), addresses
+    if not len(addresses):
+        return _take(view, addresses, list(columns), ledger)
+    rows, addresses = _whole(view, ids, addresses, ledger)
+    return rows.select(list(columns)), addresses
+
+
+def _kept_batches(
+    view: TableView,
+    condition: pc.Expression | None,
+    names: list[str],
+    tests: Sequence[Expression],
+    bindings: Bindings,
+    ledger: Ledger,
+) -> Iterator[tuple[pa.Array, np.ndarray]]:
+    for batch in view.matching(condition, names, ledger):
+        if tests:
+            rows = pa.Table.from_batches([batch])
+            batch = batch.filter(pa.array(_kept(tests, rows, view, bindings)))
+        if batch.num_rows:
+            yield batch.column("id"), batch.column(ADDRESS).to_numpy()
+
+
+def _whole(
+    view: TableView, ids: pa.Array, addresses: np.ndarray, ledger: Ledger
+) -> tuple[pa.Table, np.ndarray]:
+    """Whole rows, each with its address."""
+    rows = view.rows_at(addresses, ledger)
+    places = pc.index_in(rows["id"].combine_chunks(), value_set=ids)
+    return rows, addresses[places.to_numpy()]
+
+
+def _kept(
+    tests: Sequence[Expression], rows: pa.Table, view: TableView, bindings: Bindings
+) -> np.ndarray:
+    """Where all tests hold; what cannot be computed names its row."""
+
+    def decide(part: pa.Table) -> np.ndarray:
+        leaves = RowLeaves(bindings, part)
+        kept = np.ones(part.num_rows, dtype=bool)
+        for test in tests:
+            kept &= holds(test, leaves).to_numpy(zero_copy_only=False)
+        return kept
+
+    try:
+        return decide(rows)
+    except ValueOutOfRange as error:
+        raise blame_row(error, rows, decide, view.kind.name) from None
+
+
+def blame_row(
+    error: ValueOutOfRange,
+    rows: pa.Table,
+    compute: Callable[[pa.Table], object],
+    type_name: str,
+) -> ValueOutOfRange:
+    """The error with the name of the first row that it happens in, found by halves."""
+    low, high = 0, rows.num_rows
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            compute(rows.slice(low, middle - low))
+        except ValueOutOfRange as found:
+            error, high = found, middle
+        else:
+            low = middle
+    entity = show_text(rows["id"][low].as_py())
+    return ValueOutOfRange(f"{type_name} '{entity}': {error.message}", help=error.hint)
