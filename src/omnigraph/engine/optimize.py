@@ -40,11 +40,13 @@ from omnigraph.plan.publish import (
 from omnigraph.runtime import reach
 from omnigraph.store import commits, indexes
 from omnigraph.store.indexes import (
+    Segment,
     files_of,
     index_name,
     list_segments,
     replace_segments,
     stage_segment,
+    stage_vectors,
 )
 from omnigraph.store.staging import stage_compaction
 from omnigraph.store.tables import Table
@@ -272,33 +274,28 @@ class Optimization:
                     works.append(work)
                 case str(reason):
                     pending.append(f"{name}: {reason}")
-        segments = []
+        segments, built = [], []
         for work in works:
-            removed += work.removed
+            name = index_name(work.spec.column, work.spec.kind)
             if work.fragments and not self._dry_run:
-                name = index_name(work.spec.column, work.spec.kind)
                 self._tell(place, kind, f"building {name}")
-                segments.append(
-                    stage_segment(
-                        table,
-                        work.spec.column,
-                        work.spec.kind,
-                        work.fragments,
-                        self._ledger,
-                        partitions=work.partitions,
-                    )
-                )
-        built = [work for work in works if work.fragments]
+                segment = self._build(table, work)
+                if segment is None:
+                    pending.append(f"{name}: too few vectors that are neither null nor zero")
+                    continue
+                segments.append(segment)
+            removed += work.removed
+            built += [name] if work.fragments else []
         report = TypeReport(
             fragments=(0, 0),
             segments=(len(known), len(known) - len(removed) + len(built)),
-            indexed=tuple(index_name(w.spec.column, w.spec.kind) for w in built),
+            indexed=tuple(built),
             dropped=tuple(dropped),
             pending=tuple(pending),
         )
-        if self._dry_run or not (works or removed):
+        if self._dry_run or not (segments or removed):
             return table, None, report
-        files = files_of(table, sorted({n for work in works for n in work.fragments}))
+        files = files_of(table, sorted({n for one in segments for n in one.fragment_ids}))
         action = Index(
             table=kind.table_key,
             segments=tuple(msgspec.Raw(msgspec.json.encode(segment)) for segment in segments),
@@ -307,6 +304,13 @@ class Optimization:
         )
         table = replace_segments(table, files, segments, self._ledger, removed=removed)
         return table, action, report
+
+    def _build(self, table: Table, work: IndexWork) -> Segment | None:
+        column, kind = work.spec.column, work.spec.kind
+        if kind == "IVF_FLAT":
+            assert work.partitions is not None
+            return stage_vectors(table, column, work.fragments, work.partitions, self._ledger)
+        return stage_segment(table, column, kind, work.fragments, self._ledger)
 
     def _tell(self, place: tuple[int, int], kind: GraphType, doing: str) -> None:
         if self._progress is not None:

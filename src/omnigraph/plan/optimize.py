@@ -183,7 +183,8 @@ def plan_index(
         size += _rows(live[uuid], rows)
         joined += live[uuid]
         removed.append(uuid)
-    return IndexWork(spec, tuple(sorted(joined)), tuple(removed), _partitions(spec, size))
+    partitions = _partitions(spec, _rows(joined, rows))
+    return IndexWork(spec, tuple(sorted(joined)), tuple(removed), partitions)
 
 
 def _merged(
@@ -206,4 +207,4 @@ def _rows(fragments: Sequence[int], rows: dict[int, int]) -> int:
 
 
 def _partitions(spec: IndexSpec, rows: int) -> int | None:
-    return max(2, int(rows**0.5)) if spec.kind == "IVF_FLAT" else None
+    return max(1, int(rows**0.5)) if spec.kind == "IVF_FLAT" else None

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import Conflict, StoreFailure
 from omnigraph.store.commits import commit_operation
 from omnigraph.store.panics import explained
 from omnigraph.store.tables import Table
@@ -23,6 +23,7 @@ from omnigraph.telemetry import Ledger
 
 IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
 
+_UNTRAINABLE = "KMeans cannot train"
 _PAGE_ROWS = 256
 """Values on a page of a BTREE: looking up one key reads one page. Lance's own 4,096 would make a
 point query read as many bytes as a small table has."""
@@ -125,6 +126,20 @@ def stage_segment(
         details_url=url,
         details=details,
     )
+
+
+def stage_vectors(
+    table: Table, column: str, fragments: Sequence[int], partitions: int, ledger: Ledger
+) -> Segment | None:
+    """A segment over vectors. None: too few of them have a direction to find partitions by, most
+    being null or zero; searching them one by one is right in any case."""
+    try:
+        return stage_segment(table, column, "IVF_FLAT", fragments, ledger, partitions=partitions)
+    except StoreFailure as error:
+        if _UNTRAINABLE not in error.message:
+            raise
+        table.book(ledger, "index")
+        return None
 
 
 def replace_segments(
