@@ -27,6 +27,13 @@ from tests.model.query_values import instant_text
 from tests.model.query_worlds import draw_value
 
 ORDERED: Final = ("<", "<=", ">", ">=")
+AWKWARD: Final[tuple[tuple[Base, int | float], ...]] = (
+    (Base.U64, 2**64 - 1), (Base.U64, 2**63), (Base.U64, 1), (Base.I64, -(2**63)),
+    (Base.I64, 2**63 - 1), (Base.I64, 2**53 + 1), (Base.I64, -1), (Base.I32, 2), (Base.U32, 2**31),
+    (Base.F64, 2.0**63), (Base.F64, 2.0**64), (Base.F64, 0.1), (Base.F64, 1e300), (Base.F64, -0.5),
+    (Base.F32, 0.1), (Base.F32, 1.5), (Base.F32, 16777217.0), (Base.F64, 9007199254740992.0),
+)  # fmt: skip
+"""Numbers of one type that comparisons with another may get wrong."""
 
 
 @dataclass
@@ -153,6 +160,13 @@ class Expressions:
             self.parameters.values[name] = list(value) if isinstance(value, tuple) else value
         return f"${name}"
 
+    def awkward(self) -> str:
+        base, value = self.chance.choice(AWKWARD)
+        is_plain = base in (Base.I64, Base.F64) or value >= 2**63
+        if is_plain and self.chance.random() < 0.5:
+            return written(value)
+        return self._parameter(value, ScalarType(base))
+
     # Numbers.
 
     def number(self, scope: list[Known], depth: int) -> str:
@@ -163,6 +177,8 @@ class Expressions:
                 return self.chance.choice(held)[0]
             if self.chance.random() < 0.5:
                 return self.constant(self.chance.randint(0, 4), ScalarType(Base.I64))
+            if self.chance.random() < 0.1:
+                return self.awkward()
             value = self.chance.choice([0.5, 1.5, 2.0, 0.0, -1.0])
             return self.constant(value, ScalarType(Base.F64))
         if pick < 0.6:
@@ -262,6 +278,9 @@ class Expressions:
         if depth > 0 and pick < 0.36:
             nodes = [known for known in scope if not known.is_edge and not known.is_optional]
             return f"exists {self.pattern(nodes, depth - 1)[0]}"
+        if pick < 0.38 and scope:
+            known = self.chance.choice(scope)
+            return f"(${known.name} is {self.chance.choice(['', 'not '])}null)"
         if pick < 0.75:
             about = self._about_property(scope)
             if about is not None:
@@ -304,6 +323,10 @@ class Expressions:
                 if self.chance.random() < 0.6
                 else f"{_bare(value)} in {text}"
             )
+        if kind in ("int", "float") and self.chance.random() < 0.25:
+            if self.chance.random() < 0.3:
+                return f"{text} in [{self.awkward()}, {self.number(scope, 0)}]"
+            return f"{text} {self.chance.choice(['=', '!=', *ORDERED])} {self.awkward()}"
         value = self.value_like(prop)
         if kind == "bool":
             return f"{text} {self.chance.choice(['=', '!='])} {written(value)}"

@@ -6,6 +6,7 @@ order. Entities are dicts; of several possible types one may lack what another h
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,9 +15,10 @@ from typing import Any
 
 from omnigraph.lang.gq import checked as c
 from omnigraph.lang.gq.walk import walk
-from omnigraph.model.types import Base, ScalarType, VectorType
+from omnigraph.model.catalog import Property
+from omnigraph.model.types import Base, ListType, ScalarType, VectorType
 from tests.model.query_oracle import Answer
-from tests.model.query_values import Entity
+from tests.model.query_values import Entity, as_text
 
 _EXTRA = ("@type", "@src", "@dst")
 
@@ -29,8 +31,27 @@ def shown_entity(entity: Entity, kind: c.NodeKind | c.EdgeKind) -> dict[str, Any
         for p in owner.properties
         if p.type == ScalarType(Base.BLOB) or isinstance(p.type, VectorType)
     }
-    shown = {p.name: entity.properties.get(p.name) for p in owner.properties}
+    shown = {p.name: _shown_property(entity, p, kind) for p in owner.properties}
     return {"@id": entity.id} | {n: value for n, value in shown.items() if n not in hidden}
+
+
+def _shown_property(entity: Entity, prop: Property, kind: c.NodeKind | c.EdgeKind) -> Any:
+    """A text where the types of the variable do not agree on one type."""
+    value = entity.properties.get(prop.name)
+    shown = [p.type for owner in kind.types for p in owner.properties if p.name == prop.name]
+    types = {t for t in shown if t != ScalarType(Base.BLOB) and not isinstance(t, VectorType)}
+    if len(types) <= 1 or value is None:
+        return value
+    if isinstance(prop.type, ListType):
+        item = ScalarType(prop.type.item)
+        return "[" + ",".join(_json_text(part, item) for part in value) + "]"
+    return as_text(value, prop.type)
+
+
+def _json_text(value: Any, kind: ScalarType) -> str:
+    text = as_text(value, kind)
+    is_bare = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    return text if is_bare else json.dumps(text, ensure_ascii=False)
 
 
 def shown_value(value: Any, kind: c.Kind) -> Any:

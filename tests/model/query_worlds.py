@@ -67,9 +67,13 @@ def draw_schema(chance: Random) -> str:
 
 def _properties(chance: Random, most: int) -> str:
     names = chance.sample(PROPERTIES, chance.randint(0, most))
-    return " ".join(
-        f"{name}: {chance.choice(TYPES)}{chance.choice(['?', '?', ''])}" for name in names
-    )
+    return " ".join(_property(chance, name) for name in names)
+
+
+def _property(chance: Random, name: str) -> str:
+    kind = chance.choice(TYPES)
+    index = " @index" if kind[0] not in "[VB" and chance.random() < 0.3 else ""
+    return f"{name}: {kind}{chance.choice(['?', '?', ''])}{index}"
 
 
 def draw_value(chance: Random, kind: PropertyType) -> Any:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.model.query_data import Dataset
+from tests.model.query_engine import EngineExecutor
 from tests.model.query_executors import OracleExecutor
 
 SCHEMA = "node N { name: String @key }\nedge E: N -> N\nedge F: N -> N\n"
@@ -48,7 +49,7 @@ def text_of(hop: str, low: int, high: int) -> str:
     return f"match {{ $a: N  $a {hop}{{{low},{high}}} $b }} return {{ $a.@id, $b.@id }}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(
     st.randoms(use_true_random=False),
     st.sampled_from(list(HOPS)),
@@ -62,6 +63,23 @@ def test_the_oracle_measures_as_networkx_does(
     rows = OracleExecutor(data).run(text_of(hop, low, low + more), {})
     assert len(rows) == len({tuple(row.values()) for row in rows})
     assert {(r["a.@id"], r["b.@id"]) for r in rows} == reached(data, hop, low, low + more)
+
+
+@pytest.mark.parametrize("kernel", ["indexed", "adjacency"])
+@pytest.mark.parametrize("edges", [20, 60, 200])
+def test_the_engine_measures_as_networkx_does(edges: int, kernel: str) -> None:
+    """Sparse, so that ways are long; and dense, so that frontiers are wide."""
+    data = draw_graph(Random(edges), 60, edges)
+    executor = EngineExecutor(data, kernel=kernel)
+    try:
+        for hop in HOPS:
+            for low, high in [(0, 0), (0, 3), (1, 1), (1, 4), (2, 2), (3, 1000)]:
+                rows = executor.run(text_of(hop, low, high), {})
+                found = [(row["a.@id"], row["b.@id"]) for row in rows]
+                assert len(found) == len(set(found))
+                assert set(found) == reached(data, hop, low, high), (hop, low, high)
+    finally:
+        executor.close()
 
 
 @pytest.mark.parametrize("hop", HOPS)

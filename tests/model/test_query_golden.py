@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,13 +14,18 @@ import pytest
 from omnigraph.lang.gq import checked as c
 from tests.model.query_cases import Case, Topic, topics
 from tests.model.query_data import Dataset
+from tests.model.query_engine import EngineExecutor
 from tests.model.query_executors import Executor, OracleExecutor, Refused, compiled
 from tests.model.query_results import collected_columns, comparable
 from tests.model.query_values import instant_text
 
 TOPICS = {topic.name: topic for topic in topics()}
 CASES = [case for topic in TOPICS.values() for case in topic.cases]
-EXECUTORS: dict[str, Callable[[Dataset], Executor]] = {"oracle": OracleExecutor}
+EXECUTORS: dict[str, Callable[[Dataset], Executor]] = {
+    "oracle": OracleExecutor,
+    "indexed": partial(EngineExecutor, kernel="indexed"),
+    "adjacency": partial(EngineExecutor, kernel="adjacency"),
+}
 
 
 def jsonable(value: Any) -> Any:

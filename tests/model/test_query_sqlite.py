@@ -45,13 +45,13 @@ def agree(data: Dataset, query: DrawnQuery) -> bool:
 def test_many_drawn_queries_are_answered_alike(seed: int) -> None:
     chance = Random(seed)
     asked = 0
-    for _ in range(60):
+    for _ in range(50):
         data = tame(draw_dataset(chance))
         asked += sum(agree(data, draw_query(chance, data)) for _ in range(8))
-    assert asked >= 40, asked
+    assert asked >= 30, asked
 
 
-@settings(max_examples=30)
+@settings(max_examples=12)
 @given(st.randoms(use_true_random=False))
 def test_drawn_queries_are_answered_alike(chance: Random) -> None:
     data = tame(draw_dataset(chance))
