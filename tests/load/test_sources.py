@@ -196,7 +196,7 @@ def test_progress_is_told_and_arguments_are_checked(g: Graph, tmp_path: Path) ->
     seen: list[Progress] = []
     path = write_lines(tmp_path / "f.jsonl", [person("a")])
     g.load(path, progress=seen.append)
-    assert [p.stage for p in seen] == ["reading", "checking", "writing", "publishing"]
+    assert [p.stage for p in seen] == ["reading", "checking", "writing", "indexing", "publishing"]
     assert (seen[-1].rows, seen[-1].bytes, seen[-1].total_bytes) == (
         1,
         path.stat().st_size,

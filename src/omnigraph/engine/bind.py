@@ -85,12 +85,16 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
     table = session.tables.open(pin.location, pin.lance_version, ledger)
     match action:
         case Append():
-            new = commits.append(table, action.fragments, action.fields, ledger)
+            new = _ready(session, action, pin, ledger) or commits.append(
+                table, action.fragments, action.fields, ledger
+            )
             stats = TableStatistics(inserted=action.rows, bytes=action.bytes)
             return Bound(_moved(pin, new), table, new, stats)
         case Upsert() | Update() | Delete():
             deletes = StagedDeletes(action.updated_fragments, action.removed_fragments)
-            new = commits.change(table, action.base, deletes, action.fragments, ledger)
+            new = _ready(session, action, pin, ledger) or commits.change(
+                table, action.base, deletes, action.fragments, ledger
+            )
             stats = TableStatistics(
                 inserted=action.inserted,
                 updated=action.updated,
@@ -99,7 +103,9 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             )
             return Bound(_moved(pin, new), table, new, stats)
         case Overwrite():
-            new = commits.overwrite(table, action.base, action.fragments, ledger)
+            new = _ready(session, action, pin, ledger) or commits.overwrite(
+                table, action.base, action.fragments, ledger
+            )
             stats = TableStatistics(
                 inserted=action.rows, deleted=action.deleted, bytes=action.bytes
             )
@@ -132,6 +138,14 @@ def _maintained(session: Session, table: Table, action: Rewrite | Index, ledger:
 def _indexed(table: Table, action: Index, ledger: Ledger) -> Table:
     segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
     return replace_segments(table, action.files, segments, ledger, removed=action.removed)
+
+
+def _ready(session: Session, action: Any, pin: TablePin, ledger: Ledger) -> Table | None:
+    """The version that was made for this action, if it was made on this one."""
+    made = action.prepared
+    if made is None or made.base != pin.lance_version:
+        return None
+    return session.tables.open(pin.location, made.version, ledger)
 
 
 def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:

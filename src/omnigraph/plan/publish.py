@@ -7,6 +7,14 @@ import msgspec
 from omnigraph.model.version import TablePin, TableStatistics
 
 
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that this action has already made on `base`, with what was built over its new
+    fragments. On any other version the action is carried out without."""
+
+    base: str
+    version: str
+
+
 class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
     """Rows that are new whatever else the table holds; may be carried over to another version."""
 
@@ -15,6 +23,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
     fields: dict[int, str]
     rows: int
     bytes: int
+    prepared: Prepared | None = None
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +38,7 @@ class RowChange(msgspec.Struct, frozen=True, kw_only=True):
     updated: int
     deleted: int
     bytes: int
+    prepared: Prepared | None = None
 
 
 class Upsert(RowChange, frozen=True, kw_only=True, tag="upsert"):
@@ -50,6 +60,7 @@ class Overwrite(msgspec.Struct, frozen=True, kw_only=True, tag="overwrite"):
     rows: int
     deleted: int
     bytes: int
+    prepared: Prepared | None = None
 
 
 class RewriteGroup(msgspec.Struct, frozen=True, kw_only=True):

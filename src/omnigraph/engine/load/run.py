@@ -16,6 +16,7 @@ from omnigraph.engine.executors import configured_master, find_executor, registe
 from omnigraph.engine.history import History
 from omnigraph.engine.load.checks import check_duplicates, check_new, check_rules
 from omnigraph.engine.load.completing import Part, complete_merge, system_rows
+from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.joins import Joins
 from omnigraph.engine.load.reading import Reader
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, TypeCounts
@@ -141,6 +142,7 @@ class _LocalLoad:
         self._ids = 0
         self._files = StagedFiles()
         self._staged_at = 0
+        self._replanned = False
         self._actions: list[TableAction] = []
         self._lineage = Lineage(
             kind="load",
@@ -282,6 +284,9 @@ class _LocalLoad:
         self._report("writing")
         self._staged_at = self._session.runtime.now()
         self._actions = stage_load(state, self._files, self._memory, self._ledger)
+        if not self._replanned:
+            self._report("indexing")
+            self._actions = prepare_indexes(self._session, snapshot, self._actions, self._ledger)
         reach("staged")
         self.plan = self._make_plan(snapshot)
 
@@ -350,6 +355,7 @@ class _LocalLoad:
         return published.version.commit
 
     def replan(self, head: GraphVersion) -> None:
+        self._replanned = True  # whoever waits behind this load does not wait for its indexes
         self._base = self._session.snapshot(head, self._ledger)
         self._resolve(self._base)
 

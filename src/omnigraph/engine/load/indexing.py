@@ -1,0 +1,72 @@
+"""Owns the indexes of a large load: built over its own new fragments, in the same commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.plan.publish import Append, Overwrite, Prepared, TableAction, Update, Upsert
+from omnigraph.store import commits
+from omnigraph.store.bulk import index_tables
+from omnigraph.store.staging import StagedDeletes
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+INDEXED_ROWS = 100_000
+"""Fewer new rows of a type are left to optimize: a scan over them is quick."""
+
+
+def prepare_indexes(
+    session: Session, snapshot: Snapshot, actions: list[TableAction], ledger: Ledger
+) -> list[TableAction]:
+    """The actions, with a ready version of each large table: its rows with segments of `id` (and
+    `src`, `dst`) over them. A lost race that changes the table leaves the segments out."""
+    found = []
+    for place, action in enumerate(actions):
+        kind = snapshot.catalog.by_key[action.table]
+        if _new_rows(action) < INDEXED_ROWS:
+            continue
+        table = snapshot.view(kind).table
+        found.append((place, kind, table, _commit(table, action, ledger)))
+    if not found:
+        return actions
+    tasks = [(new, _columns(kind), _fresh(table, new)) for _, kind, table, new in found]
+    prepared = list(actions)
+    for (place, _, table, _), indexed in zip(found, index_tables(tasks, ledger), strict=True):
+        session.tables.keep(indexed)
+        made = Prepared(base=table.version, version=indexed.version)
+        prepared[place] = msgspec.structs.replace(actions[place], prepared=made)
+    return prepared
+
+
+def _new_rows(action: Any) -> int:
+    match action:
+        case Append() | Overwrite():
+            return int(action.rows)
+        case Upsert() | Update():
+            return int(action.inserted + action.updated)
+        case _:
+            return 0
+
+
+def _commit(table: Table, action: Any, ledger: Ledger) -> Table:
+    match action:
+        case Append():
+            return commits.append(table, action.fragments, action.fields, ledger)
+        case Overwrite():
+            return commits.overwrite(table, action.base, action.fragments, ledger)
+        case _:
+            deletes = StagedDeletes(action.updated_fragments, action.removed_fragments)
+            return commits.change(table, action.base, deletes, action.fragments, ledger)
+
+
+def _columns(kind: GraphType) -> tuple[str, ...]:
+    return system_columns(kind)
+
+
+def _fresh(before: Table, after: Table) -> list[int]:
+    return [number for number in after.marks if number not in before.marks]

@@ -1,0 +1,49 @@
+"""Owns index segments of rows that were just written in bulk: built side by side over the new
+fragments of a version that nobody knows yet, so that they are published together with the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
+from omnigraph.store.panics import explained
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+_SIDE_BY_SIDE = 2
+
+
+def index_tables(
+    tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]], ledger: Ledger
+) -> list[Table]:
+    """For each table a version with a segment for each of the columns over the fragments. Lance
+    builds a segment on one core, and a handle serves one thread, so each has its own."""
+    tasks = [
+        (number, column, fragments)
+        for number, (_, columns, fragments) in enumerate(tables)
+        for column in columns
+    ]
+    # The largest first, so that none is left over at the end.
+    tasks.sort(key=lambda t: -sum(tables[t[0]][0].marks[n].rows for n in t[2]))
+    own = [Ledger() for _ in tasks]
+
+    def build(task: tuple[int, str, Sequence[int]], booked: Ledger) -> Segment:
+        number, column, fragments = task
+        return stage_segment(_another(tables[number][0]), column, "BTREE", fragments, booked)
+
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        built = list(pool.map(build, tasks, own))
+    ledger.join(own)
+    indexed = []
+    for number, (table, _, fragments) in enumerate(tables):
+        segments = [s for (n, _, _), s in zip(tasks, built, strict=True) if n == number]
+        indexed.append(replace_segments(table, files_of(table, fragments), segments, ledger))
+    return indexed
+
+
+def _another(table: Table) -> Table:
+    """The same version under a handle of its own."""
+    with explained(table.location):
+        return replace(table, handle=table.handle.checkout_version(table.handle.version))
