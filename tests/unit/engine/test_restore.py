@@ -182,7 +182,7 @@ def test_restoring_what_was_only_compacted_since_keeps_it_compact(g: Graph) -> N
     g.optimize()
     write(g, lambda tx: tx.append("Note", {"text": "x"}))
     actions = list(
-        restoring.plan_actions(g.snapshot().graph_version, g.snapshot("main~2").graph_version)
+        restoring.plan_actions(g.snapshot().graph_version, g.snapshot("main~1").graph_version)
     )
     assert [(type(a), a.table) for a in actions] == [(Adopt, "node:Note")]
 

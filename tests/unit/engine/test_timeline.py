@@ -92,9 +92,10 @@ def test_the_history_is_what_comparing_every_two_versions_tells(
     branch = run(g, steps)
     commits = list(g.log(branch))
     for name in NAMES:
-        rows = [g.entity("Person", name, f"{branch}~{n}") for n in range(len(commits))]
-        for back, row in enumerate(rows):
-            scanned = g.snapshot(f"{branch}~{back}").scan("Person", filter=pc.field("name") == name)
+        refs = [f"{branch}@{commit.id}" for commit in commits]
+        rows = [g.entity("Person", name, ref) for ref in refs]
+        for ref, row in zip(refs, rows, strict=True):
+            scanned = g.snapshot(ref).scan("Person", filter=pc.field("name") == name)
             assert scanned.read_all().to_pylist() == ([] if row is None else [row])
         expected = [
             (commit, before, after)
