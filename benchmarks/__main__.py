@@ -6,12 +6,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import storage
+from benchmarks import branches, storage
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
-        lines = storage.run(Path(directory))
+        lines = [*storage.run(Path(directory)), *branches.run(Path(directory))]
     print("| measured | value | target | holds |")
     print("|---|---|---|---|")
     for line in lines:

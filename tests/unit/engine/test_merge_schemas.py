@@ -200,3 +200,17 @@ def test_schemas_that_crossed_are_merged_against_what_they_imply(g: Graph) -> No
         "ann": {"name": "ann", "age": 1, "city": None},
         "bob": {"name": "bob", "age": 1, "city": "oslo"},
     }
+
+
+def test_a_feed_tells_what_a_forward_brought_where_counters_of_tables_agree(g: Graph) -> None:
+    put(g, "dev", "Person", {"name": "ann", "age": 2})
+    put(g, "dev", "Person", {"name": "ann", "age": 3})
+    put(g, "main", "Person", {"name": "bob", "age": 4})
+    seen = list(g.changes(branch="dev"))[-1].cursor
+    g.merge("dev")
+    pins = [g.snapshot(ref).graph_version.pins["node:Person"] for ref in ("dev", "main")]
+    assert pins[0].content_version == pins[1].content_version
+    assert g.merge("main", into="dev").outcome == "fast_forward"
+    blocks = list(g.changes(since=seen, branch="dev"))
+    told = {(c.id, c.after["age"]) for b in blocks for c in b.changes if c.after is not None}
+    assert ("bob", 4) in told
