@@ -18,7 +18,7 @@ import pytest
 
 import omnigraph
 from omnigraph.cli.commands import COMMANDS
-from tests.cli.world import Names, Program, Ran
+from tests.cli.world import Names, Program, Ran, ToldClock
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 STORIES = sorted(GOLDEN.glob("*.story"))
@@ -33,7 +33,8 @@ class Teller:
     def __init__(self, text: str, directory: Path) -> None:
         self.lines = text.splitlines()
         self.at = 0
-        self.program = Program()
+        self.clock = ToldClock()
+        self.program = Program(clock=self.clock)
         self.names = Names()
         self.directory = directory
 
@@ -51,7 +52,7 @@ class Teller:
     def _command(self, line: str) -> Iterator[str]:
         yield line
         given = []
-        while self.at < len(self.lines) and self.lines[self.at].startswith("< "):
+        while self.at < len(self.lines) and self.lines[self.at].startswith("<"):
             given.append(self.lines[self.at])
             yield self.lines[self.at]
             self.at += 1
@@ -105,9 +106,9 @@ class Teller:
                 return
 
     def _python(self, code: str) -> None:
-        self.program.clock.next_minute()
+        self.clock.next_minute()
         root = self.program.environment["OMNIGRAPH_ROOT"]
-        with omnigraph.open(root, runtime=self.program.clock) as g:
+        with omnigraph.open(root, runtime=self.clock) as g:
             exec(code, {"g": g})
 
 

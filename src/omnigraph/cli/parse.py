@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import cyclopts
@@ -32,8 +32,11 @@ def make_app(command: Command) -> cyclopts.App:
     return app
 
 
-def parse_words(command: Command, words: list[str]) -> Bound:
-    """The command with its arguments, waiting for the invocation."""
+def parse_words(
+    command: Command, words: list[str], defaults: Mapping[str, Any] | None = None
+) -> Bound:
+    """The command with its arguments, waiting for the invocation. `defaults` are for parameters
+    of these names that the words do not give."""
     words = [STDIN if word == "-" else word for word in words]
     try:
         function, bound, _ = make_app(command).parse_args(
@@ -43,6 +46,10 @@ def parse_words(command: Command, words: list[str]) -> Bound:
         raise InvalidArgument(
             _told(error, words), help=f"See 'omnigraph {command.name} --help'."
         ) from None
+
+    for name, value in (defaults or {}).items():
+        if name in bound.signature.parameters:
+            bound.arguments.setdefault(name, value)
 
     def call(invocation: Invocation) -> int | None:
         given: dict[str, Any] = {**bound.kwargs, "cli": invocation}

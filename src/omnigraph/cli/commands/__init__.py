@@ -36,6 +36,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         (
             _command("init", "Create a graph from a schema", "begin"),
             _command("stats", "Show what is in the graph", "stats"),
+            _command("shell", "Talk to the graph", "shell"),
             _command("version", "Print the version of the program", "begin"),
             _command("completion", "Print a completion script for your shell", "completion"),
         ),
@@ -58,6 +59,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("load", "Bring entities in from files", "load"),
             _command("export", "Write what is in the graph to files", "export"),
             _command("query", "Ask the graph a question", "query"),
+            _command("mutate", "Insert, update and delete, as one commit", "mutate"),
             _command("explain", "Show how a query is answered", "query"),
         ),
     ),

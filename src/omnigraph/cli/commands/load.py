@@ -15,6 +15,7 @@ from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import count_text, json_text, plain
+from omnigraph.cli.views.changes import count_lines
 from omnigraph.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
@@ -130,16 +131,7 @@ def _row(done: LoadResult) -> dict[str, Any]:
 
 
 def _lines(done: LoadResult, paint: Paint) -> Iterator[str]:
-    longest = max((len(name) for name in done.counts), default=0)
-    for name, counts in done.counts.items():
-        signs = (("+", "green", counts.inserted), ("~", "yellow", counts.updated))
-        shown = [
-            paint(style, f"{sign}{n:,}")
-            for sign, style, n in (*signs, ("-", "red", counts.deleted))
-            if n
-        ]
-        if shown:
-            yield f"{name.ljust(longest)}  {' '.join(shown)}"
+    yield from count_lines(done.counts, paint)
     if done.commit_id is None:
         yield "There was nothing to load; no commit was made."
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 from omnigraph.cli.paint import Paint, cut, visible_width
 from omnigraph.cli.texts import count_text, literal_text, one_line
@@ -58,6 +58,24 @@ def summary_lines(summary: Mapping[str, Mapping[str, int]], paint: Paint) -> Ite
             if op in counts
         ]
         yield f"{name}{' ' * (longest - visible_width(name))}  {' '.join(signs)}"
+
+
+class Counts(Protocol):
+    @property
+    def inserted(self) -> int: ...
+    @property
+    def updated(self) -> int: ...
+    @property
+    def deleted(self) -> int: ...
+
+
+def count_lines(types: Mapping[str, Counts], paint: Paint) -> Iterator[str]:
+    """What a write did, a line for each type."""
+    summary = {
+        name: {op: n for op, n in zip(_WORDS, (c.inserted, c.updated, c.deleted), strict=True) if n}
+        for name, c in types.items()
+    }
+    return summary_lines({name: ops for name, ops in summary.items() if ops}, paint)
 
 
 def summary_text(summary: Mapping[str, Mapping[str, int]]) -> str:

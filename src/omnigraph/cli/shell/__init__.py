@@ -1,0 +1,1 @@
+"""The interactive shell: reads statements, runs them, shows tables."""

@@ -1,0 +1,42 @@
+"""Owns when a statement is complete: text that only lacks its end waits for another line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.gq import parse_queries
+from omnigraph.lang.gq.tree import Query, Statement, Wreck
+
+Item = Query | Statement
+State = Literal["empty", "open", "wrong", "complete"]
+_OPEN_ENDED = frozenset({"Q003", "Q004", "Q007", "Q008"})
+
+
+@dataclass(frozen=True)
+class Read:
+    """`open` wants another line; `wrong` has diagnostics; `complete` has statements to run."""
+
+    state: State
+    text: str
+    items: tuple[Item, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+def read_statements(text: str) -> Read:
+    """A statement ends with the line on which it is complete, or at `;`. A blank line ends what
+    is not: its mistakes are then told."""
+    given = text.rstrip()
+    ended = given.endswith(";") or (bool(given) and text.endswith("\n\n"))
+    given = given.rstrip("; \n\t")
+    if not given:
+        return Read("empty", "")
+    parsed = parse_queries(given)
+    if not parsed.diagnostics:
+        items = tuple(item for item in parsed.file.items if not isinstance(item, Wreck))
+        return Read("complete" if items else "open", given, items)
+    lacks_end = all(d.code in _OPEN_ENDED or d.span.end >= len(given) for d in parsed.diagnostics)
+    if lacks_end and not ended:
+        return Read("open", given)
+    return Read("wrong", given, diagnostics=parsed.diagnostics)

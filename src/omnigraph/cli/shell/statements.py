@@ -1,0 +1,80 @@
+"""Owns what each statement of the language does in the shell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from omnigraph.cli.commands.query import show_result
+from omnigraph.cli.texts import count_text
+from omnigraph.lang.gq.tree import (
+    BranchCreate,
+    BranchDelete,
+    BranchList,
+    BranchMerge,
+    Explain,
+    Query,
+    Read,
+)
+
+if TYPE_CHECKING:
+    from omnigraph.cli.shell.loop import Shell
+    from omnigraph.cli.shell.reading import Item
+
+
+def run_item(shell: Shell, item: Item, text: str) -> int:
+    """One statement; its exit code."""
+    match item:
+        case Query(body=Read()):
+            return _ask(shell, item, text)
+        case Query():
+            return _change(shell, item, text)
+        case Explain(query=query, is_analyzed=analyzed):
+            found = shell.graph.query(_slice(query, text), None, _given(shell, query), shell.ref)
+            shell.out.lines(found.explain(analyze=analyzed).splitlines())
+        case BranchCreate(name=name, source=source):
+            _program(shell, "branch", "create", name.text, "--from", _name(source, shell))
+        case BranchDelete(name=name):
+            return _program(shell, "branch", "delete", name.text)
+        case BranchList():
+            _program(shell, "branch", "list")
+        case BranchMerge(source=source, target=target):
+            return _program(shell, "merge", source.text, "--into", _name(target, shell))
+        case _:
+            assert_never(item)
+    return 0
+
+
+def _ask(shell: Shell, item: Query, text: str) -> int:
+    found = shell.graph.query(_slice(item, text), None, _given(shell, item), shell.ref)
+    show_result(found, shell.cli)
+    if shell.out.is_table:
+        shell.out.note(shell.out.note_paint("dim", count_text(len(found), "row")))
+    return 0
+
+
+def _change(shell: Shell, item: Query, text: str) -> int:
+    from omnigraph.cli.commands.mutate import show_mutation
+
+    done = shell.graph.mutate(
+        _slice(item, text), None, _given(shell, item), branch=shell.ref, actor=shell.actor
+    )
+    show_mutation(done, shell.cli)
+    return 0
+
+
+def _program(shell: Shell, *words: str) -> int:
+    return shell.run_program(list(words))
+
+
+def _name(given: Any, shell: Shell) -> str:
+    return shell.ref if given is None else given.text
+
+
+def _slice(query: Query, text: str) -> str:
+    return text[query.span.start : query.span.end]
+
+
+def _given(shell: Shell, query: Query) -> dict[str, Any]:
+    """Of the parameters that were set, those that the query declares."""
+    names = {parameter.variable.name for parameter in query.parameters}
+    return {name: value for name, value in shell.parameters.items() if name in names}

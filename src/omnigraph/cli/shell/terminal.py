@@ -1,0 +1,95 @@
+"""Owns the shell at a terminal: prompt, history, completion, Ctrl-C and Ctrl-D."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from omnigraph.cli.shell.complete import Completer
+from omnigraph.cli.shell.loop import Shell
+from omnigraph.errors import OmnigraphError
+
+_REMEMBERED = 2000
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def history_path(environment: Mapping[str, str]) -> Path:
+    given = environment.get("OMNIGRAPH_HISTORY")
+    if given:
+        return Path(given)
+    state = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(state) / "omnigraph" / "history"
+
+
+def run_terminal(shell: Shell) -> int:
+    """Until the end of the input or \\quit. Ctrl-C drops the statement, not the shell."""
+    history = history_path(shell.cli.environment)
+    _prepare(shell, history)
+    shell.out.note("\\help tells what can be done here, Ctrl-D leaves.")
+    try:
+        while not shell.finished:
+            try:
+                line = input(_prompt(shell))
+            except EOFError:
+                shell.out.warn("")
+                break
+            except KeyboardInterrupt:
+                shell.out.warn("")
+                shell.forget()
+                continue
+            try:
+                shell.feed(line)
+            except KeyboardInterrupt:
+                shell.out.warn("Interrupted.")
+    finally:
+        _save(history)
+    return 0
+
+
+def run_script(shell: Shell) -> int:
+    """Statements from a file or a pipe; the first that fails ends it."""
+    for line in shell.out.streams.stdin:
+        code = shell.feed(line.rstrip("\n"))
+        if code or shell.finished:
+            return code
+    return shell.finish()
+
+
+def _prompt(shell: Shell) -> str:
+    """Colours are marked as taking no room, so that long lines wrap where they should."""
+    return _COLOURS.sub("\x01\\g<0>\x02", shell.prompt(shell.out.paint))
+
+
+def _prepare(shell: Shell, history: Path) -> None:
+    try:
+        import readline
+    except ImportError:  # a Python without it still has a shell, with plain lines
+        return
+    with contextlib.suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_history_length(_REMEMBERED)
+    completer = Completer(shell.catalog, shell.graph.branches, shell.command_names)
+
+    def complete(word: str, state: int) -> str | None:
+        line = readline.get_line_buffer()
+        before = line[: readline.get_begidx()]
+        try:
+            found = completer.candidates(before, word, shell.text)
+        except OmnigraphError:
+            return None
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" \t\n{}()[],:;=<>!+*/%|\"'")
+    readline.parse_and_bind("tab: complete")
+
+
+def _save(history: Path) -> None:
+    with contextlib.suppress(ImportError, OSError):
+        import readline
+
+        history.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        readline.write_history_file(history)
+        history.chmod(0o600)
