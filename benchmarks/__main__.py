@@ -6,12 +6,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import branches, storage
+from benchmarks import branches, maintenance, storage
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
-        lines = [*storage.run(Path(directory)), *branches.run(Path(directory))]
+        place = Path(directory)
+        lines = [*storage.run(place), *branches.run(place), *maintenance.run(place)]
     print("| measured | value | target | holds |")
     print("|---|---|---|---|")
     for line in lines:
