@@ -68,6 +68,7 @@ def load(data: Dataset) -> sqlite3.Connection:
             f"insert into {table} values ({marks})",
             [[stored(row[n.removeprefix("@")]) for n in names] for row in rows],
         )
+        database.execute(f"create index i{table} on {table} ({quoted('0:@id')})")
     return database
 
 
@@ -78,6 +79,7 @@ class Translator:
         self.parameters = parameters
         self.bound: dict[str, Any] = {}
         self.variables: dict[int, c.Variable] = {}
+        self.pairs: list[str] = []
 
     def text(self) -> str:
         read = self.read
@@ -110,32 +112,41 @@ class Translator:
                 raise Untranslatable
             self.variables[variable.id] = variable
             tables.append(f"{table_name(self.data, variable.kind.types[0])} as v{variable.id}")
-        conditions = [self._hop(traversal) for traversal in match.traversals]
+        conditions = []
+        for traversal in match.traversals:
+            if {traversal.source, traversal.target} - self.variables.keys():
+                raise Untranslatable
+            conditions.append(self._hop(traversal, tables))
         conditions += [self._value(condition) for condition in match.filters]
         where = f" where {' and '.join(conditions)}" if conditions else ""
         return f"from {', '.join(tables)}{where}" if tables else f"from (select 1){where}"
 
-    def _hop(self, traversal: c.Traversal) -> str:
-        if len(traversal.steps) != 1 or (traversal.low, traversal.high) != (1, 1):
+    def _hop(self, traversal: c.Traversal, tables: list[str]) -> str:
+        """A join with the edges, or with the distinct pairs of their ends."""
+        source, target = f"v{traversal.source}.{ID}", f"v{traversal.target}.{ID}"
+        if (traversal.low, traversal.high) != (1, 1):
             raise Untranslatable
-        (step,) = traversal.steps
-        source, target = f"v{traversal.source}", f"v{traversal.target}"
-        edge = f"v{traversal.edge}" if traversal.edge is not None else "e"
-        forward = self._joined(edge, source, target)
-        back = self._joined(edge, target, source)
-        ways = {"forward": forward, "backward": back, "either": f"({forward} or {back})"}
-        way = ways[step.direction.value]
-        if traversal.edge is not None:
-            return way
-        return f"exists (select 1 from {table_name(self.data, step.edge)} as e where {way})"
+        if traversal.edge is None:
+            pairs = f"h{len(self.pairs)}"
+            self.pairs.append(pairs)
+            ways = " union ".join(self._pairs(step) for step in traversal.steps)
+            tables.append(f"({ways}) as {pairs}")
+            return f"({pairs}.a = {source} and {pairs}.b = {target})"
+        if len(traversal.steps) != 1:
+            raise Untranslatable
+        edge = f"v{traversal.edge}"
+        forward = f"({edge}.{SRC} = {source} and {edge}.{DST} = {target})"
+        back = f"({edge}.{SRC} = {target} and {edge}.{DST} = {source})"
+        joined = {"forward": forward, "backward": back, "either": f"({forward} or {back})"}
+        return joined[traversal.steps[0].direction.value]
 
-    def _joined(self, edge: str, start: str, stop: str) -> str:
-        for name in (start, stop):
-            number = int(name[1:])
-            if number not in self.variables:
-                raise Untranslatable
-        first, last = quoted("1:@src"), quoted("2:@dst")
-        return f"({edge}.{first} = {start}.{ID} and {edge}.{last} = {stop}.{ID})"
+    def _pairs(self, step: c.EdgeStep) -> str:
+        table = table_name(self.data, step.edge)
+        forward = f"select {SRC} as a, {DST} as b from {table}"
+        back = f"select {DST} as a, {SRC} as b from {table}"
+        ways = {"forward": forward, "backward": back, "either": f"{forward} union {back}"}
+        way = ways[step.direction.value]
+        return way if " union " in way else way.replace("select", "select distinct", 1)
 
     # Expressions.
 
@@ -259,7 +270,7 @@ class Translator:
         return f"{aggregate.function}({word}{value})"
 
 
-ID = quoted("0:@id")
+ID, SRC, DST = quoted("0:@id"), quoted("1:@src"), quoted("2:@dst")
 
 
 def is_total(read: c.Read) -> bool:
