@@ -391,3 +391,27 @@ def test_a_table_that_was_only_maintained_is_taken_from_the_other_side_by_pointe
     assert (done.outcome, done.adopted) == ("merged", ("node:Person",))
     assert sorted(people(g)) == ["a", "b", "c"]
     assert g.snapshot().count("Note") == 1
+
+
+def test_as_many_rows_are_not_the_same_rows(g: Graph) -> None:
+    """Meanwhile the branch goes back and another row is deleted instead: the fragment has as many
+    rows as before, and only its deletion file tells that they are others (hazard 6)."""
+    put(g, "a", "b", "c")
+    put(g, "d")
+
+    def remove(graph: Graph, name: str) -> None:
+        with graph.transaction() as tx:
+            tx.delete("Person", where=pc.field("name") == name)
+
+    remove(g, "a")
+    with omnigraph.open(g.root, settings=BY_HAND) as other:
+
+        def meddle() -> None:
+            other.restore("main~1")
+            remove(other, "b")
+
+        with at("staged", meddle):
+            assert g.optimize().commit is not None
+    assert sorted(people(g)) == ["a", "c", "d"]
+    with omnigraph.open(g.root, mode="r", settings=BY_HAND) as cold:
+        assert sorted(people(cold)) == ["a", "c", "d"]
