@@ -9,7 +9,7 @@ from typing import Any, assert_never
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.gq.checked import Expression, SetProperty
+from omnigraph.lang.gq.checked import Expression, Update
 from omnigraph.plan.rows import Shaped
 from omnigraph.plan.values.rows import Bindings
 
@@ -51,11 +51,10 @@ class DeleteRows:
 
 @dataclass(frozen=True)
 class UpdateWhere:
-    """An update of the query language."""
+    """Updates of the query language, one after the other."""
 
     type: str
-    values: tuple[SetProperty, ...]
-    where: Expression
+    updates: tuple[Update, ...]
     bindings: Bindings
 
 

@@ -282,15 +282,22 @@ class TableView:
 
     def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> Found:
         """Where the view holds rows whose columns have these canonical texts."""
-        positions, addresses = np.array([], dtype=np.int64), _NO_ADDRESSES
-        if not self.overlay.replaced:
-            physical = tuple(self._columns[name] for name in columns)
-            positions, addresses = self.lookups.find(self.table, physical, texts, ledger)
-            if len(self.overlay.hidden) and len(addresses):
-                visible = ~np.isin(addresses, self.overlay.hidden)
-                positions, addresses = positions[visible], addresses[visible]
+        positions, addresses = self.find_stored(columns, texts, ledger)
         pending_positions, pending = self._find_pending(columns, texts)
         return Found(positions, addresses, pending_positions, pending)
+
+    def find_stored(
+        self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Which texts visible rows of the table have, and the addresses of these."""
+        if self.overlay.replaced:
+            return np.array([], dtype=np.int64), _NO_ADDRESSES
+        physical = tuple(self._columns[name] for name in columns)
+        positions, addresses = self.lookups.find(self.table, physical, texts, ledger)
+        if len(self.overlay.hidden) and len(addresses):
+            visible = ~np.isin(addresses, self.overlay.hidden)
+            positions, addresses = positions[visible], addresses[visible]
+        return positions, addresses
 
     def _find_pending(
         self, columns: tuple[str, ...], texts: Sequence[str]
@@ -301,6 +308,11 @@ class TableView:
         wanted: dict[str, list[int]] = {}
         for position, text in enumerate(texts):
             wanted.setdefault(text, []).append(position)
+        column = self.overlay.rows[columns[0]]
+        if len(columns) == 1 and pa.types.is_string(column.type) and len(wanted) == len(texts):
+            places = pc.index_in(column, value_set=pa.array(texts, pa.string()))
+            rows = np.flatnonzero(places.is_valid().to_numpy())
+            return places.drop_null().to_numpy().astype(np.int64), rows
         held = key_texts(self.overlay.rows, columns)
         pairs = [
             (position, row)

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
-from omnigraph.engine.mutation.select import Selected, select_rows
+from omnigraph.engine.mutation.select import Selected, fetch_ahead, select_rows
 from omnigraph.engine.mutation.values import set_values
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.statements import (
@@ -230,14 +230,23 @@ class Work:
         return self._replace(view, Selected(base, base[ADDRESS].to_numpy(), pending), rows)
 
     def _update_where(self, kind: GraphType, statement: UpdateWhere) -> int:
-        view, names = self.read(kind), row_schema(kind).names
-        found = select_rows(view, statement.where, statement.bindings, self.ledger, names)
-        if not found.count:
-            return 0
-        pending = view.overlay.rows.take(pa.array(found.pending))
-        old = pa.concat_tables([found.rows, pending]).cast(view.schema)
-        rows = set_values(kind, old, statement.values, statement.bindings)
-        return self._replace(view, found, rows)
+        view, bindings = self.read(kind), statement.bindings
+        conditions = [update.where for update in statement.updates]
+        ahead = fetch_ahead(view, conditions, bindings, self.ledger)
+        done = 0
+        for update in statement.updates:
+            view = self.view(kind)
+            names = view.schema.names
+            found = select_rows(view, update.where, bindings, self.ledger, names, ahead=ahead)
+            if not found.count:
+                continue
+            old = found.rows
+            if len(found.pending):
+                pending = view.overlay.rows.take(pa.array(found.pending))
+                old = pa.concat_tables([old, pending]).cast(view.schema)
+            rows = set_values(kind, old, update.values, bindings)
+            done += self._replace(view, found, rows)
+        return done
 
     def _replace(self, view: TableView, found: Selected, rows: pa.Table) -> int:
         """Other rows for those found, in the same order."""

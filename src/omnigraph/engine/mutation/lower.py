@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, assert_never
+from itertools import groupby
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -36,28 +37,42 @@ def lower_mutation(
 ) -> list[Statement]:
     """Statements in an order that gives what these give in theirs. Raises what is wrong with the
     values of inserts; those of updates are known once there are rows."""
-    alone = len(body) == 1
     statements: list[Statement] = []
-    inserts: dict[str, _Inserts] = {}
-    for number, mutation in enumerate(body):
-        key = mutation.type.table_key
-        match mutation:
-            case InsertNode() | InsertEdge():
-                row = _row(mutation, bindings, None if alone else number)
-                into = inserts.setdefault(key, _Inserts(mutation.type, alone))
-                into.rows.append(row)
-                into.numbers.append(number)
-                continue
-            case Update(values=values, where=where):
-                statement: Statement = UpdateWhere(key, values, where, bindings)
-            case Delete(where=where):
-                statement = DeleteWhere(key, where, bindings)
-            case _:
-                assert_never(mutation)
-        statements += [gathered.statement(new_ids) for gathered in inserts.values()]
-        inserts.clear()
-        statements.append(statement)
-    return statements + [gathered.statement(new_ids) for gathered in inserts.values()]
+    for insert, group in groupby(
+        enumerate(body), key=lambda pair: isinstance(pair[1], InsertNode | InsertEdge)
+    ):
+        if insert:
+            statements += _inserts(list(group), bindings, new_ids, alone=len(body) == 1)
+        else:
+            statements += _changes([mutation for _, mutation in group], bindings)
+    return statements
+
+
+def _inserts(
+    body: Sequence[tuple[int, Mutation]], bindings: Bindings, new_ids: NewIds, *, alone: bool
+) -> list[Statement]:
+    by_type: dict[str, _Inserts] = {}
+    for number, mutation in body:
+        assert isinstance(mutation, InsertNode | InsertEdge)
+        row = _row(mutation, bindings, None if alone else number)
+        into = by_type.setdefault(mutation.type.table_key, _Inserts(mutation.type, alone))
+        into.rows.append(row)
+        into.numbers.append(number)
+    return [gathered.statement(new_ids) for gathered in by_type.values()]
+
+
+def _changes(body: Sequence[Mutation], bindings: Bindings) -> list[Statement]:
+    """Updates of one type that follow each other are one statement, which reads ahead."""
+    statements: list[Statement] = []
+    for (key, _), group in groupby(body, key=lambda m: (m.type.table_key, type(m))):
+        same = list(group)
+        updates = tuple(one for one in same if isinstance(one, Update))
+        if updates:
+            statements.append(UpdateWhere(key, updates, bindings))
+        statements += [
+            DeleteWhere(key, one.where, bindings) for one in same if isinstance(one, Delete)
+        ]
+    return statements
 
 
 def is_blind(statement: Statement) -> bool:

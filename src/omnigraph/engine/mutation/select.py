@@ -39,15 +39,57 @@ class Selected:
         return int(self.rows.num_rows) + len(self.pending)
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """Whole rows that were read for several statements at once, by address."""
+
+    addresses: np.ndarray
+    rows: pa.Table | None = None
+
+    def take(self, addresses: np.ndarray, names: Sequence[str]) -> pa.Table | None:
+        """None if they are not all here."""
+        if self.rows is None or not np.isin(addresses, self.addresses).all():
+            return None
+        places = np.searchsorted(self.addresses, addresses)
+        return self.rows.select(list(names)).take(pa.array(places))
+
+
+NOTHING_AHEAD = Ahead(np.array([], dtype=np.uint64))
+
+
+def fetch_ahead(
+    view: TableView, conditions: Sequence[Expression], bindings: Bindings, ledger: Ledger
+) -> Ahead:
+    """The rows of all conditions that give an id: one read, and not one for each."""
+    if len(conditions) < 2 or view.table.blobs:
+        return NOTHING_AHEAD
+    texts: dict[str, None] = {}
+    for where in conditions:
+        lookup = find_lookup(view.kind, split_tests(where), bindings)
+        if lookup is not None and lookup.columns == ("id",):
+            texts |= dict.fromkeys(lookup.texts)
+    _, addresses = view.find_stored(("id",), list(texts), ledger)
+    if not len(addresses):
+        return NOTHING_AHEAD
+    addresses = np.sort(addresses)
+    return Ahead(addresses, view.take(addresses, view.schema.names, ledger).combine_chunks())
+
+
 def select_rows(
-    view: TableView, where: Expression, bindings: Bindings, ledger: Ledger, columns: Sequence[str]
+    view: TableView,
+    where: Expression,
+    bindings: Bindings,
+    ledger: Ledger,
+    columns: Sequence[str],
+    *,
+    ahead: Ahead = NOTHING_AHEAD,
 ) -> Selected:
     """`columns` of the rows that the condition keeps; `id` is one of them."""
     pending = _pending(view, where, bindings)
     tests = split_tests(where)
     lookup = find_lookup(view.kind, tests, bindings)
     if lookup is not None:
-        found = _look_up(view, lookup, bindings, ledger, columns)
+        found = _look_up(view, lookup, bindings, ledger, columns, ahead)
         if found is not None:
             return Selected(*found, pending)
     return Selected(*_scan(view, tests, bindings, ledger, columns), pending)
@@ -61,13 +103,18 @@ def _pending(view: TableView, where: Expression, bindings: Bindings) -> np.ndarr
 
 
 def _look_up(
-    view: TableView, lookup: Lookup, bindings: Bindings, ledger: Ledger, columns: Sequence[str]
+    view: TableView,
+    lookup: Lookup,
+    bindings: Bindings,
+    ledger: Ledger,
+    columns: Sequence[str],
+    ahead: Ahead,
 ) -> tuple[pa.Table, np.ndarray] | None:
     """None where so many rows have the values that reading all is cheaper."""
-    found = view.find(lookup.columns, lookup.texts, ledger)
-    addresses, names = found.addresses, list(columns)
+    positions, addresses = view.find_stored(lookup.columns, lookup.texts, ledger)
+    names = list(columns)
     by_id = lookup.columns == ("id",)
-    ids = pa.array([lookup.texts[n] for n in found.base_positions.tolist() if by_id], pa.string())
+    ids = pa.array([lookup.texts[n] for n in positions.tolist() if by_id], pa.string())
     if by_id and not lookup.rest and names == ["id"]:
         return pa.table({"id": ids}), addresses
     if len(addresses) > _FEW:
@@ -76,7 +123,10 @@ def _look_up(
         located = _whole(view, ids, addresses, ledger)
     else:
         needed = (name for test in lookup.rest for name in used_columns(test))
-        located = _take(view, np.sort(addresses), list(dict.fromkeys([*names, *needed])), ledger)
+        read = list(dict.fromkeys([*names, *needed]))
+        addresses = np.sort(addresses)
+        here = ahead.take(addresses, read)
+        located = _take(view, addresses, read, ledger) if here is None else (here, addresses)
     rows, addresses = _tested(view, located, lookup.rest, bindings)
     return rows.select(names), addresses
 
