@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.cli.app import run
 from omnigraph.cli.commands import COMMANDS, GROUPS, Command
+from omnigraph.cli.output import Streams
 from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.table import draw_table, fit_widths
 from tests.bench.s3 import S3Server
-from tests.cli.world import Program, Terminal
+from tests.cli.world import BinaryOut, Program, Terminal
 
 SOURCE = Path(omnigraph.__file__).parents[1]
 SCHEMA = "node Person {\n    name: String @key\n    age: I32?\n}\nedge Knows: Person -> Person\n"
@@ -382,3 +385,21 @@ def test_a_root_on_s3_without_credentials_is_one_clear_sentence(
     assert ran.code in (5, 7)
     assert "Traceback" not in ran.err
     assert len(ran.err.splitlines()) <= 2
+
+
+def test_a_progress_bar_is_for_a_terminal_that_waits(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "more.jsonl"
+    path.write_text('{"type": "Person", "data": {"name": "Ada"}}\n')
+
+    def told(patience: float, *options: str) -> str:
+        monkeypatch.setattr("omnigraph.cli.progress._PATIENCE", patience)
+        err = Terminal()
+        streams = Streams(io.StringIO(), BinaryOut(terminal=True), err, 80)
+        argv = ["load", str(path), "--mode", "merge", "--root", str(root), *options]
+        assert run(argv, streams=streams, environment={}) == 0
+        return err.getvalue()
+
+    assert "publishing, 1 row" in told(0)
+    assert told(0, "--quiet") == told(3600) == ""

@@ -35,10 +35,14 @@ class Terminal(io.StringIO):
 
 
 class BinaryOut(io.TextIOWrapper):
-    """A stdout that takes bytes as well."""
+    """A stdout that takes bytes as well, and may be a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, terminal: bool) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", newline="", write_through=True)
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
 
     def content(self) -> bytes:
         self.flush()
@@ -66,15 +70,13 @@ class Program:
         if isinstance(self.clock, ToldClock):
             self.clock.next_minute()
         given: Mapping[str, str] = {"NO_COLOR": "1"} | self.environment | more
-        out = BinaryOut() if self.width is None else Terminal()
-        err = io.StringIO() if self.width is None else Terminal()
+        out = BinaryOut(terminal=self.width is not None)
+        err = io.StringIO()
         source = io.StringIO(stdin) if isinstance(stdin, str) else stdin
         streams = Streams(source, out, err, self.width)
         code = run(arguments, streams=streams, environment=given, runtime=self.clock)
-        if isinstance(out, BinaryOut):
-            content = out.content()
-            return Ran(code, content.decode(errors="replace"), err.getvalue(), content)
-        return Ran(code, out.getvalue(), err.getvalue())
+        content = out.content()
+        return Ran(code, content.decode(errors="replace"), err.getvalue(), content)
 
 
 _CURSOR = re.compile(r"omnigraph-cursor-\d+\.[\w=+/-]+")

@@ -52,14 +52,14 @@ class _Bar:
 
     def _start(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
         from rich.progress import TimeElapsedColumn as Elapsed
 
         console = Console(file=self._out.streams.stderr, no_color=not self._out.note_paint.on)
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            TaskProgressColumn(),
             Elapsed(),
         )
         self._progress = Progress(*columns, console=console, transient=True)

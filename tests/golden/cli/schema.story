@@ -273,3 +273,24 @@ $ omnigraph schema fmt -
 node X {
     a: String
 }
+
+# A type is shown with the interfaces that it shares.
+@file named.pg
+interface Named {
+    name: String
+}
+node Thing implements Named {
+    size: I32?
+}
+@end
+$ omnigraph init named --schema named.pg
+Created named with 1 node type and 0 edge types.
+
+$ omnigraph schema show Thing --root named
+interface Named {
+    name: String
+}
+
+node Thing implements Named {
+    size: I32?
+}

@@ -41,8 +41,10 @@ def show(
             kind = snapshot.type(type)
             whole = declared(snapshot.catalog)
             is_edge = isinstance(kind, EdgeType)
+            shared = () if is_edge else kind.implements
             text = print_schema(
                 Schema(
+                    interfaces=tuple(i for i in whole.interfaces if i.name in shared),
                     nodes=tuple(n for n in whole.nodes if not is_edge and n.name == kind.name),
                     edges=tuple(e for e in whole.edges if is_edge and e.name == kind.name),
                 )

@@ -1,0 +1,50 @@
+"""Every page of the guide does what it says, command by command. `UPDATE_GOLDEN=1` brings the
+output in the pages up to date."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import Reader, masked, read_blocks
+from tests.docs.reference import PAGES
+
+GUIDE = Path(__file__).parents[2] / "docs" / "user"
+WRITTEN = sorted(path for path in GUIDE.glob("*.md") if path.name not in PAGES)
+UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
+def test_a_page_does_what_it_says(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    reader = Reader(text, tmp_path, {})
+    reader.work_through()
+    if UPDATE:
+        path.write_text(reader.page, encoding="utf-8")
+    assert masked(reader.page) == masked(path.read_text(encoding="utf-8"))
+
+
+def test_every_link_of_the_guide_leads_somewhere() -> None:
+    for path in GUIDE.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (path.parent / target).exists(), f"{path.name} points at {target}"
+
+
+def test_the_first_page_names_all_others() -> None:
+    first = (GUIDE / "README.md").read_text(encoding="utf-8")
+    for path in GUIDE.glob("*.md"):
+        assert path.name == "README.md" or f"({path.name})" in first, path.name
+
+
+def test_every_page_has_blocks_that_run() -> None:
+    for path in WRITTEN:
+        if path.name not in ("README.md", "s3.md"):
+            blocks = list(read_blocks(path.read_text(encoding="utf-8")))
+            assert any(block.language in ("console", "python") for block in blocks), path.name
