@@ -40,7 +40,7 @@ class Limits:
 
 
 BY_HAND = Limits()
-BY_ITSELF = Limits(tail=16, backlog=1024)
+BY_ITSELF = Limits(tail=12, backlog=1024)
 LAGGING = 4
 """By how many times a tail may be too long before writers are made to wait."""
 

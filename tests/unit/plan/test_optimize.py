@@ -37,8 +37,8 @@ def pieces(*sizes: int) -> list[Piece]:
         ((), BY_HAND, ()),
         ((600,), BY_HAND, ()),
         ((600, 600), BY_HAND, ((0, 1),)),
-        ((600,) * 16, BY_ITSELF, ()),
-        ((600,) * 17, BY_ITSELF, (tuple(range(17)),)),
+        ((600,) * 12, BY_ITSELF, ()),
+        ((600,) * 13, BY_ITSELF, (tuple(range(13)),)),
         # One row beside a large fragment waits; two are merged, and the large one stays.
         ((600, 900 * KB), BY_HAND, ()),
         ((600, 600, 900 * KB), BY_HAND, ((0, 1),)),
