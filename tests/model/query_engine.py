@@ -32,19 +32,23 @@ def given(row: Mapping[str, Any]) -> Row:
 
 
 class EngineExecutor:
-    """`options` go to every query: `kernel="indexed"`, `ref="main~2"`."""
+    """`options` go to every query: `kernel="indexed"`, `ref="main~2"`. The data is written in as
+    many `commits`, nodes before edges."""
 
-    def __init__(self, data: Dataset, **options: Any) -> None:
+    def __init__(self, data: Dataset, *, commits: int = 1, **options: Any) -> None:
         self.data = data
         self.options = options
         root = f"memory://{uuid.uuid4().hex}"
         self.graph = omnigraph.init(root, schema=data.schema, settings=SETTINGS)
-        with self.graph.transaction() as tx:
-            for kind, rows in data.nodes.items():
-                tx.append(f"node:{kind}", [given(row) for row in rows])
-            for kind, rows in data.edges.items():
-                tx.append(f"edge:{kind}", [given(row) for row in rows])
-        self.head = tx.commit_id
+        self.head: str | None = None
+        for turn in range(commits):
+            with self.graph.transaction() as tx:
+                for kind, rows in data.nodes.items():
+                    tx.append(f"node:{kind}", [given(row) for row in rows[turn::commits]])
+                for kind, rows in data.edges.items():
+                    if turn == commits - 1:
+                        tx.append(f"edge:{kind}", [given(row) for row in rows])
+            self.head = tx.commit_id
 
     def run(self, text: str, parameters: Parameters, **options: Any) -> list[dict[str, Any]]:
         try:

@@ -66,6 +66,34 @@ def test_no_history_changes_an_answer(seed: int) -> None:
     check_history(Random(seed), 6, 6)
 
 
+SMALL = {
+    "engine.query.expand": {"CHUNK": 2, "_FEW": 1, "_LARGE": 2, "_TOUCHES": 1, "_BITS": 128},
+    "engine.query.adjacency": {"_VERSIONS": 1, "_SHARE": 1},
+    "engine.query.pattern": {"_FIRST": 1, "_MERGE": 2},
+    "engine.query.vertices": {"_FEW": 1, "_LARGE": 2, "_RUNS": 1},
+    "engine.query.rows": {"_FEW": 1},
+    "engine.query.scan": {"_SMALL": 1},
+    "engine.query.gather": {"_BATCH": 2},
+    "engine.query.spill": {"_BATCH": 2},
+    "plan.values.compare": {"_MANY": 1},
+}
+"""What the engine calls few, where it would otherwise take thousands of rows to be many."""
+
+
+@pytest.fixture
+def few_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, constants in SMALL.items():
+        for name, value in constants.items():
+            monkeypatch.setattr(f"omnigraph.{module}.{name}", value)
+
+
+@pytest.mark.usefixtures("few_is_many")
+@pytest.mark.parametrize("seed", range(100, 100 + SEEDS))
+def test_what_is_done_for_many_rows_answers_alike(seed: int) -> None:
+    check_world(Random(seed), 8)
+    check_history(Random(seed), 4, 4)
+
+
 @pytest.mark.slow
 @settings(max_examples=300)
 @given(st.randoms(use_true_random=False))
