@@ -14,7 +14,7 @@ from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.identity import derive_id
 from omnigraph.model.types import FLOATS, Base, ListType, PropertyType, ScalarType, VectorType
 from omnigraph.plan.migrate import apply_steps, plan_migration
-from tests.model.query_oracle import World
+from tests.model.query_paths import World
 from tests.model.query_values import as_date, as_datetime, narrowed
 
 Row = dict[str, Any]

@@ -14,7 +14,8 @@ from typing import Any
 from omnigraph.lang.gq import checked as c
 from omnigraph.lang.gq.walk import all_matches, all_variables, patterns_of, used_variables, walk
 from omnigraph.model.types import INTEGER_RANGES
-from tests.model.query_oracle import NOW, Frame, Oracle, World
+from tests.model.query_oracle import NOW, Frame, Oracle
+from tests.model.query_paths import World
 from tests.model.query_values import EvaluationError, base_of, fitting
 
 

@@ -19,45 +19,10 @@ from typing import Any, assert_never
 from omnigraph.lang.gq import checked as c
 from omnigraph.model.types import Base, ListType, ScalarType
 from tests.model import query_values as v
-from tests.model.query_values import Entity, EvaluationError
+from tests.model.query_paths import Paths, Variables, World
+from tests.model.query_values import EvaluationError
 
-Variables = dict[int, Entity | None]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-
-class World:
-    """The data: `nodes[type][id]` are properties, `edges[type]` dicts with `id`, `src`, `dst`."""
-
-    def __init__(
-        self,
-        nodes: Mapping[str, Mapping[str, Mapping[str, Any]]],
-        edges: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
-    ) -> None:
-        self.nodes = {
-            kind: {key: Entity(kind, key, dict(row)) for key, row in rows.items()}
-            for kind, rows in nodes.items()
-        }
-        self.edges = {
-            kind: [_edge(kind, row) for row in rows] for kind, rows in (edges or {}).items()
-        }
-
-    def entities(self, kind: c.NodeKind | c.EdgeKind) -> Iterator[Entity]:
-        for one in kind.types:
-            if isinstance(kind, c.NodeKind):
-                yield from self.nodes.get(one.name, {}).values()
-            else:
-                yield from self.edges.get(one.name, [])
-
-    def ends(self, edge: Entity, step: c.EdgeStep) -> tuple[Entity, Entity]:
-        """The nodes of the edge, in its own direction."""
-        assert edge.src is not None
-        assert edge.dst is not None
-        return self.nodes[step.edge.source][edge.src], self.nodes[step.edge.target][edge.dst]
-
-
-def _edge(kind: str, row: Mapping[str, Any]) -> Entity:
-    properties = {n: value for n, value in row.items() if n not in ("id", "src", "dst")}
-    return Entity(kind, row["id"], properties, row["src"], row["dst"], is_edge=True)
 
 
 @dataclass(frozen=True)
@@ -98,7 +63,7 @@ class Oracle:
         self.world = world
         self.parameters = parameters
         self.now = now
-        self._distances: dict[tuple[Entity, tuple[tuple[str, str], ...]], dict[Entity, int]] = {}
+        self.paths = Paths(world)
 
     # Reads.
 
@@ -191,7 +156,7 @@ class Oracle:
         return rows, error or late
 
     def _assignments(self, match: c.Match, outer: Variables) -> list[Variables]:
-        if not all(self._holds(t, outer) for t in match.traversals):
+        if not all(self.paths.holds(t, outer) for t in match.traversals):
             return []
         rows = [outer]
         for variable in match.variables:
@@ -201,7 +166,7 @@ class Oracle:
                 for entity in self.world.entities(variable.kind)
             ]
             touching = [t for t in match.traversals if variable.id in (t.source, t.target, t.edge)]
-            rows = [row for row in tried if all(self._holds(t, row) for t in touching)]
+            rows = [row for row in tried if all(self.paths.holds(t, row) for t in touching)]
         return rows
 
     def _kept(
@@ -217,69 +182,6 @@ class Oracle:
                 if wrong is None:
                     kept.append(row)
         return kept, error
-
-    def _holds(self, traversal: c.Traversal, row: Variables) -> bool:
-        """Whether the traversal is true of the row; true while a variable has no value yet."""
-        wanted = {traversal.source, traversal.target, traversal.edge} - {None}
-        if not wanted <= row.keys():
-            return True
-        source, target = row[traversal.source], row[traversal.target]
-        if source is None or target is None:
-            return False
-        if traversal.edge is not None:
-            edge = row[traversal.edge]
-            assert edge is not None
-            return any(
-                (source, target) in self._ways(edge, step)
-                for step in traversal.steps
-                if step.edge.name == edge.type
-            )
-        if source == target:
-            # Its distance is 0, and 1 through a loop at the node itself, never through a cycle.
-            is_end = source.type in {s.edge.source for s in traversal.steps} | {
-                s.edge.target for s in traversal.steps
-            }
-            loops = self._neighbours(source, traversal.steps)
-            return (traversal.low == 0 and is_end) or (
-                traversal.low <= 1 <= traversal.high and target in loops
-            )
-        distance = self._distances_from(source, traversal.steps).get(target)
-        return distance is not None and traversal.low <= distance <= traversal.high
-
-    def _ways(self, edge: Entity, step: c.EdgeStep) -> set[tuple[Entity, Entity]]:
-        """From which node to which the step goes by this edge."""
-        start, stop = self.world.ends(edge, step)
-        match step.direction:
-            case c.Direction.FORWARD:
-                return {(start, stop)}
-            case c.Direction.BACKWARD:
-                return {(stop, start)}
-            case c.Direction.EITHER:
-                return {(start, stop), (stop, start)}
-
-    def _neighbours(self, node: Entity, steps: tuple[c.EdgeStep, ...]) -> set[Entity]:
-        return {
-            stop
-            for step in steps
-            for edge in self.world.edges.get(step.edge.name, [])
-            for start, stop in self._ways(edge, step)
-            if start == node
-        }
-
-    def _distances_from(self, start: Entity, steps: tuple[c.EdgeStep, ...]) -> dict[Entity, int]:
-        known = (start, tuple((s.edge.name, s.direction.value) for s in steps))
-        if known not in self._distances:
-            distances = {start: 0}
-            frontier = [start]
-            while frontier:
-                following: dict[Entity, None] = {}
-                for node in frontier:
-                    following |= dict.fromkeys(self._neighbours(node, steps))
-                depth = distances[frontier[0]] + 1
-                frontier = [node for node in following if node not in distances]
-                distances |= dict.fromkeys(frontier, depth)
-            self._distances[known] = distances
-        return self._distances[known]
 
     # Expressions.
 

@@ -17,7 +17,8 @@ from omnigraph.model.types import Base, ScalarType
 from tests.model import query_values as v
 from tests.model.query_data import catalog_of, read_dataset
 from tests.model.query_executors import compiled, expected_answer
-from tests.model.query_oracle import World, evaluate
+from tests.model.query_oracle import evaluate
+from tests.model.query_paths import World
 from tests.model.query_results import difference, plain
 
 I64, U64, F64 = (ScalarType(base) for base in (Base.I64, Base.U64, Base.F64))
