@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,22 @@ def test_many_rejected_rows_of_one_column_all_have_their_reason(g: Graph) -> Non
     assert [r.line for r in result.rejected] == list(range(2, 1001, 2))
     assert {r.property for r in result.rejected} == {"age"}
     assert result.counts["Person"].inserted == 500
+
+
+def test_a_row_that_breaks_only_the_last_rule_is_rejected_among_many_that_break_all(
+    g: Graph,
+) -> None:
+    bad = [person(f"p{i}", age=999, mood="mad", nick="X", email=None) for i in range(300)]
+    entries = [*bad, person("last", nick="Y"), person("fine", nick="y")]
+    result = g.load(entries, on_error="quarantine")
+    assert len(result.rejected) == 301
+    assert [p["id"] for p in rows(g, "Person")] == ["a", "b", "fine"]
+
+
+def test_a_rejected_row_of_a_merge_is_shown_whole(g: Graph) -> None:
+    entries = [person("x", age=1), person("x", age=2, mood="calm")]
+    result = g.load(entries, mode="merge", on_error="quarantine")
+    assert json.loads(result.rejected[0].row)["mood"] == "calm"
 
 
 def test_a_load_may_go_to_a_new_branch_which_is_not_made_if_it_fails(g: Graph) -> None:

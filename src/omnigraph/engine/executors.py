@@ -20,9 +20,6 @@ class Executor(Protocol):
     """What an engine has to offer. Its module registers a function that makes one, under the
     group `omnigraph.engines`; it may raise ImportError if what it rests on is not installed."""
 
-    def owns(self, source: Any) -> bool:
-        """Whether the source is one of the engine's own: a DataFrame, a table, a stream."""
-
     def active(self) -> bool:
         """Whether a session of the engine is running in this process."""
 

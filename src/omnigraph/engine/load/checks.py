@@ -78,6 +78,8 @@ def check_rules(state: LoadState) -> None:
             # Refusing a row gives back the value that the entity had, which may clash again.
             while _check_unique(state, kind, columns):
                 pass
+    if state.rejects and not state.every:
+        return  # edges of a node that is refused would only hide the reason
     for kind in kinds:
         if isinstance(kind, EdgeType):
             _check_ends(state, kind)

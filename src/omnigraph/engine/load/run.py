@@ -3,6 +3,7 @@ from the check on when another writer was faster."""
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -75,19 +76,18 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     _one_of("on_error", options.on_error, _ON_ERROR)
     _one_of("engine", options.engine, _ENGINES)
     spark = registered("spark")
-    facts = LoadFacts(master=configured_master())
+    owned = type(source).__module__.startswith("pyspark.")
     sources: list[Source] = []
-    if options.engine != "spark":
-        executor = find_executor("spark") if spark and options.engine == "auto" else None
-        if executor is not None and executor.owns(source):
-            facts = LoadFacts(spark_source=True)
-        else:
-            sources = find_sources(source, options.type, options.mapping)
-            facts = LoadFacts(
-                rows=estimate_rows(sources),
-                session=executor is not None and executor.active(),
-                master=facts.master,
-            )
+    if options.engine != "spark" and not owned:
+        sources = find_sources(source, options.type, options.mapping)
+    # Whoever has not touched Spark does not wait for it to be imported.
+    running = spark and "pyspark" in sys.modules and options.engine == "auto"
+    facts = LoadFacts(
+        rows=estimate_rows(sources) if sources else None,
+        spark_source=owned,
+        session=running and find_executor("spark").active(),
+        master=configured_master(),
+    )
     choice = resolve_engine(
         options.engine, facts, spark_rows=session.settings.spark_rows, registered=spark
     )
@@ -269,6 +269,7 @@ class _LocalLoad:
             names=self._names,
             ledger=self._ledger,
             every=self._every,
+            given={key: [part.table for part in parts] for key, parts in self._parts.items()},
         )
         check_duplicates(state)
         self._halt()

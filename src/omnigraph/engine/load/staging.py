@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -134,13 +135,13 @@ def _action(
 
 def sorted_batches(kind: GraphType, table: pa.Table, memory: int) -> Iterator[pa.RecordBatch]:
     """The rows of each fragment in order: nodes by id, edges by source, so that what belongs
-    together lies together. The next piece is sorted while this one is written. Rows with blobs
+    together lies together. The next pieces are sorted while this one is written. Rows with blobs
     stay as they come: moving them would cost more than it brings."""
     names = row_schema(kind).names
     rows = table.select(names)
     column = "src" if isinstance(kind, EdgeType) else "id"
     width = max(rows.nbytes // max(rows.num_rows, 1), 1)
-    size = int(min(FRAGMENT_ROWS, max(memory // 4 // width, 1024)))
+    size = int(min(FRAGMENT_ROWS, max(memory // 8 // width, 1024)))
     starts = range(0, rows.num_rows, size)
     blobs = bool(blob_columns(kind))
 
@@ -150,12 +151,11 @@ def sorted_batches(kind: GraphType, table: pa.Table, memory: int) -> Iterator[pa
             part = part.take(pc.sort_indices(part[column]))
         return by_column(kind, part)
 
-    with ThreadPoolExecutor(1) as pool:
-        waiting = None
+    with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        waiting: deque[Future[pa.Table]] = deque()
         for start in starts:
-            following = pool.submit(piece, start)
-            if waiting is not None:
-                yield from waiting.result().to_batches()
-            waiting = following
-        if waiting is not None:
-            yield from waiting.result().to_batches()
+            waiting.append(pool.submit(piece, start))
+            if len(waiting) > _SIDE_BY_SIDE:
+                yield from waiting.popleft().result().to_batches()
+        while waiting:
+            yield from waiting.popleft().result().to_batches()

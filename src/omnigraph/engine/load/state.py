@@ -38,14 +38,11 @@ class TypeRows:
     table: pa.Table
     generated: bool
 
-    @property
-    def live(self) -> pa.Table:
-        return self.table
-
 
 @dataclass
 class LoadState:
-    """`checks` collects the tables on which a decision rests."""
+    """`given` are the rows of each type as they came, to show those that are refused; `checks`
+    collects the tables on which a decision rests."""
 
     snapshot: Snapshot
     rows: dict[str, TypeRows]
@@ -54,6 +51,7 @@ class LoadState:
     names: Sequence[SourceName]
     ledger: Ledger
     every: bool
+    given: dict[str, list[pa.Table]] = field(default_factory=dict)
     checks: set[str] = field(default_factory=set)
     rejects: list[Reject] = field(default_factory=list)
     more: int = 0
@@ -103,7 +101,10 @@ class LoadState:
         at = np.array([place for place, _, _ in found], dtype=np.int64)
         told = found if self.every else found[: max(TOLD - len(self.rejects), 0)]
         self.more += len(found) - len(told)
-        texts = _texts(held.table, np.array([place for place, _, _ in told], dtype=np.int64))
+        places = np.array([place for place, _, _ in told], dtype=np.int64)
+        texts: dict[int, tuple[str, str]] = {}
+        for table in self.given.get(kind.table_key, [held.table]):
+            texts |= _texts(table, places)
         for place, reason, name in told:
             source, line = split_place(place)
             entity, text = texts[place]
