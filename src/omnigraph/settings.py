@@ -21,7 +21,8 @@ class Settings:
     "relaxed" leaves out the last directory sync, so a power cut may lose the newest commits but
     never leaves a broken one. `grace`: seconds that an unreferenced file is safe from cleanup.
     `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
-    way). `lookup_rows`: the largest table whose keys are kept in memory. `load_memory`:
+    way). `lookup_rows`: the largest table whose keys are kept in memory. `query_rows`: how many rows
+    a query groups or sorts in memory before duckdb does it, on disk. `load_memory`:
     bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
     which a load runs on Spark, where that is installed. `folding`: whether small
     fragments are folded into larger ones "inline", by the write that made them too many, in the
@@ -33,6 +34,7 @@ class Settings:
     retry_for: float = 30.0
     queue: bool = True
     lookup_rows: int = 5_000_000
+    query_rows: int = 4_000_000
     cache_bytes: int = 512 * 1024 * 1024
     load_memory: int = 1024 * 1024 * 1024
     spark_rows: int = 1_000_000

@@ -24,7 +24,7 @@ from omnigraph.telemetry import Ledger
 _FEW = 1000
 _SMALL_TABLE = 50_000
 _TAIL = 4096
-_PAGE_ROWS = 256
+_PAGE_ROWS = 4096
 _NONE = np.array([], dtype=np.uint64)
 
 

@@ -54,7 +54,12 @@ class Session:
         self.tables = Tables(root)
         self.lookups = Lookups(rows=settings.lookup_rows, cache_bytes=settings.cache_bytes)
         self.columns = Columns(cache_bytes=settings.cache_bytes)
-        self.adjacencies = Adjacencies(self.columns, cache_bytes=settings.cache_bytes)
+        self.adjacencies = Adjacencies(
+            self.columns,
+            cache_bytes=settings.cache_bytes,
+            read=self._read_derived,
+            write=lambda key, data, ledger: self.metered(ledger).put(key, data),
+        )
         self.preparations = Preparations()
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
@@ -67,6 +72,12 @@ class Session:
 
     def metered(self, ledger: Ledger) -> MeteredStore:
         return MeteredStore(self.objects, ledger)
+
+    def _read_derived(self, key: str, ledger: Ledger) -> bytes | None:
+        try:
+            return self.metered(ledger).get(key)
+        except Absent:
+            return None
 
     def versions(self, ledger: Ledger) -> Versions:
         return Versions(self.metered(ledger))

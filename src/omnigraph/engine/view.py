@@ -44,7 +44,7 @@ class Overlay:
 
     @staticmethod
     def empty(kind: GraphType) -> Overlay:
-        return Overlay(row_schema(kind).empty_table(), _NO_ADDRESSES, _NO_ADDRESSES)
+        return _nothing_pending(kind)
 
     def adding(self, rows: pa.Table, origins: np.ndarray) -> Overlay:
         both = rows if not self.rows.num_rows else pa.concat_tables([self.rows, rows])
@@ -71,6 +71,11 @@ class Overlay:
     @property
     def touched(self) -> bool:
         return bool(self.rows.num_rows or len(self.hidden) or self.replaced)
+
+
+@lru_cache(maxsize=1024)
+def _nothing_pending(kind: GraphType) -> Overlay:
+    return Overlay(row_schema(kind).empty_table(), _NO_ADDRESSES, _NO_ADDRESSES)
 
 
 @dataclass(frozen=True)

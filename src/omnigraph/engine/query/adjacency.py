@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.engine.columns import Columns
+from omnigraph.engine.query.artefact import artefact_key, decode_endpoints, encode_endpoints
 from omnigraph.engine.query.neighbours import Neighbours
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.query.vertices import Vertices
@@ -20,6 +23,8 @@ from omnigraph.telemetry import Ledger
 Way = Literal["out", "in", "both"]
 
 _VERSIONS = 3
+_WORTH_WRITING = 50_000
+"""Edges from which on an artefact saves time."""
 _SHARE = 8
 """A version that differs by more than one edge in so many is built anew."""
 
@@ -65,8 +70,17 @@ class Adjacency:
 class Adjacencies:
     """The adjacency of edge tables, for all versions that one open graph reads."""
 
-    def __init__(self, columns: Columns, *, cache_bytes: int) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        *,
+        cache_bytes: int,
+        read: Callable[[str, Ledger], bytes | None],
+        write: Callable[[str, bytes, Ledger], None],
+    ) -> None:
         self._columns = columns
+        self._read = read
+        self._write = write
         self._budget = cache_bytes
         self._lock = threading.Lock()
         self._vertices: dict[str, Vertices] = {}
@@ -76,8 +90,12 @@ class Adjacencies:
     # Vertices
 
     def vertices(self, node: TypeRows) -> Vertices:
+        location = node.view.table.location
         with self._lock:
-            return self._vertices.setdefault(node.view.table.location, Vertices())
+            found = self._vertices.get(location)
+            if found is None:
+                found = self._vertices[location] = Vertices()
+            return found
 
     def vertex_of(self, node: TypeRows, ledger: Ledger) -> np.ndarray:
         """The vertex of each position."""
@@ -210,6 +228,8 @@ class Adjacencies:
                     held[mark.id, end] = found
             if (mark.id, "src") not in held or (mark.id, "dst") not in held:
                 missing.append(mark)
+        if sum(mark.physical for mark in missing) >= _WORTH_WRITING:
+            missing = self._from_artefact(edge, source, target, missing, held, ledger)
         if missing:
             rows = table.read_physical(["src", "dst"], [m.id for m in missing], ledger)
             for end, node in (("src", source), ("dst", target)):
@@ -225,6 +245,64 @@ class Adjacencies:
         src = np.concatenate([none, *[held[mark.id, "src"] for mark in edge.marks]])
         dst = np.concatenate([none, *[held[mark.id, "dst"] for mark in edge.marks]])
         return src, dst
+
+    # Beside the table
+
+    def write_artefact(
+        self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger
+    ) -> bool:
+        """Writes the ends of all edges beside the table; False if they are too few to matter."""
+        if edge.stored < _WORTH_WRITING:
+            return False
+        src, dst = self._endpoints(edge, source, target, ledger)
+        sources, from_place = self._listed(source, src)
+        targets, to_place = self._listed(target, dst)
+        parts = [
+            (
+                mark,
+                from_place[start : start + mark.physical],
+                to_place[start : start + mark.physical],
+            )
+            for mark, start in zip(edge.marks, edge.starts.tolist(), strict=False)
+        ]
+        key = artefact_key(edge.view.table.location)
+        self._write(key, encode_endpoints(sources, targets, parts), ledger)
+        return True
+
+    def _listed(self, node: TypeRows, ends: np.ndarray) -> tuple[pa.Array, np.ndarray]:
+        """The ids at these ends, each once, and for each end its place among them."""
+        distinct, places = np.unique(ends, return_inverse=True)
+        return self.vertices(node).ids(distinct), places
+
+    def _from_artefact(
+        self,
+        edge: TypeRows,
+        source: TypeRows,
+        target: TypeRows,
+        missing: list[FragmentMark],
+        held: dict[tuple[int, str], np.ndarray],
+        ledger: Ledger,
+    ) -> list[FragmentMark]:
+        """Takes from the artefact what it has, and gives what is still missing."""
+        data = self._read(artefact_key(edge.view.table.location), ledger)
+        found = None if data is None else decode_endpoints(data)
+        if found is None:
+            return missing
+        numbers = {
+            "src": self.vertices(source).encode(found.sources),
+            "dst": self.vertices(target).encode(found.targets),
+        }
+        rest = []
+        for mark in missing:
+            part = found.parts.get((mark.id, mark.files))
+            if part is None or len(part[0]) != mark.physical:
+                rest.append(mark)
+                continue
+            for end, places in zip(("src", "dst"), part, strict=True):
+                held[mark.id, end] = numbers[end][places]
+                key = (edge.view.table.location, mark.id, mark.files, end, "vertices")
+                self._columns.keep(key, held[mark.id, end], held[mark.id, end].nbytes)
+        return rest
 
     def _keep(self, key: tuple[str, str], adjacency: Adjacency) -> Adjacency:
         with self._lock:

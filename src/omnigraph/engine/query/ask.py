@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Kernel
-from omnigraph.engine.query.gather import result_schema
+from omnigraph.engine.query.gather import schema_of
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.networks import build_network
 from omnigraph.engine.query.prepare import Prepared
@@ -59,7 +59,7 @@ def ask(
     plan = prepared.plan({name: pins[name].rows for name in prepared.types if name in pins})
     asked = Asked(session, snapshot, plan, values, timeout, memory_limit, kernel, view)
     return Result(
-        result_schema(plan.query.columns),
+        schema_of(plan),
         asked.batches,
         commit=snapshot.commit,
         io=snapshot.io,
@@ -126,6 +126,7 @@ class Asked:
             guard=self._guard,
             now=session.runtime.now(),
             kernel=self._kernel,
+            rows_in_memory=session.settings.query_rows,
             observer=observer,
         )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.query.frame import Frame, concat
 from omnigraph.engine.query.leaves import FrameLeaves, entity_type
-from omnigraph.errors import InvalidParameters
+from omnigraph.engine.query.spill import Spill
+from omnigraph.errors import InvalidParameters, ValueOutOfRange
 from omnigraph.lang.gq.checked import (
     Aggregate,
     AggregateValue,
@@ -25,6 +28,7 @@ from omnigraph.lang.gq.checked import (
     NodeKind,
     OutputValue,
     ParameterValue,
+    Variable,
 )
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.plan.query import Plan
@@ -60,6 +64,13 @@ def result_schema(columns: Sequence[Column]) -> pa.Schema:
     )
 
 
+def schema_of(plan: Plan) -> pa.Schema:
+    if plan.derived.schema is None:
+        plan.derived.schema = result_schema(plan.query.columns)
+    schema: pa.Schema = plan.derived.schema
+    return schema
+
+
 def amount(value: int | ParameterValue | None, run: Run, what: str) -> int | None:
     if not isinstance(value, ParameterValue):
         return value
@@ -76,16 +87,20 @@ def batches(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.Record
     query = plan.query
     offset = amount(query.offset, run, "offset") or 0
     limit = amount(query.limit, run, "limit")
-    schema = result_schema(query.columns)
+    schema = schema_of(plan)
     if query.group is not None:
-        rows = _grouped(run, plan, _all(run, frames))
+        held, rest = _some(run, frames)
+        if rest is None:
+            rows = _grouped(run, plan, concat(held) if held else None)
+        else:
+            rows = _grouped_by_duckdb(run, plan, chain(held, rest))
         yield from _finished(run, plan, rows, schema, offset, limit)
     elif query.distinct:
         yield from _finished(run, plan, _distinct(run, plan, frames), schema, offset, limit)
     elif query.order:
-        frame = _sorted(run, plan, frames, offset, limit)
-        for start in range(0, frame.rows, _BATCH):
-            yield _project(run, query.columns, frame.slice(start, start + _BATCH), schema)
+        for frame in _sorted(run, plan, frames, offset, limit):
+            for start in range(0, frame.rows, _BATCH):
+                yield _project(run, query.columns, frame.slice(start, start + _BATCH), schema)
     else:
         yield from _streamed(run, query.columns, frames, schema, offset, limit)
 
@@ -152,13 +167,18 @@ def shaped(values: pa.Array, target: pa.DataType) -> pa.Array:
     return values.cast(target)
 
 
-def _all(run: Run, frames: Iterator[Frame]) -> Frame | None:
+def _some(run: Run, frames: Iterator[Frame]) -> tuple[list[Frame], Iterator[Frame] | None]:
+    """All frames, if their rows fit in memory; else the first ones and the rest."""
     held: list[Frame] = []
+    rows = 0
     for frame in frames:
         run.guard.check()
-        run.guard.hold(frame.nbytes)
         held.append(frame)
-    return concat(held) if held else None
+        rows += frame.rows
+        if rows > run.rows_in_memory:
+            return held, frames
+        run.guard.fits(sum(part.nbytes for part in held))
+    return held, None
 
 
 # Groups
@@ -198,6 +218,62 @@ def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
 
 
+def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
+    group = plan.query.group
+    assert group is not None
+    lists = any(one.function == "collect" for one in group.aggregates)
+    values = [*group.keys, *[one.argument for one in group.aggregates]]
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for frame in frames:
+            frame = frame.expanded() if lists else frame
+            leaves = FrameLeaves(frame, run)
+            arrays = [
+                _numbers(value, frame)
+                if isinstance(value, EntityValue)
+                else _argument(run, value, frame, leaves)
+                for value in values
+            ]
+            yield [*arrays, pa.array(frame.multiplicity)]
+
+    wanted = [(one.function, one.distinct) for one in group.aggregates]
+    columns = Spill(batches(), run.guard).group(len(group.keys), wanted)
+    count = len(columns[0])
+    keys = [
+        _from_numbers(column) if isinstance(key, EntityValue) else column
+        for key, column in zip(group.keys, columns, strict=False)
+    ]
+    found: list[Value] = []
+    for one, column in zip(group.aggregates, columns[len(group.keys) :], strict=True):
+        if isinstance(one.argument, EntityValue) and one.function == "collect":
+            found.append(_listed_objects(run, one.argument, column))
+        else:
+            found.append(_fitting(one, column))
+    groups = GroupLeaves(keys, found, count)
+    return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _numbers(value: EntityValue, frame: Frame) -> pa.Array:
+    numbers = frame.columns[value.variable]
+    return pa.array(numbers, mask=numbers < 0)
+
+
+def _from_numbers(column: pa.Array) -> np.ndarray:
+    numbers: np.ndarray = pc.fill_null(column, -1).to_numpy(zero_copy_only=False)
+    return numbers.astype(np.int64)
+
+
+def _fitting(one: Aggregate, column: pa.Array) -> pa.Array:
+    """What duckdb computed in a wider type, in that of the result."""
+    target = column_type(one.type.kind)
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid:
+        raise ValueOutOfRange(
+            "A sum does not fit 64 bits.", help="Add floats instead: sum($x.p * 1.0)."
+        ) from None
+
+
 def _nothing(column: Column) -> Value:
     if isinstance(column.type.kind, NodeKind | EdgeKind):
         return np.array([], np.int64)
@@ -217,6 +293,11 @@ def _of_entities(
     listed = aggregate(one.function, values, codes, count, frame.counts, distinct=one.distinct)
     if one.function == "count":
         return listed
+    return _listed_objects(run, argument, listed)
+
+
+def _listed_objects(run: Run, argument: EntityValue, listed: pa.Array) -> pa.Array:
+    """Lists of numbers as lists of entities."""
     kind = argument.type.kind
     assert isinstance(kind, NodeKind | EdgeKind)
     objects = run.objects(kind, listed.values.to_numpy(zero_copy_only=False).astype(np.int64))
@@ -300,21 +381,41 @@ def _group_value(value: Expression, groups: GroupLeaves) -> Value:
 
 def _distinct(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
     held: Rows | None = None
-    for frame in frames:
+    parts = (_output_values(run, plan, frame) for frame in frames)
+    for rows in parts:
         run.guard.check()
-        leaves = FrameLeaves(frame, run)
-        values = [
-            leaves.frame.columns[c.value.variable]
-            if isinstance(c.value, EntityValue)
-            else evaluate_array(c.value, leaves)
-            for c in plan.query.columns
-        ]
-        rows = Rows(values, frame.rows)
         held = _unique_rows(rows if held is None else _joined(held, rows))
         run.guard.fits(sum(value.nbytes for value in held.values))
+        if held.rows > run.rows_in_memory:
+            return _distinct_by_duckdb(run, plan, chain((held,), parts))
     if held is None:
         return Rows([_nothing(column) for column in plan.query.columns], 0)
     return held
+
+
+def _distinct_by_duckdb(run: Run, plan: Plan, parts: Iterator[Rows]) -> Rows:
+    batches = (
+        [pa.array(v) if isinstance(v, np.ndarray) else v for v in part.values] for part in parts
+    )
+    columns = Spill(batches, run.guard).distinct()
+    values: list[Value] = [
+        _from_numbers(array)
+        if isinstance(column.value, EntityValue)
+        else array.cast(column_type(column.type.kind))
+        for column, array in zip(plan.query.columns, columns, strict=True)
+    ]
+    return Rows(values, len(columns[0]))
+
+
+def _output_values(run: Run, plan: Plan, frame: Frame) -> Rows:
+    leaves = FrameLeaves(frame, run)
+    values = [
+        frame.columns[c.value.variable]
+        if isinstance(c.value, EntityValue)
+        else evaluate_array(c.value, leaves)
+        for c in plan.query.columns
+    ]
+    return Rows(values, frame.rows)
 
 
 def _joined(left: Rows, right: Rows) -> Rows:
@@ -397,7 +498,9 @@ def _has_ties(keys: Sequence[tuple[np.ndarray, bool]], order: np.ndarray) -> boo
     return bool(same.any())
 
 
-def _sorted(run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None) -> Frame:
+def _sorted(
+    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
     """Rows by the order keys, ties by the ids of the bound variables in the order of names."""
     wanted = None if limit is None else offset + limit
     held: list[Frame] = []
@@ -406,35 +509,69 @@ def _sorted(run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: i
         run.guard.check()
         held.append(frame.expanded())
         size += held[-1].rows
-        if wanted is not None and size > max(4 * wanted, 1 << 20):
+        if wanted is not None and size > max(4 * wanted, min(1 << 20, run.rows_in_memory)):
             best = _order(run, plan, concat(held)).slice(0, wanted)
             held, size = [best], best.rows
-        else:
-            run.guard.fits(sum(f.nbytes for f in held))
-    if not held:
-        return Frame({v.id: np.array([], np.int64) for v in plan.variables.values()}, 0)
-    whole = _order(run, plan, concat(held))
-    stop = whole.rows if wanted is None else min(whole.rows, wanted)
-    return whole.slice(min(offset, stop), stop)
+        if size > run.rows_in_memory:
+            yield from _sorted_by_duckdb(run, plan, chain(held, frames), offset, limit)
+            return
+        run.guard.fits(sum(part.nbytes for part in held))
+    if held:
+        whole = _order(run, plan, concat(held))
+        stop = whole.rows if wanted is None else min(whole.rows, wanted)
+        yield whole.slice(min(offset, stop), stop)
+
+
+def _sorted_by_duckdb(
+    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
+    named = _named(plan)
+    first = next(frames)
+    variables = list(first.columns)
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for frame in chain((first,), frames):
+            frame = frame.expanded()
+            keys = _order_values(run, plan, frame)
+            ties = [run.ids(v.kind.types, frame.columns[v.id]) for v in named]
+            yield [*[pa.array(frame.columns[v]) for v in variables], *keys, *ties]
+
+    descending = [key.descending for key in plan.query.order]
+    spill = Spill(batches(), run.guard)
+    for columns in spill.sort(len(variables), descending, len(named), offset, limit):
+        numbers = {v: column.to_numpy() for v, column in zip(variables, columns, strict=True)}
+        yield Frame(numbers, len(columns[0]))
 
 
 def _order(run: Run, plan: Plan, frame: Frame) -> Frame:
-    leaves = FrameLeaves(frame, run)
-    keys = []
-    for key in plan.query.order:
-        value = key.value
-        if isinstance(value, OutputValue):
-            value = plan.query.columns[value.index].value
-        keys.append((ranks(_argument(run, value, frame, leaves)), key.descending))
+    values = _order_values(run, plan, frame)
+    keys = [
+        (ranks(value), key.descending) for value, key in zip(values, plan.query.order, strict=True)
+    ]
     order = sort_rows(keys, frame.rows)
     if _has_ties(keys, order):
         order = sort_rows([*keys, *_id_ranks(run, plan, frame)], frame.rows)
     return frame.take(order)
 
 
-def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, bool]]:
+def _order_values(run: Run, plan: Plan, frame: Frame) -> list[pa.Array]:
+    leaves = FrameLeaves(frame, run)
+    found = []
+    for key in plan.query.order:
+        value = key.value
+        if isinstance(value, OutputValue):
+            value = plan.query.columns[value.index].value
+        found.append(_argument(run, value, frame, leaves))
+    return found
+
+
+def _named(plan: Plan) -> list[Variable]:
     named = [v for v in pattern_variables(plan.query.pattern) if v.name is not None]
-    for variable in sorted(named, key=lambda v: v.name or ""):
+    return sorted(named, key=lambda v: v.name or "")
+
+
+def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, bool]]:
+    for variable in _named(plan):
         numbers = frame.columns[variable.id]
         distinct, inverse = np.unique(numbers, return_inverse=True)
         found = ranks(run.ids(variable.kind.types, distinct))

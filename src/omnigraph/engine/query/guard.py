@@ -37,9 +37,9 @@ class Guard:
             )
 
     @property
-    def remaining(self) -> float | None:
-        """Seconds until the deadline."""
-        return None if self._deadline is None else max(0.0, self._deadline - self._monotonic())
+    def is_over(self) -> bool:
+        late = self._deadline is not None and self._monotonic() > self._deadline
+        return late or self._cancelled.is_set()
 
     def hold(self, size: int) -> None:
         """Books memory that stays until it is released."""
@@ -56,3 +56,12 @@ class Guard:
                 f"The query needs more than its memory_limit of {self.memory_limit:,} bytes.",
                 limit="memory_limit",
             )
+
+    def explain(self, error: Exception) -> None:
+        """Raises what an error of duckdb means here, if it is about memory."""
+        if "Out of Memory" in str(error):
+            raise MemoryLimit(
+                "Sorting or grouping the rows of this query needs more memory or disk than "
+                f"there is: {str(error).splitlines()[0]}",
+                limit="memory_limit",
+            ) from None

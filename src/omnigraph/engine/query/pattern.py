@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from omnigraph.engine.query.expand import CHUNK, Leg, Reached
-from omnigraph.engine.query.frame import Frame, concat, merge_alike
+from omnigraph.engine.query.frame import Frame, concat, merge_alike, rows_repeat
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.scan import find_by_key, scan_type
 from omnigraph.errors import MemoryLimit
@@ -283,6 +283,13 @@ def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Itera
     size, settled = 0, 0
     for frame in frames:
         run.guard.check()
+        if not size and not rows_repeat(frame, variables):
+            yield Frame(
+                {key: column for key, column in frame.columns.items() if key in variables},
+                frame.rows,
+                frame.counts,
+            )
+            continue
         merged = merge_alike(frame, variables)
         held.append(merged)
         size += merged.rows

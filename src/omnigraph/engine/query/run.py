@@ -47,6 +47,7 @@ class Run:
         guard: Guard,
         now: int,
         kernel: Kernel,
+        rows_in_memory: int,
         observer: Observer | None = None,
     ) -> None:
         self.plan = plan
@@ -54,6 +55,7 @@ class Run:
         self.parameters = parameters
         self.guard = guard
         self.now = now
+        self.rows_in_memory = rows_in_memory
         self.expander = Expander(entities, adjacencies, catalog, guard, kernel)
         query = plan.query
         self.is_lazy = query.limit is not None and not (

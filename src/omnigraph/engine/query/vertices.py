@@ -40,6 +40,12 @@ class Vertices:
         found: np.ndarray = numbers[indices].astype(np.int32)
         return found
 
+    def ids(self, numbers: np.ndarray) -> pa.Array:
+        """The ids that have these numbers."""
+        with self._lock:
+            self._settle()
+            return self._ids.take(pa.array(numbers))
+
     def _join(self, distinct: pa.Array) -> np.ndarray:
         self._settle()
         if not self.count:

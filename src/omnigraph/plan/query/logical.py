@@ -33,6 +33,8 @@ class KeyTest:
     values: tuple[tuple[str, Expression], ...] = ()
     many: bool = False
     """Whether `ids`, or the one value, is a list of which any will do."""
+    decides: tuple[Expression, ...] = ()
+    """The tests that need not be made of what was found so."""
 
 
 @dataclass(frozen=True)

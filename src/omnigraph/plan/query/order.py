@@ -201,13 +201,21 @@ class _Steps:
         started = bool(self.bound - {ROW})
         for candidate in seeks if choices else self._unbound():
             rows = self.rows * self.planner.candidates(candidate)
-            # A product is worth it only with something that is there once.
-            choices.append(_Choice(rows * (2 if started else 1), self._start(candidate, rows)))
+            # A product is worth it only with something that is there once. Of equals, the one
+            # with the most traversals: from the middle of a chain, both ends may only be counted.
+            weight = (2.0 if started else 1.0) / (1 + self._joins(candidate) / 64)
+            choices.append(_Choice(rows * weight, self._start(candidate, rows)))
         return choices
+
+    def _joins(self, candidate: Candidate) -> int:
+        key = candidate.variable.id
+        return sum(key in (t.source, t.target) for t in self.traversals)
 
     def _start(self, candidate: Candidate, rows: float) -> Step:
         if candidate.key is not None:
-            return Seek(candidate.variable, candidate.key, candidate.tests, rows)
+            decided = candidate.key.decides
+            rest = tuple(t for t in candidate.tests if not any(t is d for d in decided))
+            return Seek(candidate.variable, candidate.key, rest, rows)
         return Scan(candidate.variable, candidate.tests, rows)
 
     def _expansion(self, traversal: Traversal) -> _Choice:
@@ -219,7 +227,7 @@ class _Steps:
         kept = 1 / max(1.0, self.planner.size(target.variable)) if target.key else None
         rows = self.rows * fan_out * (kept if kept is not None else selectivity(tests))
         if self._only_counted(traversal, target, tests):
-            return _Choice(rows, Degrees(traversal, backward, self.rows))
+            return _Choice(self.rows, Degrees(traversal, backward, self.rows))
         variable = edge.variable if edge else None
         return _Choice(rows, Expand(traversal, backward, target.variable, variable, tests, rows))
 

@@ -10,11 +10,13 @@ from typing import Final
 from omnigraph.lang.gq.checked import (
     And,
     Comparison,
+    Constant,
     Expression,
     Membership,
     NodeKind,
     PropertyValue,
     SystemValue,
+    Type,
     Variable,
 )
 from omnigraph.lang.gq.walk import used_variables
@@ -32,6 +34,8 @@ from omnigraph.plan.query.logical import (
 )
 
 Rule = Callable[[Pattern], Pattern]
+
+_ONE: Final = Constant(1, Type(ScalarType(Base.I64)))
 
 
 def split_conditions(pattern: Pattern) -> Pattern:
@@ -73,33 +77,36 @@ def place_conditions(pattern: Pattern) -> Pattern:
 
 
 def find_keys(pattern: Pattern) -> Pattern:
-    """A variable whose id or whole key is given is looked up; the tests stay."""
+    """A variable whose id or whole key is given can be looked up."""
     return replace(pattern, candidates=tuple(_with_key(c) for c in pattern.candidates))
 
 
 def _with_key(candidate: Candidate) -> Candidate:
     if not isinstance(candidate.variable.kind, NodeKind):
         return candidate
-    values: dict[str, Expression] = {}
+    key = _key_of(candidate.variable)
+    values: dict[str, tuple[Expression, Expression]] = {}
     for test in candidate.tests:
         match test:
             case Comparison(operator="=", left=left, right=right):
                 for side, other in ((left, right), (right, left)):
                     if isinstance(side, SystemValue) and not used_variables(other):
-                        return replace(candidate, key=KeyTest(other))
+                        return _found_by(candidate, KeyTest(other), test)
                     if isinstance(side, PropertyValue) and _derives(side, other):
-                        values.setdefault(side.properties[0].name, other)
+                        values.setdefault(side.properties[0].name, (other, test))
             case Membership(item=SystemValue(), list=held) if not used_variables(held):
-                return replace(candidate, key=KeyTest(held, many=True))
+                return _found_by(candidate, KeyTest(held, many=True), test)
             case Membership(item=PropertyValue() as item, list=held) if _derives(item, held):
-                key = _key_of(candidate.variable)
                 if key == (item.properties[0].name,):
-                    return replace(candidate, key=KeyTest(None, ((key[0], held),), many=True))
-    key = _key_of(candidate.variable)
+                    return _found_by(candidate, KeyTest(None, ((key[0], held),), many=True), test)
     if key and set(key) <= values.keys():
-        given = tuple((name, values[name]) for name in key)
-        return replace(candidate, key=KeyTest(None, given))
+        given = tuple((name, values[name][0]) for name in key)
+        return _found_by(candidate, KeyTest(None, given), *[values[name][1] for name in key])
     return candidate
+
+
+def _found_by(candidate: Candidate, key: KeyTest, *decided: Expression) -> Candidate:
+    return replace(candidate, key=replace(key, decides=decided))
 
 
 def _key_of(variable: Variable) -> tuple[str, ...]:
@@ -151,7 +158,21 @@ def mark_optionals(pattern: Pattern) -> Pattern:
 
 
 def rewrite_query(query: Query) -> Query:
-    return replace(query, pattern=rewrite_pattern(mark_needed(query).pattern))
+    marked = mark_needed(count_rows(query))
+    return replace(marked, pattern=rewrite_pattern(marked.pattern))
+
+
+def count_rows(query: Query) -> Query:
+    """Counting what is never null is counting rows, whatever it is."""
+    if query.group is None:
+        return query
+    aggregates = tuple(
+        replace(one, argument=_ONE)
+        if one.function == "count" and not one.distinct and not one.argument.type.nullable
+        else one
+        for one in query.group.aggregates
+    )
+    return replace(query, group=replace(query.group, aggregates=aggregates))
 
 
 def mark_needed(query: Query) -> Query:

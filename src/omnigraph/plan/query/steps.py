@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from omnigraph.lang.gq.checked import Expression, Traversal, Variable
 from omnigraph.plan.query.logical import KeyTest, Query
@@ -105,6 +106,13 @@ class PatternPlan:
     estimate: float
 
 
+@dataclass
+class Derived:
+    """What is worked out of a plan once, by whoever runs it."""
+
+    schema: Any = None
+
+
 @dataclass(frozen=True)
 class Plan:
     """`inner`: the plans of patterns inside expressions, by the `id()` of their match, which the
@@ -115,3 +123,4 @@ class Plan:
     inner: dict[int, PatternPlan]
     variables: dict[int, Variable] = field(repr=False)
     sizes: dict[str, int] = field(repr=False)
+    derived: Derived = field(default_factory=Derived, repr=False, compare=False)

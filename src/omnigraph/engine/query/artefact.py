@@ -1,0 +1,101 @@
+"""Owns adjacency on disk: the ends of an edge table's rows as numbers, beside the table, so that a
+cold reader need not read and compare texts. It is derived: whoever lacks it, or finds other files
+in it, reads the table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.store.tables import FragmentMark
+
+FORMAT = 1
+
+
+class _Part(msgspec.Struct, frozen=True, array_like=True):
+    fragment: int
+    files: tuple[str, ...]
+    src: bytes
+    dst: bytes
+
+
+class _Artefact(msgspec.Struct, frozen=True):
+    format: int
+    sources: bytes
+    targets: bytes
+    parts: tuple[_Part, ...]
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The ends of the rows of some fragments, as places in two lists of ids."""
+
+    sources: pa.Array
+    targets: pa.Array
+    parts: Mapping[tuple[int, tuple[str, ...]], tuple[np.ndarray, np.ndarray]]
+
+
+def artefact_key(location: str) -> str:
+    return f"{location}/_adjacency"
+
+
+def encode_endpoints(
+    sources: pa.Array,
+    targets: pa.Array,
+    parts: Sequence[tuple[FragmentMark, np.ndarray, np.ndarray]],
+) -> bytes:
+    return msgspec.msgpack.encode(
+        _Artefact(
+            format=FORMAT,
+            sources=_pack_texts(sources),
+            targets=_pack_texts(targets),
+            parts=tuple(
+                _Part(mark.id, mark.files, _pack(src), _pack(dst)) for mark, src, dst in parts
+            ),
+        )
+    )
+
+
+def decode_endpoints(data: bytes) -> Endpoints | None:
+    """None for what another release wrote, or what is damaged: it can be made again."""
+    try:
+        held = msgspec.msgpack.decode(data, type=_Artefact)
+        if held.format != FORMAT:
+            return None
+        parts = {
+            (part.fragment, part.files): (_unpack(part.src), _unpack(part.dst))
+            for part in held.parts
+        }
+        return Endpoints(_unpack_texts(held.sources), _unpack_texts(held.targets), parts)
+    except (msgspec.MsgspecError, pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _pack(numbers: np.ndarray) -> bytes:
+    raw = numbers.astype(np.int32).tobytes()
+    packed: bytes = pa.compress(raw, codec="zstd", asbytes=True)
+    return len(raw).to_bytes(8, "little") + packed
+
+
+def _unpack(data: bytes) -> np.ndarray:
+    size = int.from_bytes(data[:8], "little")
+    raw = pa.decompress(data[8:], decompressed_size=size, codec="zstd")
+    return np.frombuffer(raw, np.int32)
+
+
+def _pack_texts(texts: pa.Array) -> bytes:
+    table = pa.table({"id": texts})
+    sink = pa.BufferOutputStream()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, table.schema, options=options) as writer:
+        writer.write_table(table)
+    packed: bytes = sink.getvalue().to_pybytes()
+    return packed
+
+
+def _unpack_texts(data: bytes) -> pa.Array:
+    return pa.ipc.open_stream(data).read_all()["id"].combine_chunks()

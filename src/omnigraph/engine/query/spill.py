@@ -1,0 +1,149 @@
+"""Owns grouping, sorting and telling apart rows that are too many for memory: duckdb does it, and
+spills to disk. Names in its statements are ours alone; whatever users name travels as data."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.query.guard import Guard
+from omnigraph.errors import OmnigraphError
+from omnigraph.plan.values.codes import normal
+
+_MEMORY = 1 << 30
+_BATCH = 1 << 16
+
+
+class Spill:
+    """Rows on their way through duckdb, as columns c0, c1, and so on."""
+
+    def __init__(self, batches: Iterator[list[pa.Array]], guard: Guard) -> None:
+        self._batches = batches
+        self._guard = guard
+
+    def group(self, keys: int, aggregates: Sequence[tuple[str, bool]]) -> list[pa.Array]:
+        """Groups by the first columns; each aggregate (function, distinct) takes the next one, and
+        the last column says how often a row counts."""
+        often = f"c{keys + len(aggregates)}"
+        listed = [f"c{index}" for index in range(keys)]
+        for index, (function, distinct) in enumerate(aggregates, keys):
+            listed.append(_aggregate(function, f"c{index}", often, distinct=distinct))
+        by = f" GROUP BY {', '.join(listed[:keys])}" if keys else ""
+        return self._whole(f"SELECT {', '.join(listed)} FROM rows{by}")
+
+    def distinct(self) -> list[pa.Array]:
+        return self._whole("SELECT DISTINCT * FROM rows")
+
+    def sort(
+        self, numbers: int, descending: Sequence[bool], ties: int, offset: int, limit: int | None
+    ) -> Iterator[list[pa.Array]]:
+        """The first columns, ordered by the next ones and then by those that break ties."""
+        chosen = ", ".join(f"c{index}" for index in range(numbers))
+        keys = [
+            f"c{numbers + index} {'DESC NULLS LAST' if down else 'ASC NULLS FIRST'}"
+            for index, down in enumerate(descending)
+        ]
+        start = numbers + len(descending)
+        keys += [f"c{index} ASC NULLS FIRST" for index in range(start, start + ties)]
+        cut = "" if limit is None else f" LIMIT {int(limit)}"
+        statement = (
+            f"SELECT {chosen} FROM rows ORDER BY {', '.join(keys)}{cut} OFFSET {int(offset)}"
+        )
+        with self._connected() as connection:
+            for batch in connection.sql(statement).to_arrow_reader(_BATCH):
+                self._guard.check()
+                yield batch.columns
+
+    def _whole(self, statement: str) -> list[pa.Array]:
+        with self._connected() as connection:
+            table = connection.sql(statement).to_arrow_table()
+        return [column.combine_chunks() for column in table.columns]
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        import duckdb  # only when there are many rows
+
+        with tempfile.TemporaryDirectory(prefix="omnigraph-spill-") as directory:
+            connection = duckdb.connect()
+            connection.execute("SET temp_directory = $d", {"d": directory})
+            limit = min(self._guard.memory_limit or _MEMORY, _MEMORY)
+            connection.execute(f"SET memory_limit = '{limit // 1024} KiB'")
+            connection.execute("SET preserve_insertion_order = false")
+            with _interrupted(connection.interrupt, self._guard), connection:
+                failure: list[BaseException] = []
+                reader = self._reader(failure)
+                try:
+                    if reader is not None:
+                        connection.register("given", reader)
+                        connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM given")
+                    yield connection
+                except duckdb.Error as error:
+                    if failure:
+                        raise failure[0] from None
+                    self._guard.check()
+                    self._guard.explain(error)
+                    raise
+
+    def _reader(self, failure: list[BaseException]) -> pa.RecordBatchReader:
+        first = next(self._batches)
+        names = [f"c{index}" for index in range(len(first))]
+        schema = pa.schema([pa.field(n, a.type) for n, a in zip(names, first, strict=True)])
+
+        def rest() -> Iterator[pa.RecordBatch]:
+            yield _batch(first, schema)
+            try:
+                for arrays in self._batches:
+                    self._guard.check()
+                    yield _batch(arrays, schema)
+            except OmnigraphError as error:
+                failure.append(error)
+                raise
+
+        return pa.RecordBatchReader.from_batches(schema, rest())
+
+
+def _batch(arrays: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([normal(array) for array in arrays], schema=schema)
+
+
+def _aggregate(function: str, value: str, often: str, *, distinct: bool) -> str:
+    if distinct:
+        counted = {"avg": "avg", "sum": "sum", "min": "min", "max": "max", "count": "count"}
+        if function == "collect":
+            return f"coalesce(list(DISTINCT {value}) FILTER ({value} IS NOT NULL), [])"
+        return f"{counted[function]}(DISTINCT {value})"
+    match function:
+        case "count":
+            return f"coalesce(sum({often}) FILTER ({value} IS NOT NULL), 0)::BIGINT"
+        case "sum":
+            return f"sum({value} * {often})"
+        case "avg":
+            return f"sum({value} * {often})::DOUBLE / sum({often}) FILTER ({value} IS NOT NULL)"
+        case "collect":
+            return f"coalesce(list({value}) FILTER ({value} IS NOT NULL), [])"
+        case _:
+            return f"{function}({value})"
+
+
+@contextmanager
+def _interrupted(interrupt: Callable[[], None], guard: Guard) -> Iterator[None]:
+    """Watches the bounds from outside, because duckdb does not come back to ask."""
+    done = threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.05):
+            if guard.is_over:
+                interrupt()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
