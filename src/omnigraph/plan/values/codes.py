@@ -37,8 +37,15 @@ def code_values(values: pa.Array) -> tuple[np.ndarray, int]:
 def _code_nested(values: pa.Array) -> tuple[np.ndarray, int]:
     """Lists and objects by what they hold."""
     known: dict[str, int] = {}
-    codes = [known.setdefault(repr(value), len(known)) for value in values.to_pylist()]
+    codes = [known.setdefault(repr(_plain(v)), len(known)) for v in values.to_pylist()]
     return np.array(codes, np.int64), max(1, len(known))
+
+
+def _plain(value: object) -> object:
+    """A list of floats with one form for zero."""
+    if not isinstance(value, list):
+        return value
+    return [item + 0.0 if isinstance(item, float) else item for item in value]
 
 
 def combine(parts: Sequence[tuple[np.ndarray, int]], rows: int) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,7 @@ from omnigraph.lang.gq.checked import (
     Or,
     TextTest,
 )
-from omnigraph.model.types import ListType, ScalarType, arrow_type
+from omnigraph.model.types import Base, ListType, ScalarType, arrow_type
 from omnigraph.plan.values.arithmetic import absolute, calculate, negate, rounded
 from omnigraph.plan.values.compare import compare, member
 from omnigraph.plan.values.kinds import (
@@ -130,12 +130,29 @@ def _concatenation(value: Concatenation, leaves: Leaves) -> Value:
 def _membership(value: Membership, leaves: Leaves) -> Value:
     held = value.list
     wanted = evaluate(value.item, leaves)
-    if not isinstance(held, ListValue):
+    if isinstance(held, ListValue):
+        items = [evaluate(one, leaves) for one in held.items]
+    elif (mixed := _beyond_one_type(held)) is not None:
+        items = mixed
+    else:
         return member(wanted, evaluate(held, leaves))
     result: Value = pa.scalar(False)
-    for one in held.items:
-        result = pc.or_kleene(result, compare("=", wanted, evaluate(one, leaves)))
+    for one in items:
+        result = pc.or_kleene(result, compare("=", wanted, one))
     return result
+
+
+def _beyond_one_type(held: Expression) -> list[Value] | None:
+    """The items of a literal list whose integers fit no one type."""
+    if not isinstance(held, Constant) or not isinstance(held.value, tuple):
+        return None
+    if held.type.kind != ListType(Base.I64) or all(
+        v is None or (isinstance(v, int) and v < 2**63) for v in held.value
+    ):
+        return None
+    return [
+        pa.scalar(v, pa.uint64() if isinstance(v, int) and v >= 2**63 else I64) for v in held.value
+    ]
 
 
 def _listed(expression: ListValue, leaves: Leaves) -> Value:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, NullKind
-from omnigraph.model.types import FLOATS, ListType, arrow_type
+from omnigraph.model.types import FLOATS, ListType, ScalarType, arrow_type
 
 Value = Any
 """A `pa.Array`, or a `pa.Scalar` where all rows share it."""
@@ -38,9 +38,8 @@ def constant(value: object, kind: Kind) -> pa.Scalar:
     held = list(value) if isinstance(value, tuple) else value
     if isinstance(kind, ListType) and isinstance(held, list):
         held = [float(v) if kind.item in FLOATS and v is not None else v for v in held]
-        if None in held or any(isinstance(v, int) and v >= 2**63 for v in held):
-            # Only a literal list may hold these; what it is compared with decides.
-            return pa.scalar(held)
+        if None in held:  # only in a literal list; what it is compared with decides
+            return pa.scalar(held, pa.list_(arrow_type(ScalarType(kind.item))))
     return pa.scalar(held, arrow_kind(kind))
 
 
