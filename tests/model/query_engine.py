@@ -40,7 +40,6 @@ class EngineExecutor:
         self.options = options
         root = f"memory://{uuid.uuid4().hex}"
         self.graph = omnigraph.init(root, schema=data.schema, settings=SETTINGS)
-        self.head: str | None = None
         for turn in range(commits):
             with self.graph.transaction() as tx:
                 for kind, rows in data.nodes.items():
@@ -48,7 +47,8 @@ class EngineExecutor:
                 for kind, rows in data.edges.items():
                     if turn == commits - 1:
                         tx.append(f"edge:{kind}", [given(row) for row in rows])
-            self.head = tx.commit_id
+        self.head = self.graph.snapshot().commit.id
+        """Of the data as it was given; an empty dataset makes no commit of its own."""
 
     def run(self, text: str, parameters: Parameters, **options: Any) -> list[dict[str, Any]]:
         try:
@@ -98,7 +98,6 @@ class History:
     def __init__(self, chance: Random, data: Dataset) -> None:
         self.chance = chance
         self.executor = EngineExecutor(data)
-        assert self.executor.head is not None
         self.versions = [(self.executor.head, data)]
         self.number = 100
 
