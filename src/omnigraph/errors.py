@@ -121,6 +121,26 @@ class InvalidRoot(InvalidArgument):
     code = "invalid_root"
 
 
+class InvalidBranchName(InvalidArgument):
+    """A branch or tag cannot have this name."""
+
+    code = "invalid_branch_name"
+
+
+class SelfMerge(InvalidArgument):
+    """The source of a merge is its target."""
+
+    code = "self_merge"
+    help = "Name the branch to merge from, and the one to merge into."
+
+
+class MainBranch(InvalidArgument):
+    """The branch `main` is always there."""
+
+    code = "main_branch"
+    help = "Restore it to an older commit, or delete the whole graph."
+
+
 class InvalidRef(InvalidArgument):
     """The ref is not written as a ref."""
 

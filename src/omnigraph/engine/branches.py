@@ -7,7 +7,7 @@ import msgspec
 from omnigraph.engine.history import History
 from omnigraph.engine.publisher import commit_after, put_version, require_unprotected
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchExists, InvalidArgument, TagExists
+from omnigraph.errors import BranchExists, MainBranch, TagExists
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import ForkPoint, GraphVersion, chain_key
 from omnigraph.store.versions import encode_branch
@@ -52,7 +52,7 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
 def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
     """A tombstone at the end of the chain; what it holds stays readable by who has it open."""
     if name == MAIN:
-        raise InvalidArgument("The branch 'main' cannot be deleted.")
+        raise MainBranch("The branch 'main' cannot be deleted.")
     head = session.live_head(name, ledger)
     while True:
         require_unprotected(head, "branch_delete")

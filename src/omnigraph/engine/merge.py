@@ -18,7 +18,7 @@ from omnigraph.engine.merge_tables import MergedTables, merge_tables
 from omnigraph.engine.publisher import Publisher, put_version
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import Conflict, InvalidArgument, MergeFailed
+from omnigraph.errors import Conflict, InvalidArgument, MergeFailed, SelfMerge
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
@@ -57,7 +57,7 @@ def merge_branches(
 ) -> Merge:
     """All or nothing. When the target moves meanwhile, it is done again on its new head."""
     if source == into:
-        raise InvalidArgument(f"The branch {source!r} cannot be merged into itself.")
+        raise SelfMerge(f"The branch {source!r} cannot be merged into itself.")
     ledger = Ledger()
     chosen = read_strategy(strategy, resolve)
     deadline = session.runtime.monotonic() + session.settings.retry_for

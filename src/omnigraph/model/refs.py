@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from omnigraph.errors import InvalidArgument, InvalidRef
+from omnigraph.errors import InvalidBranchName, InvalidRef
 from omnigraph.runtime import is_ulid
 
 
@@ -60,16 +60,16 @@ def parse_ref(text: str) -> Ref:
 def check_branch_name(name: str) -> None:
     """Refuses names that a ref could not tell from something else."""
     if not isinstance(name, str) or not name:
-        raise InvalidArgument("A branch needs a name.")
+        raise InvalidBranchName("A branch needs a name.")
     if any(ord(c) < 32 or ord(c) == 127 for c in name):
-        raise InvalidArgument(f"The branch name {name!r} holds control characters.")
+        raise InvalidBranchName(f"The branch name {name!r} holds control characters.")
     try:
         plain = parse_ref(name) == BranchRef(name)
         name.encode()
     except (InvalidRef, UnicodeEncodeError):
         plain = False
     if not plain:
-        raise InvalidArgument(
+        raise InvalidBranchName(
             f"The branch name {name!r} reads as another kind of ref.",
             help="Names may not be commit ids nor end in ~n, @commit or *time.",
         )

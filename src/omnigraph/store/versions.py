@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import Corrupt, InvalidArgument, NewerFormat, OmnigraphError
+from omnigraph.errors import Corrupt, InvalidBranchName, NewerFormat, OmnigraphError
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 
@@ -29,15 +29,15 @@ T = TypeVar("T", GraphVersion, GraphStamp)
 def encode_branch(name: str) -> str:
     """One path segment for any name; `.` and `..` too, which a path would swallow."""
     if not isinstance(name, str) or not name:
-        raise InvalidArgument("A branch needs a name.")
+        raise InvalidBranchName("A branch needs a name.")
     try:
         encoded = quote(name, safe="").replace("~", "%7E")
     except UnicodeEncodeError:
-        raise InvalidArgument(f"The branch name {name!r} is not a text.") from None
+        raise InvalidBranchName(f"The branch name {name!r} is not a text.") from None
     if encoded.strip(".") == "":
         encoded = encoded.replace(".", "%2E")
     if len(encoded) > _LONGEST_NAME:
-        raise InvalidArgument(
+        raise InvalidBranchName(
             f"The branch name {name[:40]!r}… is too long: {len(encoded)} bytes encoded, "
             f"{_LONGEST_NAME} allowed."
         )

@@ -16,10 +16,13 @@ from omnigraph import Graph
 from omnigraph.errors import (
     BranchNotFound,
     InvalidArgument,
+    InvalidBranchName,
     InvalidData,
+    MainBranch,
     MergeFailed,
     ReadOnly,
     RefNotFound,
+    SelfMerge,
     TypeNotFound,
 )
 from omnigraph.model.conflicts import MergeConflict
@@ -451,7 +454,7 @@ def test_bad_input_has_its_own_error(g: Graph) -> None:
     put(g, "dev", "Person", name="bob", age=3)
     g.create_branch("feature")
     before = g.snapshot().commit
-    with pytest.raises(InvalidArgument, match="into itself"):
+    with pytest.raises(SelfMerge, match="into itself"):
         g.merge("main", "main")
     with pytest.raises(BranchNotFound) as unknown:
         g.merge("featrue")
@@ -460,10 +463,10 @@ def test_bad_input_has_its_own_error(g: Graph) -> None:
         g.merge("dev", into="mian")
     with pytest.raises(RefNotFound):
         g.diff("main~50", "dev")
-    with pytest.raises(InvalidArgument, match="main"):
+    with pytest.raises(MainBranch, match="main"):
         g.delete_branch("main")
     for name in ("", "x" * 1000):
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(InvalidBranchName):
             g.create_branch(name)
         with pytest.raises((BranchNotFound, InvalidArgument)):
             g.merge(name)
