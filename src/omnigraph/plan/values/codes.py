@@ -112,7 +112,9 @@ def _from_zero(numbers: np.ndarray) -> np.ndarray:
 
 
 def _rank_nested(values: pa.Array) -> np.ndarray:
-    """Lists by their items in turn, a shorter one first."""
+    """Lists by their items in turn, a shorter one first; entities by their id."""
+    if pa.types.is_struct(values.type):
+        return ranks(pc.struct_field(values, [0]))
     items = ranks(values.flatten()).tolist()
     lengths = values.value_lengths().to_pylist()
     rows: list[tuple[int, ...] | None] = []
