@@ -1,7 +1,7 @@
 """Owns the numbers of loading: a million nodes and five million edges against the same work done
 bare (raw writes, raw index builds, the same checks), against ladybug, and from JSONL.
 
-    python -m benchmarks.load [scale]
+    python -m benchmarks.load [scale [rounds]]
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def run(directory: Path, scale: float = 1.0, rounds: int = 3) -> list[Line]:
             timed = call(place)
             shutil.rmtree(place)
             if timed is not None:
+                print(f"{name}: {timed[0]:.1f} s, processors {timed[1]:.1f} s", file=sys.stderr)
                 best[name] = min(best.get(name, timed), timed)
     peak = peak_memory(data, directory)
     rate = entities / best["jsonl"][0]
@@ -235,7 +236,7 @@ def peak_memory(data: Path, directory: Path) -> float:
 def main() -> int:
     scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-load-") as directory:
-        lines = run(Path(directory), scale, rounds=2)
+        lines = run(Path(directory), scale, int(sys.argv[2]) if len(sys.argv) > 2 else 3)
     for line in lines:
         print(f"{line.what}: {line.value}  [{line.target}] {line.holds}", flush=True)
     return 0

@@ -120,6 +120,23 @@ def test_a_lost_race_leaves_the_segments_out_and_the_rows_in(
     assert found["email"].to_pylist() == ["e17"]
 
 
+@pytest.mark.usefixtures("bulk")
+def test_a_load_that_needs_no_check_keeps_what_another_appended_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version was made on an older one, so taking it would lose the other's rows."""
+    g = new_graph(tmp_path)
+    others: list[Any] = [lambda: g.load([{"type": "Note", "data": {"text": "other"}}])]
+
+    def reach(point: str) -> None:
+        if point == "staged" and others:
+            others.pop()()
+
+    monkeypatch.setattr(run, "reach", reach)
+    g.load(pa.table({"text": ["t"] * 200}), type="Note")
+    assert len(rows(g, "Note")) == 201
+
+
 def test_memory_is_bounded_by_the_setting_whatever_the_size(tmp_path: Path) -> None:
     """What the load holds goes to files: Arrow's own memory stays far below the input."""
     limit = 4 << 20

@@ -21,6 +21,7 @@ from omnigraph.plan.load.lines import Entry, parse_line
 from omnigraph.plan.load.places import SourceName, first_place
 from tests.load.world import contents, knows, new_graph, person, write_lines
 
+FEW = settings().max_examples // 6  # each example makes two graphs
 _TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=6)
 _NAME = st.sampled_from([*"abcdefgh", "é", '"q"', "two words"])
 
@@ -70,7 +71,7 @@ def _graph(directory: str) -> Graph:
 
 
 @given(entries=_graphs(), data=st.data())
-@settings(max_examples=12)
+@settings(max_examples=FEW)
 def test_random_pieces_by_merge_equal_one_piece(entries: list[Any], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as many:
         whole, pieces = _graph(one), _graph(many)
@@ -88,7 +89,7 @@ def test_random_pieces_by_merge_equal_one_piece(entries: list[Any], data: st.Dat
 
 
 @given(entries=_graphs(), format=st.sampled_from(["jsonl", "csv", "parquet", "arrow"]))
-@settings(max_examples=12)
+@settings(max_examples=FEW)
 def test_export_then_load_is_the_identity(entries: list[Any], format: Any) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
         first, again = _graph(one), _graph(two)
@@ -168,7 +169,7 @@ def _check_broken(directory: Path, seeds: range) -> None:
 
 
 def test_a_file_with_one_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
-    _check_broken(tmp_path, range(60))
+    _check_broken(tmp_path, range(40))
 
 
 @pytest.mark.slow
@@ -207,7 +208,7 @@ def test_a_thousand_broken_files_are_refused_with_the_line(tmp_path: Path) -> No
     ),
     complete=st.booleans(),
 )
-@settings(max_examples=150)
+@settings(max_examples=3 * settings().max_examples)
 def test_the_fast_reader_and_the_exact_one_agree(lines: list[bytes], complete: bool) -> None:
     chunk = b"".join(line + b"\n" for line in lines)
     catalog = _catalog()

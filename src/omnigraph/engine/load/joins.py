@@ -14,22 +14,33 @@ from omnigraph.model.types import FLOATS, ListType, ScalarType, VectorType
 
 
 class Joins:
-    def __init__(self, memory: int, directory: Path) -> None:
-        import duckdb  # only when there is something to load
+    """Connects when it is first asked: a file that cannot be read asks nothing."""
 
-        self._connection: Any = duckdb.connect(":memory:")
-        settings = {
-            "memory_limit": f"'{max(memory, 64 << 20)}B'",
-            "temp_directory": "'" + str(directory).replace("'", "''") + "'",
-            "preserve_insertion_order": "false",
-            "python_enable_replacements": "false",
-            "enable_progress_bar": "false",
-        }
-        for name, value in settings.items():
-            self._connection.execute(f"SET {name} = {value}")
+    def __init__(self, memory: int, directory: Path) -> None:
+        self._memory = memory
+        self._directory = directory
+        self._opened: Any = None
+
+    @property
+    def _connection(self) -> Any:
+        if self._opened is None:
+            import duckdb  # only when there is something to ask
+
+            self._opened = duckdb.connect(":memory:")
+            settings = {
+                "memory_limit": f"'{max(self._memory, 64 << 20)}B'",
+                "temp_directory": "'" + str(self._directory).replace("'", "''") + "'",
+                "preserve_insertion_order": "false",
+                "python_enable_replacements": "false",
+                "enable_progress_bar": "false",
+            }
+            for name, value in settings.items():
+                self._opened.execute(f"SET {name} = {value}")
+        return self._opened
 
     def close(self) -> None:
-        self._connection.close()
+        if self._opened is not None:
+            self._opened.close()
 
     def ask(self, sql: str, **tables: pa.Table | pa.RecordBatchReader) -> pa.Table:
         with self._named(tables):
