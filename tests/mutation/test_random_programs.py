@@ -162,7 +162,7 @@ def test_the_programs_are_not_all_refused() -> None:
     done = Counter[str]()
     state = apply(START, State())[0]
 
-    @settings(max_examples=300, database=None, derandomize=True)
+    @settings(max_examples=100, database=None, derandomize=True)
     @given(program=programs)
     def look(program: Program) -> None:
         try:

@@ -29,6 +29,10 @@ from omnigraph.telemetry import Ledger
 Reshape = Callable[[list[Statement], Snapshot], list[Statement]]
 
 
+class _NothingLeftError(Exception):
+    """On the new head the statements match nothing, so there is nothing to publish."""
+
+
 class Write:
     """`reshape` makes the statements anew when the schema has changed under them. `call` is what
     tells this call from others with the same idempotency key, if its statements do not."""
@@ -112,7 +116,10 @@ class Write:
             if self._if_commit is not None:
                 self._require_commit(self._session.live_head(self._branch, self._ledger))
             return None
-        published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
+        try:
+            published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
+        except _NothingLeftError:
+            return None
         for table, (old, new) in published.tables.items():
             # What was written is known, so that lookups need not read it.
             rows, hidden = self._staged.rows[table]
@@ -125,6 +132,8 @@ class Write:
 
     def replan(self, head: GraphVersion) -> None:
         self._stage(self._resolve(head))
+        if not self._staged.actions:
+            raise _NothingLeftError
 
     def stale(self, head: GraphVersion) -> bool:
         """Cleanup may have taken files that were staged before its cutoff, and will soon take
@@ -138,7 +147,8 @@ class Write:
     def _resolve(self, head: GraphVersion) -> Work:
         """All statements so far, applied to another base."""
         snapshot = self._session.snapshot(head, self._ledger)
-        if self._work is not None and self._work.snapshot.catalog.digest != head.catalog:
+        before = None if self._work is None else self._work.snapshot.catalog.digest
+        if self.statements and before != head.catalog:
             self.statements = self._reshape(self.statements, snapshot)
         work = Work(snapshot)
         for statement in self.statements:

@@ -15,7 +15,7 @@ from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.statements import Statement
 from omnigraph.engine.write import Write
-from omnigraph.errors import InvalidData, InvalidQuery
+from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery
 from omnigraph.model.catalog import Catalog
 from omnigraph.plan.publish import Lineage
 from omnigraph.plan.values.rows import Bindings
@@ -40,6 +40,8 @@ def mutate(
     options: MutationOptions,
 ) -> MutationResult:
     """One commit, or none if nothing matched, or an error and nothing."""
+    if params is not None and not isinstance(params, Mapping):
+        raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
     call = _Call(session, text, name, params, session.runtime.now())
     write = Write(

@@ -115,7 +115,7 @@ def _scalar(value: Any, base: Base) -> Any:
         case Base.F32 | Base.F64:
             return _float(value, base)
         case Base.STRING:
-            return _checked(value, str, base)
+            return _text(_checked(value, str, base))
         case Base.BOOL:
             return _checked(value, bool, base)
         case Base.DATE:
@@ -131,6 +131,14 @@ def _scalar(value: Any, base: Base) -> Any:
 def _checked(value: Any, kind: type, base: Base) -> Any:
     if not isinstance(value, kind):
         raise _misfit(value, base.value)
+    return value
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is not Unicode text") from None
     return value
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.gq.checked import And, Comparison, Expression, Membership, Not, NullTest, Or
-from omnigraph.model.types import FLOATS, ListType, PropertyType, ScalarType, VectorType
+from omnigraph.model.types import FLOATS, Base, ListType, PropertyType, ScalarType, VectorType
 from omnigraph.plan.values.evaluate import Leaves, evaluate
 from omnigraph.plan.values.rows import is_fixed
 
@@ -19,14 +19,16 @@ Field = Callable[[Expression], tuple[pc.Expression, pa.DataType] | None]
 """The table's column that an expression stands for, and its type; None if it is no column, or one
 whose values Lance compares otherwise."""
 
+_UNLIKE = FLOATS | {Base.U32, Base.U64, Base.BLOB}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def is_comparable(kind: PropertyType) -> bool:
-    """Whether Lance orders such values as we do: floats it orders differently."""
+    """Whether Lance answers for such values as we do: floats it orders differently, and filters
+    over unsigned integers it does not take."""
     if isinstance(kind, ListType | VectorType):
         return False
-    return not (isinstance(kind, ScalarType) and kind.base in FLOATS)
+    return not (isinstance(kind, ScalarType) and kind.base in _UNLIKE)
 
 
 def pushed(test: Expression, field: Field, leaves: Leaves) -> pc.Expression | None:
