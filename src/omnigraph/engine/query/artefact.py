@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from omnigraph.store.tables import FragmentMark
 
-FORMAT = 1
+FORMAT = 2
+_DIGEST = 8
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -48,7 +50,7 @@ def encode_endpoints(
     targets: pa.Array,
     parts: Sequence[tuple[FragmentMark, np.ndarray, np.ndarray]],
 ) -> bytes:
-    return msgspec.msgpack.encode(
+    body = msgspec.msgpack.encode(
         _Artefact(
             format=FORMAT,
             sources=_pack_texts(sources),
@@ -58,12 +60,17 @@ def encode_endpoints(
             ),
         )
     )
+    # Compressed numbers with a flipped bit may still unpack: only a digest tells.
+    return xxhash.xxh3_64_digest(body) + body
 
 
 def decode_endpoints(data: bytes) -> Endpoints | None:
     """None for what another release wrote, or what is damaged: it can be made again."""
+    body = data[_DIGEST:]
+    if xxhash.xxh3_64_digest(body) != data[:_DIGEST]:
+        return None
     try:
-        held = msgspec.msgpack.decode(data, type=_Artefact)
+        held = msgspec.msgpack.decode(body, type=_Artefact)
         if held.format != FORMAT:
             return None
         parts = {

@@ -117,6 +117,7 @@ class Asked:
 
     def _run(self, plan: Plan, ledger: Ledger, observer: Observer | None = None) -> Run:
         session = self._session
+        self._guard.begin()
         return Run(
             plan,
             catalog=self._snapshot.catalog,

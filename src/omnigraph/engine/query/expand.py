@@ -165,6 +165,24 @@ class Expander:
         entries = np.repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(len(places))
         return places, way.edges[entries] + leg.edge.base
 
+    def all_edges(self, leg: Leg) -> Reached | None:
+        """Both ends of every edge, the near one in `places`; None where the kernel has no arrays of
+        them."""
+        if not self._by_adjacency(leg, leg.here.count):
+            return None
+        ledger = self._entities.ledger
+        source, target = (leg.here, leg.there) if leg.way != "in" else (leg.there, leg.here)
+        adjacency = self._adjacencies.of(leg.edge, source, target, ledger)
+        live = adjacency.live
+        near, far = adjacency.src, adjacency.dst
+        if leg.way == "in":
+            near, far = far, near
+        if len(live) != len(near):
+            near, far = near[live], far[live]
+        here = self._adjacencies.position_of(leg.here, ledger)[near] + leg.here.base
+        there = self._adjacencies.position_of(leg.there, ledger)[far] + leg.there.base
+        return Reached(here, there, live + leg.edge.base)
+
     # Kernels
 
     def _by_adjacency(self, leg: Leg, count: int) -> bool:

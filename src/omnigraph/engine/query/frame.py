@@ -95,6 +95,8 @@ def merge_alike(frame: Frame, variables: frozenset[int]) -> Frame:
     columns = {key: column for key, column in frame.columns.items() if key in variables}
     kept = Frame(columns, frame.rows, frame.counts)
     if not columns:
+        if frame.counts is not None:
+            _check_total(float(frame.counts.sum(dtype=np.float64)))
         return Frame({}, 1, np.array([frame.total])) if frame.rows else Frame({}, 0)
     if frame.rows < 2:
         return kept

@@ -240,7 +240,9 @@ def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
     columns = Spill(batches(), run.guard).group(len(group.keys), wanted)
     count = len(columns[0])
     keys = [
-        _from_numbers(column) if isinstance(key, EntityValue) else column
+        _from_numbers(column)
+        if isinstance(key, EntityValue)
+        else column.cast(column_type(key.type.kind))
         for key, column in zip(group.keys, columns, strict=False)
     ]
     found: list[Value] = []
@@ -336,7 +338,7 @@ def _once(run: Run, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarr
     numbers = frame.columns[variable]
     low = int(numbers.min())
     span = int(numbers.max()) - low + 1
-    if span > frame.rows:
+    if span * 2 > frame.rows:
         return None
     there = np.zeros(span, bool)
     there[numbers - low] = True
@@ -533,12 +535,13 @@ def _sorted_by_duckdb(
         for frame in chain((first,), frames):
             frame = frame.expanded()
             keys = _order_values(run, plan, frame)
-            ties = [run.ids(v.kind.types, frame.columns[v.id]) for v in named]
+            ties = [tie for v in named for tie in _ties(run, v, frame.columns[v.id])]
             yield [*[pa.array(frame.columns[v]) for v in variables], *keys, *ties]
 
     descending = [key.descending for key in plan.query.order]
     spill = Spill(batches(), run.guard)
-    for columns in spill.sort(len(variables), descending, len(named), offset, limit):
+    ties = sum(2 if len(v.kind.types) > 1 else 1 for v in named)
+    for columns in spill.sort(len(variables), descending, ties, offset, limit):
         numbers = {v: column.to_numpy() for v, column in zip(variables, columns, strict=True)}
         yield Frame(numbers, len(columns[0]))
 
@@ -574,14 +577,19 @@ def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, 
     for variable in _named(plan):
         numbers = frame.columns[variable.id]
         distinct, inverse = np.unique(numbers, return_inverse=True)
-        found = ranks(run.ids(variable.kind.types, distinct))
-        yield found[inverse], False
-        if len(variable.kind.types) > 1:  # the same id in two types
-            names = sorted(kind.name for kind in variable.kind.types)
-            place = np.full(len(distinct), -1, np.int64)
-            for kind in variable.kind.types:
-                place[run.entities.of_type(kind, distinct)] = names.index(kind.name)
-            yield place[inverse], False
+        for tie in _ties(run, variable, distinct):
+            yield ranks(tie)[inverse], False
+
+
+def _ties(run: Run, variable: Variable, numbers: np.ndarray) -> Iterator[pa.Array]:
+    """What tells entities apart: their ids, and for the same id in two types the type's name."""
+    yield run.ids(variable.kind.types, numbers)
+    if len(variable.kind.types) > 1:
+        names = sorted(kind.name for kind in variable.kind.types)
+        place = np.full(len(numbers), -1, np.int64)
+        for kind in variable.kind.types:
+            place[run.entities.of_type(kind, numbers)] = names.index(kind.name)
+        yield pa.array(place)
 
 
 def pattern_aggregate(

@@ -20,10 +20,15 @@ class Guard:
     ) -> None:
         self._monotonic = monotonic
         self._timeout = timeout
-        self._deadline = None if timeout is None else monotonic() + timeout
+        self._deadline: float | None = None
         self.memory_limit = memory_limit
         self._held = 0
         self._cancelled = threading.Event()
+
+    def begin(self) -> None:
+        """The clock runs from when rows are first asked for, not from when the query was."""
+        if self._timeout is not None:
+            self._deadline = self._monotonic() + self._timeout
 
     def cancel(self) -> None:
         self._cancelled.set()

@@ -31,7 +31,12 @@ class Neighbours:
 
     @property
     def nbytes(self) -> int:
-        return int(self.starts.nbytes + self.ends.nbytes + self.edges.nbytes)
+        """With what was worked out of it since."""
+        derived = self.__dict__.get("distinct")
+        more = derived.nbytes if derived is not None and derived is not self else 0
+        if "keys" in self.__dict__:
+            more += self.keys.nbytes
+        return int(self.starts.nbytes + self.ends.nbytes + self.edges.nbytes + more)
 
     @cached_property
     def distinct(self) -> Neighbours:

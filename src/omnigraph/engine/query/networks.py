@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
-    """Nodes are (type, id) with their properties; edges are keyed by their id and carry `type`. A
-    traversal without an edge variable binds no edge, so it adds none."""
+    """Nodes are (type, id) with their properties; edges are keyed by their id and carry `@type`,
+    which no property can be called. A traversal without an edge variable binds no edge, so it adds
+    none."""
     try:
         import networkx as nx
     except ImportError:
@@ -39,7 +40,9 @@ def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
                 _add_edges(network, kind, objects, run, mine)
             else:
                 for row in run.objects(NodeKind((kind,)), mine).to_pylist():
-                    network.add_node((kind.name, row.pop("@id")), **row)
+                    node = (kind.name, row.pop("@id"))
+                    network.add_node(node)
+                    network.nodes[node].update(row)  # not by keyword: names are the user's
     return network
 
 
@@ -50,13 +53,9 @@ def _add_edges(
     sources = run.entities.rows(kind).take("src", positions).to_pylist()
     targets = run.entities.rows(kind).take("dst", positions).to_pylist()
     for row, source, target in zip(objects, sources, targets, strict=True):
-        network.add_edge(
-            (kind.source, source),
-            (kind.target, target),
-            key=row.pop("@id"),
-            type=kind.name,
-            **row,
-        )
+        ends = ((kind.source, source), (kind.target, target))
+        key = network.add_edge(*ends, key=row.pop("@id"))
+        network.edges[*ends, key].update(row | {"@type": kind.name})
 
 
 def _bound_entities(

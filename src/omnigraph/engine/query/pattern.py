@@ -22,6 +22,7 @@ from omnigraph.plan.query.steps import (
     Keep,
     Optional,
     Scan,
+    ScanEdges,
     Seek,
     Test,
 )
@@ -47,6 +48,8 @@ def _apply(run: Run, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
     match step:
         case Seek() | Scan():
             return _bind(run, step, frames)
+        case ScanEdges():
+            return _scan_edges(run, step, frames)
         case Expand():
             return _expand(run, step, frames)
         case Degrees():
@@ -66,15 +69,17 @@ def _apply(run: Run, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
 
 def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Frame]:
     found: np.ndarray | None = None
+    before = 0
     for frame in frames:
         if found is None:
             found = _candidates(run, step)
         if not frame.rows or not len(found):
             continue
+        before += frame.rows
+        _check_product(before, len(found))
         if frame.rows == 1:
             yield from _spread(run, frame, step.variable, found)
             continue
-        _check_product(frame.rows, len(found))
         rows = max(1, CHUNK // len(found))
         for start in range(0, frame.rows, rows):
             part = frame.slice(start, start + rows)
@@ -113,7 +118,7 @@ def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> It
 
 
 def _check_product(left: int, right: int) -> None:
-    if left * right > _PRODUCT:
+    if left > 1 and left * right > _PRODUCT:
         raise MemoryLimit(
             f"Two parts of the pattern that nothing joins have {left:,} times {right:,} rows.",
             limit="rows",
@@ -131,6 +136,33 @@ def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
     return run.expander.legs(
         traversal.steps, backward=backward, here=run.kinds(here), there=run.kinds(there)
     )
+
+
+def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[Frame]:
+    expand = step.expand
+    traversal = expand.traversal
+    assert traversal.edge is not None
+    for frame in frames:
+        legs = _legs(run, traversal, backward=expand.backward)
+        found = run.expander.all_edges(legs[0]) if len(legs) == 1 and frame.rows == 1 else None
+        if found is None:
+            yield from _expand(run, expand, _bind(run, step.scan, iter((frame,))))
+            continue
+        for start in range(0, len(found.targets), CHUNK):
+            run.guard.check()
+            part = slice(start, start + CHUNK)
+            numbers = found.targets[part]
+            columns = {
+                expand.start: found.places[part],
+                expand.target.id: numbers,
+                traversal.edge: found.edges[part] if found.edges is not None else numbers,
+            }
+            grown = frame.take(np.zeros(len(numbers), np.int64))
+            grown = Frame(grown.columns | columns, len(numbers), grown.counts)
+            if expand.tests:
+                grown = grown.take(np.flatnonzero(passing(run, expand.tests, grown)))
+            if grown.rows:
+                yield grown
 
 
 def _expand(run: Run, step: Expand, frames: Iterator[Frame]) -> Iterator[Frame]:

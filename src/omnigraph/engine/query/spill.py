@@ -12,7 +12,6 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.query.guard import Guard
-from omnigraph.errors import OmnigraphError
 from omnigraph.plan.values.codes import normal
 
 _MEMORY = 1 << 30
@@ -23,8 +22,11 @@ class Spill:
     """Rows on their way through duckdb, as columns c0, c1, and so on."""
 
     def __init__(self, batches: Iterator[list[pa.Array]], guard: Guard) -> None:
+        first = next(batches)
+        self._first = first
         self._batches = batches
         self._guard = guard
+        self._schema = pa.schema([pa.field(f"c{i}", a.type) for i, a in enumerate(first)])
 
     def group(self, keys: int, aggregates: Sequence[tuple[str, bool]]) -> list[pa.Array]:
         """Groups by the first columns; each aggregate (function, distinct) takes the next one, and
@@ -32,7 +34,8 @@ class Spill:
         often = f"c{keys + len(aggregates)}"
         listed = [f"c{index}" for index in range(keys)]
         for index, (function, distinct) in enumerate(aggregates, keys):
-            listed.append(_aggregate(function, f"c{index}", often, distinct=distinct))
+            wide = _wide(self._schema.field(index).type)
+            listed.append(_aggregate(function, f"c{index}", often, wide, distinct=distinct))
         by = f" GROUP BY {', '.join(listed[:keys])}" if keys else ""
         return self._whole(f"SELECT {', '.join(listed)} FROM rows{by}")
 
@@ -74,13 +77,12 @@ class Spill:
             limit = min(self._guard.memory_limit or _MEMORY, _MEMORY)
             connection.execute(f"SET memory_limit = '{limit // 1024} KiB'")
             connection.execute("SET preserve_insertion_order = false")
-            with _interrupted(connection.interrupt, self._guard), connection:
+            # The watcher ends first: a closed connection cannot be interrupted.
+            with connection, _interrupted(connection.interrupt, self._guard):
                 failure: list[BaseException] = []
-                reader = self._reader(failure)
                 try:
-                    if reader is not None:
-                        connection.register("given", reader)
-                        connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM given")
+                    connection.register("given", self._reader(failure))
+                    connection.execute("CREATE TEMP TABLE rows AS SELECT * FROM given")
                     yield connection
                 except duckdb.Error as error:
                     if failure:
@@ -90,28 +92,29 @@ class Spill:
                     raise
 
     def _reader(self, failure: list[BaseException]) -> pa.RecordBatchReader:
-        first = next(self._batches)
-        names = [f"c{index}" for index in range(len(first))]
-        schema = pa.schema([pa.field(n, a.type) for n, a in zip(names, first, strict=True)])
-
         def rest() -> Iterator[pa.RecordBatch]:
-            yield _batch(first, schema)
+            yield _batch(self._first, self._schema)
             try:
                 for arrays in self._batches:
                     self._guard.check()
-                    yield _batch(arrays, schema)
-            except OmnigraphError as error:
+                    yield _batch(arrays, self._schema)
+            except Exception as error:
                 failure.append(error)
                 raise
 
-        return pa.RecordBatchReader.from_batches(schema, rest())
+        return pa.RecordBatchReader.from_batches(self._schema, rest())
 
 
 def _batch(arrays: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([normal(array) for array in arrays], schema=schema)
 
 
-def _aggregate(function: str, value: str, often: str, *, distinct: bool) -> str:
+def _wide(kind: pa.DataType) -> str:
+    """What to add in, so that neither a product nor a sum loses anything."""
+    return "DOUBLE" if pa.types.is_floating(kind) else "HUGEINT"
+
+
+def _aggregate(function: str, value: str, often: str, wide: str, *, distinct: bool) -> str:
     if distinct:
         counted = {"avg": "avg", "sum": "sum", "min": "min", "max": "max", "count": "count"}
         if function == "collect":
@@ -121,9 +124,10 @@ def _aggregate(function: str, value: str, often: str, *, distinct: bool) -> str:
         case "count":
             return f"coalesce(sum({often}) FILTER ({value} IS NOT NULL), 0)::BIGINT"
         case "sum":
-            return f"sum({value} * {often})"
+            return f"sum({value}::{wide} * {often})"
         case "avg":
-            return f"sum({value} * {often})::DOUBLE / sum({often}) FILTER ({value} IS NOT NULL)"
+            total = f"sum({value}::{wide} * {often})::DOUBLE"
+            return f"{total} / sum({often}) FILTER ({value} IS NOT NULL)"
         case "collect":
             return f"coalesce(list({value}) FILTER ({value} IS NOT NULL), [])"
         case _:

@@ -16,6 +16,7 @@ from omnigraph.plan.query.steps import (
     PatternPlan,
     Plan,
     Scan,
+    ScanEdges,
     Seek,
     Step,
     Test,
@@ -133,6 +134,9 @@ def _step(plan: Plan, step: Step) -> str:
         case Scan(variable=variable):
             kinds = "|".join(kind.name for kind in variable.kind.types)
             return f"scan {kinds} as {_name(plan, variable.id)}{_tests(plan, step.tests)}"
+        case ScanEdges(expand=Expand(traversal=traversal, backward=backward)):
+            shown = _traversal(plan, traversal, backward=backward)
+            return f"scan edges {shown}{_tests(plan, step.expand.tests)}"
         case Expand(traversal=traversal, backward=backward):
             shown = _traversal(plan, traversal, backward=backward)
             return f"expand {shown}{_tests(plan, step.tests)}"

@@ -38,6 +38,7 @@ from omnigraph.plan.query.steps import (
     PatternPlan,
     Plan,
     Scan,
+    ScanEdges,
     Seek,
     Step,
     Test,
@@ -124,10 +125,10 @@ class _Planner:
             total += edges / entities * (2 if step.direction is Direction.EITHER else 1)
         if traversal.high == 1:
             return total
-        reach = self.reach(traversal)
-        return min(reach, sum(total**n for n in range(traversal.low, min(traversal.high, 8) + 1)))
+        most = self.farthest(traversal)
+        return min(most, sum(total**n for n in range(traversal.low, min(traversal.high, 8) + 1)))
 
-    def reach(self, traversal: Traversal) -> float:
+    def farthest(self, traversal: Traversal) -> float:
         target = self.variables.get(traversal.target)
         return self.size(target) if target is not None else 1.0
 
@@ -184,7 +185,7 @@ class _Steps:
         if self.pattern.late_filters:
             self._test(list(self.pattern.late_filters))
         self._forget(final=True)
-        return self.steps
+        return _with_edge_scans(self.steps)
 
     def _unbound(self) -> list[Candidate]:
         return [c for key, c in self.waiting.items() if key not in self.edges]
@@ -313,3 +314,19 @@ class _Steps:
             if traversal is not without:
                 wanted |= {traversal.source, traversal.target}
         return wanted
+
+
+def _with_edge_scans(steps: list[Step]) -> list[Step]:
+    """Following the edges of every node is reading all edges."""
+    if len(steps) < 2:
+        return steps
+    scan, expand, *rest = steps
+    if not isinstance(scan, Scan) or not isinstance(expand, Expand) or scan.tests:
+        return steps
+    traversal = expand.traversal
+    single = (traversal.low, traversal.high) == (1, 1) and len(traversal.steps) == 1
+    if not single or expand.edge is None or traversal.steps[0].direction is Direction.EITHER:
+        return steps
+    if expand.start != scan.variable.id or expand.target.id == expand.start:
+        return steps
+    return [ScanEdges(scan, expand), *rest]

@@ -45,6 +45,18 @@ class Expand:
 
 
 @dataclass(frozen=True)
+class ScanEdges:
+    """A scan and an expansion of all that it finds, at once: every edge of a type."""
+
+    scan: Scan
+    expand: Expand
+
+    @property
+    def estimate(self) -> float:
+        return self.expand.estimate
+
+
+@dataclass(frozen=True)
 class Degrees:
     """Multiplies the count of each row by its number of neighbours, which nobody asks for."""
 
@@ -93,7 +105,7 @@ class Optional:
     estimate: float
 
 
-Step = Seek | Scan | Expand | Degrees | Check | Test | Keep | Optional
+Step = Seek | Scan | ScanEdges | Expand | Degrees | Check | Test | Keep | Optional
 
 
 @dataclass(frozen=True)
