@@ -1,0 +1,67 @@
+"""Owns small graphs of people for tests of the query engine."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Any, Final
+
+import omnigraph
+from omnigraph import Graph, Settings
+
+SCHEMA: Final = """
+node Person { name: String @key  age: I64?  city: String? }
+node Company { name: String @key }
+edge Knows: Person -> Person { since: I64? }
+edge WorksAt: Person -> Company
+"""
+
+
+def settings(**changes: Any) -> Settings:
+    return Settings(**({"durability": "relaxed", "folding": "off", "queue": False} | changes))
+
+
+def graph(schema: str = SCHEMA, **changes: Any) -> Graph:
+    return omnigraph.init(
+        f"memory://{uuid.uuid4().hex}", schema=schema, settings=settings(**changes)
+    )
+
+
+def reopened(graph: Graph, **changes: Any) -> Graph:
+    """Another handle that knows nothing yet."""
+    return omnigraph.open(graph.root, settings=settings(**changes))
+
+
+def fill(graph: Graph, rows: Mapping[str, Iterable[Mapping[str, Any]]], **options: Any) -> None:
+    with graph.transaction(**options) as tx:
+        for kind, given in rows.items():
+            tx.append(kind, list(given))
+
+
+def crowd(people: int, edges: int, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
+    """People by number, who know others at random, some twice, some themselves."""
+    chance = Random(seed)
+    names = [f"p{n}" for n in range(people)]
+    return {
+        "Person": [{"name": n, "age": place % 90} for place, n in enumerate(names)],
+        "Knows": [
+            {"id": f"k{n}", "from": chance.choice(names), "to": chance.choice(names), "since": n}
+            for n in range(edges)
+        ],
+    }
+
+
+PAIRS: Final = "match { $a: Person  $a $k:knows $b } return { $a.@id as a, $k.@id as k, $b.@id as b }"
+
+
+def pairs(graph: Graph, ref: str = "main", **options: Any) -> list[tuple[str, str, str]]:
+    """Every edge with its ends, as a query finds them."""
+    rows = graph.query(PAIRS, ref=ref, **options).to_pylist()
+    return sorted((row["a"], row["k"], row["b"]) for row in rows)
+
+
+def scanned(graph: Graph, ref: str = "main") -> list[tuple[str, str, str]]:
+    """The same without the query engine."""
+    rows = graph.snapshot(ref).scan("Knows").read_all().to_pylist()
+    return sorted((row["src"], row["id"], row["dst"]) for row in rows)
