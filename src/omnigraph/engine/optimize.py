@@ -15,6 +15,7 @@ import msgspec
 
 from omnigraph.engine.optimize_report import OnProgress, Optimized, Progress, TypeReport
 from omnigraph.engine.publisher import Publisher
+from omnigraph.engine.query.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
 from omnigraph.errors import Contention, OmnigraphError
 from omnigraph.model.catalog import GraphType
@@ -93,6 +94,7 @@ def optimize(
         if dry_run or not work.plan.actions:
             if by_hand and not dry_run:
                 _tag_tables(session, work.base, work.tables, ledger)
+                refresh_adjacency(session, work.base, work.tables, (), ledger)
             return Optimized(None, work.reports, dry_run, False, ledger)
         try:
             published = Publisher(session).publish(work, ledger, retry_for=patience)
@@ -107,6 +109,8 @@ def optimize(
             session.lookups.follow(old, new, ledger)
         if by_hand:
             _tag_tables(session, published.version, work.tables, ledger)
+            changed = published.tables.keys()
+            refresh_adjacency(session, published.version, work.tables, changed, ledger)
         return Optimized(published.version.commit, work.reports, False, False, ledger)
     return Optimized(None, work.reports, False, True, ledger)
 

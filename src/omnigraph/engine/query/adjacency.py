@@ -250,10 +250,8 @@ class Adjacencies:
 
     def write_artefact(
         self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger
-    ) -> bool:
-        """Writes the ends of all edges beside the table; False if they are too few to matter."""
-        if edge.stored < _WORTH_WRITING:
-            return False
+    ) -> None:
+        """Writes the ends of all edges beside the table."""
         src, dst = self._endpoints(edge, source, target, ledger)
         sources, from_place = self._listed(source, src)
         targets, to_place = self._listed(target, dst)
@@ -267,7 +265,10 @@ class Adjacencies:
         ]
         key = artefact_key(edge.view.table.location)
         self._write(key, encode_endpoints(sources, targets, parts), ledger)
-        return True
+
+    @staticmethod
+    def is_worth_writing(edges: int) -> bool:
+        return edges >= _WORTH_WRITING
 
     def _listed(self, node: TypeRows, ends: np.ndarray) -> tuple[pa.Array, np.ndarray]:
         """The ids at these ends, each once, and for each end its place among them."""

@@ -1,0 +1,41 @@
+"""Owns keeping the adjacency beside edge tables up to date, as part of maintenance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from omnigraph.engine.query.artefact import artefact_key
+from omnigraph.engine.query.entities import Entities
+from omnigraph.engine.session import Session
+from omnigraph.model.catalog import EdgeType
+from omnigraph.model.version import GraphVersion
+from omnigraph.telemetry import Ledger
+
+
+def refresh_adjacency(
+    session: Session,
+    version: GraphVersion,
+    keys: Sequence[str],
+    changed: Collection[str],
+    ledger: Ledger,
+) -> list[str]:
+    """Writes the adjacency of edge tables that changed or that have none, if they are large enough
+    to gain by it. Answers with their keys."""
+    snapshot = session.snapshot(version, ledger)
+    entities = Entities(snapshot.view, session.columns, ledger)
+    written = []
+    for key in keys:
+        kind = snapshot.catalog.by_key.get(key)
+        pin = version.pins.get(key)
+        if not isinstance(kind, EdgeType) or pin is None:
+            continue
+        if not session.adjacencies.is_worth_writing(pin.rows):
+            continue
+        artefact = artefact_key(pin.location)
+        if key not in changed and session.metered(ledger).exists(artefact):
+            continue
+        nodes = snapshot.catalog.node_names
+        ends = entities.rows(nodes[kind.source]), entities.rows(nodes[kind.target])
+        session.adjacencies.write_artefact(entities.rows(kind), *ends, ledger)
+        written.append(key)
+    return written
