@@ -123,6 +123,39 @@ def _touch_five_types(world: World) -> Measured:
     return run
 
 
+def _mutate_keyless(world: World) -> Measured:
+    """Parsed and checked from its text, which is another one each time."""
+    text = f'insert Event {{ text: "{world.number()}" }}'
+    return lambda: world.graph.mutate(text).io
+
+
+def _mutate_keyed(world: World) -> Measured:
+    text = f'insert Person {{ name: "new{world.number()}", age: 1 }}'
+    return lambda: world.graph.mutate(text).io
+
+
+def _mutate_edge(world: World) -> Measured:
+    text = f'insert Knows {{ from: "solo0", to: "solo1", since: {world.number()} }}'
+    return lambda: world.graph.mutate(text).io
+
+
+def _mutate_by_key(world: World) -> Measured:
+    """The row is looked up, and read because an update keeps the rest of it; nothing is scanned."""
+    text = f'update Person set {{ age: {world.number()} }} where name = "solo0"'
+    return lambda: world.graph.mutate(text).io
+
+
+def _mutate_by_id(world: World) -> Measured:
+    text = f'update Person set {{ age: {world.number()} }} where @id = "solo2" and length(name) > 4'
+    return lambda: world.graph.mutate(text).io
+
+
+def _mutate_nobody(world: World) -> Measured:
+    """Who is not there is known without a look at the table."""
+    text = f'delete Person where name = "nobody{world.number()}"'
+    return lambda: world.graph.mutate(text).io
+
+
 def _check_head(world: World) -> Measured:
     return lambda: world.graph.snapshot().io
 
@@ -242,6 +275,12 @@ CONTRACT: tuple[Operation, ...] = (
     _operation(_insert_counted_edge, "Person", "Lives", writes=4, reads=0, hops=4, bound=_touch(1)),
     _operation(_touch_two_types, "Event", "Person", writes=7, reads=1, hops=5, bound=_touch(2)),
     _operation(_touch_five_types, *_EVERYTHING, writes=16, reads=1, hops=5, bound=_touch(5)),
+    _operation(_mutate_keyless, "Event", writes=4, reads=0, hops=4, bound=_INSERT),
+    _operation(_mutate_keyed, "Person", writes=4, reads=1, hops=5, bound=_touch(1)),
+    _operation(_mutate_edge, "Person", "Knows", writes=4, reads=0, hops=4, bound=_touch(1)),
+    _operation(_mutate_by_key, "Person", writes=4, reads=2, hops=6, bound=_touch(1)),
+    _operation(_mutate_by_id, "Person", writes=4, reads=2, hops=6, bound=_touch(1)),
+    _operation(_mutate_nobody, "Person", writes=0, reads=1, hops=1, bound=_touch(1)),
     _operation(_check_head, writes=0, reads=1, hops=1, bound=Bound(writes=0, reads=1, hops=1)),
     _operation(_create_branch, writes=1, reads=1, hops=2, bound=_CREATE),
     _operation(_delete_branch, writes=1, reads=1, hops=2, bound=_DELETE),
