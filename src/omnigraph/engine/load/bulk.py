@@ -1,0 +1,234 @@
+"""Owns what every load has in common, wherever its rows are: its options, the base that it is
+checked against, and its commit."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from omnigraph.engine import branches
+from omnigraph.engine.history import History
+from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, TypeCounts
+from omnigraph.engine.load.state import TOLD, Mode
+from omnigraph.engine.publisher import Publisher, require_unprotected
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.errors import (
+    BranchExists,
+    BranchNotFound,
+    InvalidData,
+    OmnigraphError,
+    PreconditionFailed,
+)
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.load.places import Reject, SourceName, to_violation
+from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOptions:
+    """What `Graph.load` was asked for, beside the source."""
+
+    type: str | None = None
+    mode: str = "append"
+    branch: str = "main"
+    create_branch_from: str | None = None
+    mapping: Any = None
+    on_error: str = "abort"
+    engine: str = "auto"
+    progress: OnLoadProgress | None = field(default=None, repr=False)
+    actor: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    retry_for: float = 30.0
+
+
+class BulkLoad(ABC):
+    """A load as the publisher sees it. What is left to an engine: to read its sources once, and
+    to check what was read against a snapshot and stage it, once for each base."""
+
+    engine: ClassVar[str]
+    plan: PublishPlan
+    _base: Snapshot
+
+    def __init__(
+        self,
+        session: Session,
+        options: LoadOptions,
+        names: list[SourceName],
+        total_bytes: int | None = None,
+    ) -> None:
+        self._session = session
+        self._options = options
+        self._mode: Mode = options.mode  # type: ignore[assignment]
+        self._every = options.on_error == "quarantine"
+        self._ledger = Ledger()
+        self._names = names
+        self._total = total_bytes
+        self._rows = 0
+        self._bytes = 0
+        self._staged_at = 0
+        self._replanned = False
+        self._actions: list[TableAction] = []
+        self._checks: set[str] = set()
+        self._lineage = Lineage(
+            kind="load",
+            operation=session.runtime.ulid(),
+            actor=options.actor,
+            message=options.message,
+        )
+
+    @property
+    def base(self) -> GraphVersion:
+        return self._base.graph_version
+
+    @abstractmethod
+    def _read(self) -> None:
+        """Reads and shapes everything, once."""
+
+    @abstractmethod
+    def _resolve(self, snapshot: Snapshot) -> None:
+        """Checks everything against a snapshot and stages it: sets the actions, the tables that
+        decisions rest on, when it was staged, and the plan."""
+
+    @abstractmethod
+    def _told(self) -> list[Reject]:
+        """The rows that are put aside."""
+
+    @abstractmethod
+    def _forget_files(self) -> None:
+        """What was staged may be gone by now."""
+
+    def run(self, reason: str) -> LoadResult:
+        options = self._options
+        self._base = self._pin()
+        self._read()
+        self._resolve(self._base)
+        commit = None
+        if self._actions:
+            if options.create_branch_from is not None:
+                self._create_branch(options.create_branch_from)
+            commit = self._publish()
+        return LoadResult(
+            branch=options.branch,
+            mode=options.mode,
+            commit=commit,
+            counts=_counts(self._actions),
+            engine=self.engine,
+            reason=reason,
+            rejected=tuple(self._told()),
+            io=self._ledger,
+        )
+
+    def _pin(self) -> Snapshot:
+        """The base that everything is checked against."""
+        options, session = self._options, self._session
+        name = options.branch
+        if options.create_branch_from is not None:
+            name = options.create_branch_from
+            try:
+                session.live_head(options.branch, self._ledger)
+            except BranchNotFound:
+                pass
+            else:
+                raise BranchExists(
+                    f"The branch {options.branch!r} is there already; load into it without "
+                    "create_branch_from, or choose another name."
+                )
+            head = History(session, self._ledger).resolve(name)
+        else:
+            head = session.live_head(name, self._ledger)
+        if options.if_commit is not None and head.commit.id != options.if_commit:
+            raise PreconditionFailed(
+                f"The branch {name!r} is at commit {head.commit.id}, not at {options.if_commit}."
+            )
+        if options.create_branch_from is None:
+            require_unprotected(head, self._lineage.kind)
+        return session.snapshot(head, self._ledger)
+
+    # Publishing
+
+    def _make_plan(self, snapshot: Snapshot) -> PublishPlan:
+        pins = snapshot.graph_version.pins
+        return PublishPlan(
+            branch=self._options.branch,
+            base_version=snapshot.version,
+            base_incarnation=snapshot.graph_version.incarnation,
+            actions=tuple(self._actions),
+            lineage=self._lineage,
+            checks={table: pins[table].content_version for table in self._checks},
+            if_commit=None if self._options.create_branch_from else self._options.if_commit,
+        )
+
+    def _create_branch(self, source: str) -> None:
+        """The branch is made when nothing can be wrong with the rows any more."""
+        branches.create_branch(self._session, self._options.branch, source, self._ledger)
+        head = self._session.live_head(self._options.branch, self._ledger)
+        snapshot = self._session.snapshot(head, self._ledger)
+        same = head.pins == self._base.graph_version.pins
+        self._base = snapshot
+        if same and head.catalog == snapshot.graph_version.catalog:
+            self.plan = self._make_plan(snapshot)
+        else:
+            self._resolve(snapshot)
+
+    def _publish(self) -> Any:
+        self._report("publishing")
+        try:
+            published = Publisher(self._session).publish(
+                self, self._ledger, retry_for=self._options.retry_for
+            )
+        except OmnigraphError as error:
+            if self._options.create_branch_from is not None and error.applied is False:
+                branches.delete_branch(
+                    self._session, self._options.branch, self._options.actor, self._ledger
+                )
+            raise
+        assert published.version is not None
+        return published.version.commit
+
+    def replan(self, head: GraphVersion) -> None:
+        self._replanned = True  # whoever waits behind this load does not wait for its indexes
+        self._base = self._session.snapshot(head, self._ledger)
+        self._resolve(self._base)
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Cleanup may have taken files that were staged before its cutoff, and will soon take
+        those older than half the grace period (hazard 7)."""
+        age = (self._session.runtime.now() - self._staged_at) / 1e6
+        if self._staged_at > head.gc_cutoff and age < self._session.settings.grace / 2:
+            return False
+        self._forget_files()
+        return True
+
+    def _report(self, stage: str) -> None:
+        if self._options.progress is not None:
+            self._options.progress(Progress(stage, self._rows, self._bytes, self._total))
+
+
+def refusal(rejects: list[Reject], more: int, names: list[SourceName]) -> InvalidData:
+    """The error that ends a load, with every row that it can name."""
+    violations = [to_violation(reject, names) for reject in rejects[:TOLD]]
+    rest = len(rejects) - 1 + more
+    message = violations[0].message + (f" (and {rest} more)" if rest else "")
+    return InvalidData(
+        message,
+        violations=violations,
+        more=more + len(rejects) - len(violations),
+        source=rejects[0].source,
+        line=rejects[0].line,
+    )
+
+
+def _counts(actions: list[TableAction]) -> dict[str, TypeCounts]:
+    counts: dict[str, TypeCounts] = {}
+    for action in actions:
+        name = action.table.split(":", 1)[1]
+        name = action.table if name in counts else name
+        given = {f: getattr(action, f, 0) for f in ("inserted", "updated", "deleted", "rows")}
+        rows = given.pop("rows")
+        given["inserted"] = given["inserted"] or rows
+        counts[name] = TypeCounts(**given)
+    return counts
