@@ -9,12 +9,12 @@ import pyarrow as pa
 
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Kernel
-from omnigraph.engine.query.gather import schema_of
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.networks import build_network
 from omnigraph.engine.query.prepare import Prepared
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.run import Observer, Run
+from omnigraph.engine.query.shape import schema_of
 from omnigraph.engine.view import TableView
 from omnigraph.errors import InvalidArgument, InvalidParameters
 from omnigraph.lang.gq import ParameterError, bind_parameters

@@ -13,7 +13,8 @@ from omnigraph.engine.query.adjacency import Adjacencies
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
 from omnigraph.engine.query.frame import Frame
-from omnigraph.engine.query.gather import batches, pattern_aggregate
+from omnigraph.engine.query.gather import batches
+from omnigraph.engine.query.groups import pattern_aggregate
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.leaves import FrameLeaves, objects_of
 from omnigraph.engine.query.pattern import exists, run_pattern

@@ -1,0 +1,237 @@
+"""Owns groups: the rows of a match to one row for each key, in memory or by duckdb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.leaves import FrameLeaves, entity_type
+from omnigraph.engine.query.shape import Rows, column_type, from_numbers, nothing_of, shaped
+from omnigraph.engine.query.spill import Spill
+from omnigraph.errors import ValueOutOfRange
+from omnigraph.lang.gq.checked import (
+    Aggregate,
+    AggregateValue,
+    EdgeKind,
+    EntityValue,
+    Expression,
+    KeyValue,
+    NodeKind,
+)
+from omnigraph.lang.gq.walk import used_variables
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.logical import inner_patterns
+from omnigraph.plan.values import evaluate_array
+from omnigraph.plan.values.aggregates import aggregate, collect
+from omnigraph.plan.values.codes import code_values, combine
+from omnigraph.plan.values.kinds import Value
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.run import Run
+
+
+def _some(run: Run, frames: Iterator[Frame]) -> tuple[list[Frame], Iterator[Frame] | None]:
+    """All frames, if their rows fit in memory; else the first ones and the rest."""
+    held: list[Frame] = []
+    rows = 0
+    for frame in frames:
+        run.guard.check()
+        held.append(frame)
+        rows += frame.rows
+        if rows > run.rows_in_memory:
+            return held, frames
+        run.guard.fits(sum(part.nbytes for part in held))
+    return held, None
+
+
+def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
+    group = plan.query.group
+    assert group is not None
+    if frame is None:
+        frame = Frame({v.id: np.array([], np.int64) for v in plan.variables.values()}, 0)
+        if group.keys:
+            return Rows([nothing_of(column) for column in plan.query.columns], 0)
+    leaves = FrameLeaves(frame, run)
+    codes, first = combine([_key_codes(run, key, frame) for key in group.keys], frame.rows)
+    count = len(first) if group.keys else 1
+    firsts = FrameLeaves(frame.take(first), run)
+    keys = [_key_value(key, firsts) for key in group.keys]
+    found: list[Value] = []
+    for one in group.aggregates:
+        if isinstance(one.argument, EntityValue):
+            found.append(_of_entities(run, one, one.argument, frame, codes, count))
+            continue
+        values = argument_values(run, one.argument, frame, leaves)
+        counts = frame.counts
+        result = aggregate(one.function, values, codes, count, counts, distinct=one.distinct)
+        found.append(result)
+    groups = GroupLeaves(keys, found, count)
+    return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
+    group = plan.query.group
+    assert group is not None
+    lists = any(one.function == "collect" for one in group.aggregates)
+    values = [*group.keys, *[one.argument for one in group.aggregates]]
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for frame in frames:
+            frame = frame.expanded() if lists else frame
+            leaves = FrameLeaves(frame, run)
+            arrays = [
+                _numbers(value, frame)
+                if isinstance(value, EntityValue)
+                else argument_values(run, value, frame, leaves)
+                for value in values
+            ]
+            yield [*arrays, pa.array(frame.multiplicity)]
+
+    wanted = [(one.function, one.distinct) for one in group.aggregates]
+    columns = Spill(batches(), run.guard).group(len(group.keys), wanted)
+    count = len(columns[0])
+    keys = [
+        from_numbers(column)
+        if isinstance(key, EntityValue)
+        else column.cast(column_type(key.type.kind))
+        for key, column in zip(group.keys, columns, strict=False)
+    ]
+    found: list[Value] = []
+    for one, column in zip(group.aggregates, columns[len(group.keys) :], strict=True):
+        if isinstance(one.argument, EntityValue) and one.function == "collect":
+            found.append(_listed_objects(run, one.argument, column))
+        else:
+            found.append(_fitting(one, column))
+    groups = GroupLeaves(keys, found, count)
+    return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _numbers(value: EntityValue, frame: Frame) -> pa.Array:
+    numbers = frame.columns[value.variable]
+    return pa.array(numbers, mask=numbers < 0)
+
+
+def _fitting(one: Aggregate, column: pa.Array) -> pa.Array:
+    """What duckdb computed in a wider type, in that of the result."""
+    target = column_type(one.type.kind)
+    try:
+        return column.cast(target)
+    except pa.ArrowInvalid:
+        raise ValueOutOfRange(
+            "A sum does not fit 64 bits.", help="Add floats instead: sum($x.p * 1.0)."
+        ) from None
+
+
+def _of_entities(
+    run: Run,
+    one: Aggregate,
+    argument: EntityValue,
+    frame: Frame,
+    codes: np.ndarray,
+    count: int,
+) -> Value:
+    numbers = frame.columns[argument.variable]
+    values = pa.array(numbers, mask=numbers < 0)
+    listed = aggregate(one.function, values, codes, count, frame.counts, distinct=one.distinct)
+    if one.function == "count":
+        return listed
+    return _listed_objects(run, argument, listed)
+
+
+def _listed_objects(run: Run, argument: EntityValue, listed: pa.Array) -> pa.Array:
+    """Lists of numbers as lists of entities."""
+    kind = argument.type.kind
+    assert isinstance(kind, NodeKind | EdgeKind)
+    objects = run.objects(kind, listed.values.to_numpy(zero_copy_only=False).astype(np.int64))
+    held = shaped(objects, entity_type(kind))
+    field = pa.field("item", held.type, nullable=False)
+    return pa.ListArray.from_arrays(listed.offsets, held, type=pa.list_(field))
+
+
+def _key_codes(run: Run, key: Expression, frame: Frame) -> tuple[np.ndarray, int]:
+    if isinstance(key, EntityValue):
+        distinct, inverse = np.unique(frame.columns[key.variable], return_inverse=True)
+        return inverse, max(1, len(distinct))
+    once = _once(run, key, frame)
+    if once is None:
+        return code_values(evaluate_array(key, FrameLeaves(frame, run)))
+    values, places = once
+    codes, size = code_values(values)
+    return codes[places], size
+
+
+def argument_values(run: Run, value: Expression, frame: Frame, leaves: FrameLeaves) -> pa.Array:
+    once = _once(run, value, frame)
+    if once is None:
+        return evaluate_array(value, leaves)
+    values, places = once
+    return values.take(pa.array(places))
+
+
+def _once(run: Run, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarray] | None:
+    """The value for each distinct entity, where that is cheaper than for each row: the values, and
+    for each row where its value is."""
+    used = used_variables(value)
+    if len(used) != 1 or frame.rows < 4096 or any(inner_patterns(value)):
+        return None
+    (variable,) = used
+    numbers = frame.columns[variable]
+    low = int(numbers.min())
+    span = int(numbers.max()) - low + 1
+    if span * 2 > frame.rows:
+        return None
+    there = np.zeros(span, bool)
+    there[numbers - low] = True
+    distinct = np.flatnonzero(there)
+    places = np.cumsum(there) - 1
+    small = Frame({variable: distinct + low}, len(distinct))
+    return evaluate_array(value, FrameLeaves(small, run)), places[numbers - low]
+
+
+def _key_value(key: Expression, firsts: FrameLeaves) -> Value:
+    if isinstance(key, EntityValue):
+        return firsts.frame.columns[key.variable]
+    return evaluate_array(key, firsts)
+
+
+class GroupLeaves:
+    """The keys and aggregates of groups, for what is computed from them."""
+
+    def __init__(self, keys: Sequence[Value], found: Sequence[Value], rows: int) -> None:
+        self._keys = keys
+        self._found = found
+        self.rows = rows
+
+    def leaf(self, expression: Expression) -> Value:
+        match expression:
+            case KeyValue(index=index):
+                return self._keys[index]
+            case AggregateValue(index=index):
+                return self._found[index]
+            case _:
+                raise TypeError(f"{type(expression).__name__} has no value in a group")
+
+
+def _group_value(value: Expression, groups: GroupLeaves) -> Value:
+    if isinstance(value, KeyValue | AggregateValue):
+        return groups.leaf(value)
+    return evaluate_array(value, groups)
+
+
+def pattern_aggregate(
+    function: str,
+    groups: np.ndarray,
+    values: pa.Array | None,
+    counts: np.ndarray | None,
+    rows: int,
+) -> pa.Array:
+    """An aggregate over the solutions of a pattern, for each row that it was asked for."""
+    if values is None:
+        values = pa.array(groups)
+    if function == "collect":
+        return collect(values, groups, rows, counts)
+    return aggregate(function, values, groups, rows, counts, distinct=False)

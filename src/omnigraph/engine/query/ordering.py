@@ -1,0 +1,175 @@
+"""Owns order: rows of a match by keys and ties, rows of a result by its columns, and the cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.frame import Frame, concat
+from omnigraph.engine.query.groups import argument_values
+from omnigraph.engine.query.leaves import FrameLeaves
+from omnigraph.engine.query.shape import Rows, batch_of, shaped, take_rows
+from omnigraph.engine.query.spill import Spill
+from omnigraph.lang.gq.checked import (
+    Column,
+    EdgeKind,
+    NodeKind,
+    OutputValue,
+    Variable,
+)
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.logical import pattern_variables
+from omnigraph.plan.values.codes import ranks, sort_rows
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.run import Run
+
+_BATCH = 1 << 16
+
+
+def finished(
+    run: Run, plan: Plan, rows: Rows, schema: pa.Schema, offset: int, limit: int | None
+) -> Iterator[pa.RecordBatch]:
+    """Orders result rows by result columns, ties by all columns in turn; cuts; makes objects."""
+    query = plan.query
+    stop = rows.rows if limit is None else min(rows.rows, offset + limit)
+    if query.order:
+        keys = [
+            (_output_ranks(run, rows, query.columns, key.value.index), key.descending)
+            for key in query.order
+            if isinstance(key.value, OutputValue)
+        ]
+        order = sort_rows(keys, rows.rows)
+        if _has_ties(keys, order):
+            ties = [
+                (_output_ranks(run, rows, query.columns, index), False)
+                for index in range(len(query.columns))
+            ]
+            order = sort_rows([*keys, *ties], rows.rows)
+        rows = take_rows(rows, order[offset:stop])
+    elif offset or stop < rows.rows:
+        rows = take_rows(rows, np.arange(offset, max(offset, stop)))
+    arrays = []
+    for index, column in enumerate(query.columns):
+        value, kind = rows.values[index], column.type.kind
+        if isinstance(value, np.ndarray) and isinstance(kind, NodeKind | EdgeKind):
+            value = run.objects(kind, value)
+        arrays.append(shaped(value, schema.field(index).type))
+    whole = batch_of(arrays, schema, rows.rows)
+    for start in range(0, whole.num_rows, _BATCH):
+        yield whole.slice(start, _BATCH)
+
+
+def _output_ranks(run: Run, rows: Rows, columns: Sequence[Column], index: int) -> np.ndarray:
+    value = rows.values[index]
+    if isinstance(value, np.ndarray):
+        kind = columns[index].type.kind
+        assert isinstance(kind, NodeKind | EdgeKind)
+        return ranks(run.ids(kind.types, value))
+    return ranks(value)
+
+
+def _has_ties(keys: Sequence[tuple[np.ndarray, bool]], order: np.ndarray) -> bool:
+    if len(order) < 2:
+        return False
+    same = np.ones(len(order) - 1, bool)
+    for rank, _ in keys:
+        ordered = rank[order]
+        same &= ordered[1:] == ordered[:-1]
+    return bool(same.any())
+
+
+def sorted_frames(
+    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
+    """Rows by the order keys, ties by the ids of the bound variables in the order of names."""
+    wanted = None if limit is None else offset + limit
+    held: list[Frame] = []
+    size = 0
+    for frame in frames:
+        run.guard.check()
+        held.append(frame.expanded())
+        size += held[-1].rows
+        if wanted is not None and size > max(4 * wanted, min(1 << 20, run.rows_in_memory)):
+            best = _order(run, plan, concat(held)).slice(0, wanted)
+            held, size = [best], best.rows
+        if size > run.rows_in_memory:
+            yield from _sorted_by_duckdb(run, plan, chain(held, frames), offset, limit)
+            return
+        run.guard.fits(sum(part.nbytes for part in held))
+    if held:
+        whole = _order(run, plan, concat(held))
+        stop = whole.rows if wanted is None else min(whole.rows, wanted)
+        yield whole.slice(min(offset, stop), stop)
+
+
+def _sorted_by_duckdb(
+    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
+    named = _named(plan)
+    first = next(frames)
+    variables = list(first.columns)
+
+    def batches() -> Iterator[list[pa.Array]]:
+        for frame in chain((first,), frames):
+            frame = frame.expanded()
+            keys = _order_values(run, plan, frame)
+            ties = [tie for v in named for tie in _ties(run, v, frame.columns[v.id])]
+            yield [*[pa.array(frame.columns[v]) for v in variables], *keys, *ties]
+
+    descending = [key.descending for key in plan.query.order]
+    spill = Spill(batches(), run.guard)
+    ties = sum(2 if len(v.kind.types) > 1 else 1 for v in named)
+    for columns in spill.sort(len(variables), descending, ties, offset, limit):
+        numbers = {v: column.to_numpy() for v, column in zip(variables, columns, strict=True)}
+        yield Frame(numbers, len(columns[0]))
+
+
+def _order(run: Run, plan: Plan, frame: Frame) -> Frame:
+    values = _order_values(run, plan, frame)
+    keys = [
+        (ranks(value), key.descending) for value, key in zip(values, plan.query.order, strict=True)
+    ]
+    order = sort_rows(keys, frame.rows)
+    if _has_ties(keys, order):
+        order = sort_rows([*keys, *_id_ranks(run, plan, frame)], frame.rows)
+    return frame.take(order)
+
+
+def _order_values(run: Run, plan: Plan, frame: Frame) -> list[pa.Array]:
+    leaves = FrameLeaves(frame, run)
+    found = []
+    for key in plan.query.order:
+        value = key.value
+        if isinstance(value, OutputValue):
+            value = plan.query.columns[value.index].value
+        found.append(argument_values(run, value, frame, leaves))
+    return found
+
+
+def _named(plan: Plan) -> list[Variable]:
+    named = [v for v in pattern_variables(plan.query.pattern) if v.name is not None]
+    return sorted(named, key=lambda v: v.name or "")
+
+
+def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, bool]]:
+    for variable in _named(plan):
+        numbers = frame.columns[variable.id]
+        distinct, inverse = np.unique(numbers, return_inverse=True)
+        for tie in _ties(run, variable, distinct):
+            yield ranks(tie)[inverse], False
+
+
+def _ties(run: Run, variable: Variable, numbers: np.ndarray) -> Iterator[pa.Array]:
+    """What tells entities apart: their ids, and for the same id in two types the type's name."""
+    yield run.ids(variable.kind.types, numbers)
+    if len(variable.kind.types) > 1:
+        names = sorted(kind.name for kind in variable.kind.types)
+        place = np.full(len(numbers), -1, np.int64)
+        for kind in variable.kind.types:
+            place[run.entities.of_type(kind, numbers)] = names.index(kind.name)
+        yield pa.array(place)
