@@ -6,13 +6,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import branches, maintenance, storage
+from benchmarks import branches, maintenance, mutate, storage
 
 
 def main() -> int:
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
         place = Path(directory)
-        lines = [*storage.run(place), *branches.run(place), *maintenance.run(place)]
+        lines = [
+            *storage.run(place),
+            *branches.run(place),
+            *maintenance.run(place),
+            *mutate.run(place),
+        ]
     print("| measured | value | target | holds |")
     print("|---|---|---|---|")
     for line in lines:
