@@ -125,9 +125,10 @@ def _texts(
         _values(one, schema.field(column).type, bindings)
         for column, one in zip(columns, used, strict=True)
     ]
-    rows = list(zip(*held, strict=True)) if len(columns) > 1 else [(v,) for v in held[0]]
-    if len(columns) > 1 and not all(held):
+    if not all(held):
         return []
+    # Of several columns each has one value; of one there may be many.
+    rows = list(zip(*held, strict=True))
     if columns == tuple(kind.key):
         return [text for row in rows if (text := _derived(kind, columns, row)) is not None]
     table = pa.Table.from_arrays(
