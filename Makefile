@@ -17,7 +17,7 @@ BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
-.PHONY: help setup demo test check cost sim spark-proof bench wheel clean
+.PHONY: help setup demo docs test check cost sim spark-proof bench wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,8 +28,11 @@ $(READY): requirements.lock pyproject.toml scripts/make-venv
 	scripts/make-venv $(PYTHON) $(VENV) requirements.lock --editable
 	@touch $@
 
-demo: $(READY) ## See a graph made, changed, read back in time
+demo: $(READY) ## See a graph loaded, asked, branched, merged, read back in time
 	$(BIN)/python demo/tour.py
+
+docs: $(READY) ## Bring the guide up to date: its output, and the pages made from the program
+	UPDATE_GOLDEN=1 $(PYTEST) tests/docs
 
 test: $(READY) ## All tests but the long ones, on JOBS=2 processes
 	$(PYTEST) -m "not slow"

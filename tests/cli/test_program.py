@@ -403,3 +403,15 @@ def test_a_progress_bar_is_for_a_terminal_that_waits(
 
     assert "publishing, 1 row" in told(0)
     assert told(0, "--quiet") == told(3600) == ""
+
+
+def test_a_query_is_explained_in_the_words_of_the_engine(root: Path, tmp_path: Path) -> None:
+    text = "query one($n: String) { match { $p: Person { name: $n } } return { $p.name } }"
+    path = tmp_path / "one.gq"
+    path.write_text(text)
+    argv = ["explain", str(path), "one", "--param", "n=person 1", "--root", str(root)]
+    with omnigraph.open(root) as g:
+        expected = g.query(text, params={"n": "person 1"}).explain()
+    assert Program()(argv).out.rstrip() == expected.rstrip()
+    assert json.loads(Program()([*argv, "--json"]).out)["plan"] == expected
+    assert "1 rows in " in Program()([*argv, "--analyze"]).out

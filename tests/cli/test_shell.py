@@ -149,7 +149,9 @@ branch list
     assert out.startswith("name   age\n────  ────\nAda     36\nBob   null\n")
     assert "n\n3\nn\n2\n" in out
     assert "p.name\nBob\n" in out
-    assert "find $p by id where $p.name = $who" in out
+    with omnigraph.open(root) as g:
+        text = "query one($who: String) { match { $p: Person { name: $who } } return { $p.name } }"
+        assert g.query(text, params={"who": "Bob"}).explain() in out
     assert '"kind": "mutate"' in out or '"actor": "ada"' in out
     with omnigraph.open(root) as g:
         assert g.branches() == ["main"]
@@ -205,8 +207,9 @@ class Session:
             "COLUMNS": "100",
         }
         self.terminal, inside = pty.openpty()
-        # The terminal becomes the one that Ctrl-C comes from.
+        # The terminal becomes the one that Ctrl-C comes from. A session that hangs tells where.
         code = (
+            "import faulthandler; faulthandler.dump_traceback_later(120); "
             "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
             "from omnigraph.cli.app import main; main()"
         )

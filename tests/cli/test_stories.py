@@ -22,8 +22,8 @@ from tests.cli.world import Names, Program, Ran, ToldClock
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 STORIES = sorted(GOLDEN.glob("*.story"))
-ELSEWHERE = {"completion", "version"}
-"""Their output is long, or tells of this machine: see `test_program.py`."""
+ELSEWHERE = {"completion", "explain", "version"}
+"""Their output is long, tells of this machine, or is worded elsewhere: see `test_program.py`."""
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
 

@@ -154,7 +154,8 @@ class Reader:
             if line.startswith("export "):
                 self._export(shlex.split(line)[1])
             else:
-                assert not line.strip() or line.startswith("#"), line
+                # `make` is for a fresh checkout, and is run there.
+                assert not line.strip() or line.startswith(("#", "make ")), line
 
     def _export(self, pair: str) -> None:
         name, _, value = pair.partition("=")

@@ -13,11 +13,12 @@ from tests.docs.pages import Reader, masked, read_blocks
 from tests.docs.reference import PAGES
 
 GUIDE = Path(__file__).parents[2] / "docs" / "user"
-WRITTEN = sorted(path for path in GUIDE.glob("*.md") if path.name not in PAGES)
+README = GUIDE.parents[1] / "README.md"
+WRITTEN = [README, *sorted(path for path in GUIDE.glob("*.md") if path.name not in PAGES)]
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
 
-@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_page_does_what_it_says(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,7 +32,7 @@ def test_a_page_does_what_it_says(
 
 
 def test_every_link_of_the_guide_leads_somewhere() -> None:
-    for path in GUIDE.glob("*.md"):
+    for path in (README, *GUIDE.glob("*.md")):
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (path.parent / target).exists(), f"{path.name} points at {target}"

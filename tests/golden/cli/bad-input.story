@@ -166,6 +166,7 @@ $ omnigraph branch create x --from mian
 
 $ omnigraph branch delete main
 ! error: The branch 'main' cannot be deleted.
+! help: Restore it to an older commit, or delete the whole graph.
 [exit 2]
 
 $ omnigraph branch delete nope
@@ -183,6 +184,7 @@ $ omnigraph merge nope
 
 $ omnigraph merge main
 ! error: The branch 'main' cannot be merged into itself.
+! help: Name the branch to merge from, and the one to merge into.
 [exit 2]
 
 $ omnigraph merge main --strategy mine

@@ -159,18 +159,11 @@ Brought main forward to id-08-xxxxxxxxxxxxxxxxxxxx: it had no commits of its own
 $ omnigraph shell --ref work --quiet
 < \log --oneline -n 1
 < \types
-< explain match { $p: Person } return { $p.name }
 id-08-xxxxxxxxxxxxxxxxxxxx (main, work)
 type    kind  entities  properties
 ──────  ────  ────────  ──────────
 Person  node         4  name, age
 Knows   edge         0  since
-asked
-  $p: Person
-steps
-  scan Person as $p  (about 4 rows)
-then
-  return p.name
 
 $ omnigraph shell --ref nope
 ! error: There is no branch 'nope'.

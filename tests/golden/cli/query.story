@@ -187,41 +187,6 @@ $ omnigraph query -e 'insert Person { name: "Eve" }'
 ! help: Use 'omnigraph mutate'.
 [exit 2]
 
-@terminal 80
-$ omnigraph explain queries.gq friends --param name=Alice
-asked
-  $p: Person by key where $p.name = $name
-  $f: Person
-  $p -[Knows]-> $f
-steps
-  find $p by id where $p.name = $name  (about 1 rows)
-  expand $p -[Knows]-> $f  (about 1 rows)
-then
-  return f.name, f.age
-  order by f.name
-
-$ omnigraph explain -e 'match { $p: Person $p knows{1,2} $f not { $f worksAt $_ } } return { $p.name, count($f) as n } order { n desc } limit 3'
-asked
-  $p: Person
-  $f: Person
-  $p -[Knows{1,2}]-> $f
-  where not exists { … }
-  counted by $p, $f
-steps
-  scan Person as $p  (about 4 rows)
-  expand $p -[Knows{1,2}]-> $f  (about 5 rows)
-  filter where not exists { … }  (about 3 rows)
-  count rows by $p, $f  (about 3 rows)
-pattern 1 in not exists { … }
-  count neighbours $f -[WorksAt]-> $_2  (about 1 rows)
-  count rows by $row  (about 1 rows)
-then
-  group by $p.name
-    count($f)
-  return p.name, n
-  order by n descending
-  limit 3
-
 $ omnigraph explain queries.gq frends
 ! error: The query has 1 mistake.
 !   error[Q013]: there is no query `frends`

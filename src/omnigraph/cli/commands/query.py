@@ -85,7 +85,7 @@ def explain(
 ) -> None:
     """Show how a query is answered, step by step.
 
-    Parameters may be left out unless --analyze runs the query.
+    With --analyze the query is run, and each step tells what it did.
 
     Examples:
         omnigraph explain -e 'match { $p: Person } return { $p.name }'

@@ -41,7 +41,7 @@ def show(
             kind = snapshot.type(type)
             whole = declared(snapshot.catalog)
             is_edge = isinstance(kind, EdgeType)
-            shared = () if is_edge else kind.implements
+            shared = () if isinstance(kind, EdgeType) else kind.implements
             text = print_schema(
                 Schema(
                     interfaces=tuple(i for i in whole.interfaces if i.name in shared),
