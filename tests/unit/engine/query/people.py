@@ -8,7 +8,9 @@ from random import Random
 from typing import Any, Final
 
 import omnigraph
-from omnigraph import Graph, Settings
+from omnigraph import Graph, Settings, Transaction
+from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.result import Result
 
 SCHEMA: Final = """
 node Person { name: String @key  age: I64?  city: String? }
@@ -19,7 +21,8 @@ edge WorksAt: Person -> Company
 
 
 def settings(**changes: Any) -> Settings:
-    return Settings(**({"durability": "relaxed", "folding": "off", "queue": False} | changes))
+    fixed: dict[str, Any] = {"durability": "relaxed", "folding": "off", "queue": False}
+    return Settings(**(fixed | changes))
 
 
 def graph(schema: str = SCHEMA, **changes: Any) -> Graph:
@@ -52,7 +55,9 @@ def crowd(people: int, edges: int, seed: int = 1) -> dict[str, list[dict[str, An
     }
 
 
-PAIRS: Final = "match { $a: Person  $a $k:knows $b } return { $a.@id as a, $k.@id as k, $b.@id as b }"
+PAIRS: Final = (
+    "match { $a: Person  $a $k:knows $b } return { $a.@id as a, $k.@id as k, $b.@id as b }"
+)
 
 
 def pairs(graph: Graph, ref: str = "main", **options: Any) -> list[tuple[str, str, str]]:
@@ -65,3 +70,12 @@ def scanned(graph: Graph, ref: str = "main") -> list[tuple[str, str, str]]:
     """The same without the query engine."""
     rows = graph.snapshot(ref).scan("Knows").read_all().to_pylist()
     return sorted((row["src"], row["id"], row["dst"]) for row in rows)
+
+
+def within(tx: Transaction, text: str, **options: Any) -> Result:
+    """Asks what a transaction would leave if it ended here."""
+    work = tx._write.working(reading=True)
+    session = tx._write._session
+    prepared = session.preparations.read(text, None, work.snapshot.catalog)
+    options = {"timeout": None, "memory_limit": None, "kernel": "auto"} | options
+    return ask(session, work.snapshot, prepared, None, view=work.view, **options)
