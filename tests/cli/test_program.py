@@ -20,6 +20,7 @@ from omnigraph.cli.commands import COMMANDS, GROUPS, Command
 from omnigraph.cli.output import Streams
 from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.table import draw_table, fit_widths
+from omnigraph.telemetry import Ledger, watch_requests
 from tests.bench.s3 import S3Server
 from tests.cli.world import BinaryOut, Program, Terminal
 
@@ -415,3 +416,17 @@ def test_a_query_is_explained_in_the_words_of_the_engine(root: Path, tmp_path: P
     assert Program()(argv).out.rstrip() == expected.rstrip()
     assert json.loads(Program()([*argv, "--json"]).out)["plan"] == expected
     assert "1 rows in " in Program()([*argv, "--analyze"]).out
+
+
+def test_requests_made_side_by_side_are_counted_once() -> None:
+    with watch_requests() as watched:
+        whole, one, other = Ledger(), Ledger(), Ledger()
+        one.record("get", "data", size=3)
+        other.record("put", "data", count=2, size=5)
+        whole.join([one, other])
+        whole.record("list", "version")
+        Ledger().record("get", "graph")
+    for _ in range(2):
+        total = watched.total()
+        assert (total.reads, total.writes, total.hops, total.bytes) == (3, 2, 4, 8)
+    assert Ledger() not in watched.ledgers
