@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import branches, maintenance, mutate, storage
+from benchmarks import branches, load, maintenance, mutate, queries, storage
 
 
 def main() -> int:
@@ -17,6 +17,8 @@ def main() -> int:
             *branches.run(place),
             *maintenance.run(place),
             *mutate.run(place),
+            *queries.run(place),
+            *load.run(place),
         ]
     print("| measured | value | target | holds |")
     print("|---|---|---|---|")
