@@ -109,10 +109,11 @@ class Watch:
 
     def total(self) -> Ledger:
         """One after the other; those that were joined are in another one already."""
-        loose = [ledger for ledger in self.ledgers if not ledger.is_joined]
         total = Ledger()
-        for ledger in loose:
+        for ledger in [one for one in self.ledgers if not one.is_joined and one is not total]:
             total.join([ledger])
+            ledger.is_joined = False  # so that it can be asked again
+        total.is_joined = True
         return total
 
 

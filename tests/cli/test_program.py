@@ -429,4 +429,3 @@ def test_requests_made_side_by_side_are_counted_once() -> None:
     for _ in range(2):
         total = watched.total()
         assert (total.reads, total.writes, total.hops, total.bytes) == (3, 2, 4, 8)
-    assert Ledger() not in watched.ledgers
