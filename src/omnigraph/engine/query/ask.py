@@ -70,7 +70,7 @@ def ask(
 
 
 def _check_bounds(timeout: float | None, memory_limit: int | None, kernel: str) -> None:
-    if timeout is not None and timeout <= 0:
+    if timeout is not None and not timeout > 0:
         raise InvalidArgument(f"The timeout {timeout} is not above zero.")
     if memory_limit is not None and memory_limit <= 0:
         raise InvalidArgument(f"The memory_limit {memory_limit} is not above zero.")

@@ -120,7 +120,8 @@ def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> It
 def _check_product(left: int, right: int) -> None:
     if left > 1 and left * right > _PRODUCT:
         raise MemoryLimit(
-            f"Two parts of the pattern that nothing joins have {left:,} times {right:,} rows.",
+            f"Two parts of the pattern that nothing joins have {left:,} times {right:,} rows "
+            "or more.",
             limit="rows",
             help="Join them by a traversal or a filter; lint calls this L203.",
         )
