@@ -75,14 +75,17 @@ def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Fram
             found = _candidates(run, step)
         if not frame.rows or not len(found):
             continue
-        before += frame.rows
-        _check_product(before, len(found))
+        if not run.is_lazy:  # what will be asked for is known
+            _check_product(before + frame.rows, len(found))
         if frame.rows == 1:
             yield from _spread(run, frame, step.variable, found)
+            before += 1
             continue
         rows = max(1, CHUNK // len(found))
         for start in range(0, frame.rows, rows):
             part = frame.slice(start, start + rows)
+            before += part.rows
+            _check_product(before, len(found))
             repeated = part.take(np.repeat(np.arange(part.rows), len(found)))
             yield repeated.adding(step.variable.id, np.tile(found, part.rows))
 
