@@ -28,7 +28,7 @@ def test_a_page_says_what_the_program_says(name: str) -> None:
     made = render(PAGES[name])
     if UPDATE:
         path.write_text(made, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == made
+    assert path.read_text(encoding="utf-8") == made, "the program has changed: run `make docs`"
 
 
 def test_every_error_says_what_it_means_and_every_exit_code_is_told() -> None:
