@@ -170,10 +170,8 @@ class History:
     def _overwrite(self, tx: Transaction, data: Dataset) -> None:
         kind = self.chance.choice(data.catalog.edges)
         rows = data.edges[kind.name]
-        kept = [row for row in rows if self.chance.random() < 0.7]
-        if kept:
-            rows[:] = kept
-            tx.overwrite(kind.table_key, [given(row) for row in rows])
+        rows[:] = [row for row in rows if self.chance.random() < 0.7]
+        tx.overwrite(kind.table_key, [given(row) for row in rows])
 
 
 def copied(data: Dataset) -> Dataset:

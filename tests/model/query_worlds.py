@@ -35,6 +35,7 @@ TYPES: Final = (
 TEXTS: Final = (
     "", "a", "A", "ab", "b", "\u00e9", "e\u0301", "\U0001f600", "\ufff0", "it's", "%", "_", "a_b",
     "50%", 'say "x"', "back\\slash", " a ", "open", "null", "a\nb",
+    "\u00df\ufb01", "\u00a0A\u3000", "\u03a3\u0391\u03a3",
 )  # fmt: skip
 FLOATS: Final = (0.0, -0.0, 0.5, 1.0, 1.5, -2.25, 3.0, 100.0, math.nan, math.inf, -math.inf)
 DATES: Final = (date(2024, 2, 29), date(1969, 12, 31), date(1, 1, 1), date(9999, 12, 31))
