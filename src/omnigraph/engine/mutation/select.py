@@ -23,6 +23,8 @@ from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
+AT_ONCE = 65_536
+"""Rows that are looked at together: a column of texts may be more than one array can hold."""
 _FEW = 1000
 
 
@@ -224,10 +226,14 @@ def _kept(
             kept &= holds(test, leaves).to_numpy(zero_copy_only=False)
         return kept
 
-    try:
-        return decide(rows)
-    except ValueOutOfRange as error:
-        raise blame_row(error, rows, decide, view.kind.name) from None
+    parts = [np.array([], dtype=bool)]
+    for start in range(0, rows.num_rows, AT_ONCE):
+        part = rows.slice(start, AT_ONCE)
+        try:
+            parts.append(decide(part))
+        except ValueOutOfRange as error:
+            raise blame_row(error, part, decide, view.kind.name) from None
+    return np.concatenate(parts)
 
 
 def blame_row(

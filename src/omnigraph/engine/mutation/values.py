@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from omnigraph.engine.mutation.select import blame_row
+from omnigraph.engine.mutation.select import AT_ONCE, blame_row
 from omnigraph.errors import InvalidData, ValueOutOfRange
 from omnigraph.lang.gq.checked import (
     Constant,
@@ -58,8 +58,7 @@ def set_values(
     rows, violations = old, list[Violation]()
     for one in values:
         name = one.property.name
-        computed = _computed(kind, old, one.value, bindings)
-        done = cast_column(pa.chunked_array([computed]), one.property.type)
+        done = cast_column(_computed(kind, old, one.value, bindings), one.property.type)
         violations += [
             Violation(
                 type=kind.name,
@@ -79,14 +78,22 @@ def set_values(
     return rows
 
 
-def _computed(kind: GraphType, old: pa.Table, value: Expression, bindings: Bindings) -> pa.Array:
+def _computed(
+    kind: GraphType, old: pa.Table, value: Expression, bindings: Bindings
+) -> pa.ChunkedArray:
+    """Slice by slice: a column of texts may be more than one array can hold."""
+
     def compute(rows: pa.Table) -> pa.Array:
         return evaluate_array(value, RowLeaves(bindings, rows))
 
-    try:
-        return compute(old)
-    except ValueOutOfRange as error:
-        raise blame_row(error, old, compute, kind.name) from None
+    parts = []
+    for start in range(0, old.num_rows, AT_ONCE):
+        rows = old.slice(start, AT_ONCE)
+        try:
+            parts.append(compute(rows))
+        except ValueOutOfRange as error:
+            raise blame_row(error, rows, compute, kind.name) from None
+    return pa.chunked_array(parts)
 
 
 def refuse_named(violations: Iterable[Violation], *, more: int = 0) -> None:
