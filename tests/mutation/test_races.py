@@ -10,7 +10,10 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.mutation import run
+from omnigraph.engine.mutation.lower import lower_mutation
 from omnigraph.engine.mutation.result import TypeCounts
+from omnigraph.engine.statements import AppendRows, Statement
 from omnigraph.errors import (
     BranchMoved,
     Contention,
@@ -92,6 +95,19 @@ def test_what_no_longer_matches_makes_no_commit(g: Graph, point: str) -> None:
     assert rows(g, "Person", "age") == [50, 50]
 
 
+@pytest.mark.parametrize("change", ["update Person set { age: 9 }", "delete Person"])
+@pytest.mark.parametrize("point", POINTS)
+def test_what_matched_nothing_matches_what_came_in_between(
+    g: Graph, point: str, change: str
+) -> None:
+    """It read the table and wrote to another: that nothing was there is part of what it saw."""
+    with at(point, meddling(g, 'insert Person { name: "C", age: 3 }')):
+        result = g.mutate(f'insert Note {{ text: "n" }} {change} where name = "C"')
+    assert result.nodes == 2
+    assert (("C", 3) in rows(g, "Person", "name", "age")) is False
+    assert rows(g, "Note", "text") == ["n"]
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_a_pinned_head_is_never_retried(g: Graph, point: str) -> None:
     head = g.snapshot().commit.id
@@ -147,19 +163,31 @@ def test_a_stale_handle_sees_types_that_others_added(g: Graph) -> None:
     assert stale.mutate("insert More { n: 1 }").nodes == 1
 
 
-def test_made_up_ids_are_the_same_when_statements_run_again(g: Graph) -> None:
-    made: list[list[Any]] = []
+def test_losing_three_times_writes_what_was_asked_for_once(g: Graph) -> None:
     handle = other(g)
-
-    def look() -> None:
-        made.append([])
-        handle.mutate('insert Knows { from: "B", to: "A" }')
-
-    with at("before put", look, times=3):
+    with at("before put", lambda: handle.mutate('insert Knows { from: "B", to: "A" }'), times=3):
         g.mutate('insert Note { text: "one" } insert Knows { from: "A", to: "B" }')
-    assert len(made) == 3
     assert rows(g, "Note", "text") == ["one"]
     assert rows(g, "Knows", "src") == ["A", "B", "B", "B"]
+
+
+def test_made_up_ids_are_the_same_when_the_text_is_checked_again(
+    g: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[list[str]] = []
+
+    def recording(*arguments: Any) -> list[Statement]:
+        statements = lower_mutation(*arguments)
+        appends = [one for one in statements if isinstance(one, AppendRows)]
+        made.append([i for one in appends for i in one.shaped.groups[0].table["id"].to_pylist()])
+        return statements
+
+    monkeypatch.setattr(run, "lower_mutation", recording)
+    handle = other(g)
+    with at("staged", lambda: handle.apply_schema(SCHEMA + "node Extra { n: I64? }\n")):
+        g.mutate('insert Note { text: "one" } insert Knows { from: "A", to: "B" }')
+    assert len(made) == 2
+    assert made[0] == made[1] == [*rows(g, "Note", "id"), *rows(g, "Knows", "id")]
 
 
 def test_losing_for_too_long_is_contention_and_changes_nothing() -> None:
