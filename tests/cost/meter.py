@@ -16,7 +16,9 @@ Requests = Counter[tuple[str, str]]
 
 # The ledger says what a request was for, the wire what it was about.
 _GROUPS = {
-    **dict.fromkeys(("scan", "take", "lookup", "compaction", "data", "deletion"), "rows"),
+    **dict.fromkeys(
+        ("scan", "take", "lookup", "columns", "compaction", "data", "deletion"), "rows"
+    ),
     # Lance looks at a version before it lets a tag name it.
     **dict.fromkeys(("table", "table_version", "transaction", "tag", "other"), "table"),
 }
