@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -72,10 +73,11 @@ def test_no_history_changes_an_answer(seed: int) -> None:
 
 SMALL = {
     "engine.query.expand": {"CHUNK": 2, "_FEW": 1, "_LARGE": 2, "_TOUCHES": 1, "_BITS": 128},
-    "engine.query.adjacency": {"_VERSIONS": 1, "_SHARE": 1},
+    "engine.query.adjacency": {"_VERSIONS": 1, "_SHARE": 1, "_WORTH_WRITING": 1},
     "engine.query.pattern": {"_FIRST": 1, "_MERGE": 2},
     "engine.query.vertices": {"_FEW": 1, "_LARGE": 2, "_RUNS": 1},
     "engine.query.rows": {"_FEW": 1},
+    "engine.query.ordering": {"_BATCH": 2},
     "engine.query.scan": {"_SMALL": 1},
     "engine.query.gather": {"_BATCH": 2},
     "engine.query.spill": {"_BATCH": 2},
@@ -85,12 +87,17 @@ SMALL = {
 """What the engine calls few, where it would otherwise take thousands of rows to be many."""
 
 
-@pytest.fixture(params=["held", "pushed"])
+@pytest.fixture(params=["held", "pushed", "spilled"])
 def few_is_many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Columns are held in memory; or none may be, so that filters go down to Lance."""
-    if request.param == "pushed":
-        bounded = replace(query_engine.SETTINGS, cache_bytes=0)
-        monkeypatch.setattr(query_engine, "SETTINGS", bounded)
+    """Columns are held in memory; or none may be, so that filters go down to Lance; or hardly any
+    rows may, so that duckdb sorts and groups them."""
+    bounds: dict[str, dict[str, Any]] = {
+        "held": {},
+        "pushed": {"cache_bytes": 0},
+        "spilled": {"query_rows": 2},
+    }
+    bounded = replace(query_engine.SETTINGS, **bounds[request.param])
+    monkeypatch.setattr(query_engine, "SETTINGS", bounded)
     for module, constants in SMALL.items():
         for name, value in constants.items():
             monkeypatch.setattr(f"omnigraph.{module}.{name}", value)
