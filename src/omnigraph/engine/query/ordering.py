@@ -21,6 +21,7 @@ from omnigraph.lang.gq.checked import (
     OutputValue,
     Variable,
 )
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.logical import pattern_variables
 from omnigraph.plan.values.codes import ranks, sort_rows
@@ -46,8 +47,9 @@ def finished(
         order = sort_rows(keys, rows.rows)
         if _has_ties(keys, order):
             ties = [
-                (_output_ranks(run, rows, query.columns, index), False)
+                (rank, False)
                 for index in range(len(query.columns))
+                for rank in _output_ties(run, rows, query.columns, index)
             ]
             order = sort_rows([*keys, *ties], rows.rows)
         rows = take_rows(rows, order[offset:stop])
@@ -71,6 +73,19 @@ def _output_ranks(run: Run, rows: Rows, columns: Sequence[Column], index: int) -
         assert isinstance(kind, NodeKind | EdgeKind)
         return ranks(run.ids(kind.types, value))
     return ranks(value)
+
+
+def _output_ties(
+    run: Run, rows: Rows, columns: Sequence[Column], index: int
+) -> Iterator[np.ndarray]:
+    value = rows.values[index]
+    if not isinstance(value, np.ndarray):
+        yield ranks(value)
+        return
+    kind = columns[index].type.kind
+    assert isinstance(kind, NodeKind | EdgeKind)
+    for tie in _ties(run, kind.types, value):
+        yield ranks(tie)
 
 
 def _has_ties(keys: Sequence[tuple[np.ndarray, bool]], order: np.ndarray) -> bool:
@@ -118,7 +133,7 @@ def _sorted_by_duckdb(
         for frame in chain((first,), frames):
             frame = frame.expanded()
             keys = _order_values(run, plan, frame)
-            ties = [tie for v in named for tie in _ties(run, v, frame.columns[v.id])]
+            ties = [tie for v in named for tie in _ties(run, v.kind.types, frame.columns[v.id])]
             yield [*[pa.array(frame.columns[v]) for v in variables], *keys, *ties]
 
     descending = [key.descending for key in plan.query.order]
@@ -160,16 +175,16 @@ def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, 
     for variable in _named(plan):
         numbers = frame.columns[variable.id]
         distinct, inverse = np.unique(numbers, return_inverse=True)
-        for tie in _ties(run, variable, distinct):
+        for tie in _ties(run, variable.kind.types, distinct):
             yield ranks(tie)[inverse], False
 
 
-def _ties(run: Run, variable: Variable, numbers: np.ndarray) -> Iterator[pa.Array]:
+def _ties(run: Run, kinds: Sequence[GraphType], numbers: np.ndarray) -> Iterator[pa.Array]:
     """What tells entities apart: their ids, and for the same id in two types the type's name."""
-    yield run.ids(variable.kind.types, numbers)
-    if len(variable.kind.types) > 1:
-        names = sorted(kind.name for kind in variable.kind.types)
+    yield run.ids(kinds, numbers)
+    if len(kinds) > 1:
+        names = sorted(kind.name for kind in kinds)
         place = np.full(len(numbers), -1, np.int64)
-        for kind in variable.kind.types:
+        for kind in kinds:
             place[run.entities.of_type(kind, numbers)] = names.index(kind.name)
         yield pa.array(place)

@@ -180,6 +180,8 @@ ORDERED = [
     "match { $t: Thing } return { $t.name } order { $t.yes, $t.d desc, $t.i } limit 60 offset 40",
     "match { $n: Named } return { $n } order { $n.label } limit 120",
     "match { $n: Named } return { $n } order { $n.label desc }",
+    "match { $n: Named } return distinct { $n, 1 as c } order { c }",
+    "match { $n: Named } return { $n, count($n) as c } order { c desc } limit 120",
     "match { $t: Thing  optional { $t near $o } } return { $t.name, $o.name } order { $t.kind }",
     "match { $t: Thing } return { $t.name } order { $t.name } offset 1000",
     "match { $t: Thing } return { $t.name } order { $t.name } limit 0",
