@@ -1,16 +1,13 @@
-"""What the pipeline will rest on: executors stage fragments, the driver publishes them once."""
+"""What the pipeline rests on: executors stage fragments, the driver publishes them once."""
 
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pytest
 
 import omnigraph
 from omnigraph.engine.publisher import Publisher
@@ -20,28 +17,6 @@ from omnigraph.runtime import SYSTEM
 from omnigraph.telemetry import Ledger
 
 SCHEMA = "node Event { at: I64 note: String? }\n"
-
-# PySpark starts its gateway by a fork that runs nothing of ours, but Lance warns of any.
-pytestmark = pytest.mark.filterwarnings("ignore:lance is not fork-safe")
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    from pyspark.sql import SparkSession
-
-    made = (
-        SparkSession.builder.master("local[2,3]")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.ui.enabled", "false")
-        .config("spark.log.level", "ERROR")
-        .config("spark.sql.shuffle.partitions", "4")
-        .getOrCreate()
-    )
-    yield made
-    made.stop()
 
 
 class Staged:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omnigraph.errors import EngineMissing
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.session import Session
 
@@ -22,6 +23,9 @@ class Executor(Protocol):
 
     def active(self) -> bool:
         """Whether a session of the engine is running in this process."""
+
+    def of(self, graph: Graph) -> Any:
+        """What the engine adds to an open graph: `g.spark`."""
 
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]

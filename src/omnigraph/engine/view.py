@@ -151,14 +151,16 @@ class TableView:
         *,
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,
+        fragments: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
+        """With `fragments` only rows of these, and none that are pending."""
         names = self.check_columns(columns)
         self.check_filter(filter)
         schema = pa.schema([self.schema.field(name) for name in names])
-        for batch in self._base_batches(names, filter, ledger):
+        for batch in self._base_batches(names, filter, ledger, fragments=fragments):
             yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
         pending = self.overlay.rows
-        if pending.num_rows:
+        if pending.num_rows and fragments is None:
             if filter is not None:
                 pending = pending.filter(filter)
             yield from pending.select(names).cast(schema).to_batches()
@@ -191,17 +193,24 @@ class TableView:
         return found[~np.isin(found, self.overlay.hidden)] if len(self.overlay.hidden) else found
 
     def matching(
-        self, condition: pc.Expression | None, columns: Sequence[str], ledger: Ledger
+        self,
+        condition: pc.Expression | None,
+        columns: Sequence[str],
+        ledger: Ledger,
+        *,
+        fragments: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Visible rows of the table that a condition over its own columns keeps, batch by batch,
-        with their addresses as a last column."""
+        """Visible rows of the table, or of some of its fragments, that a condition over its own
+        columns keeps, batch by batch, with their addresses as a last column."""
         if self.overlay.replaced or not self.table.marks:
             return
         schema = pa.schema(
             [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
         )
         physical = [self._columns[name] for name in columns]
-        for batch in self.table.scan(physical, ledger, filter=condition, addresses=True):
+        for batch in self.table.scan(
+            physical, ledger, filter=condition, addresses=True, fragments=fragments
+        ):
             if len(self.overlay.hidden):
                 visible = ~np.isin(batch.column(ADDRESS).to_numpy(), self.overlay.hidden)
                 batch = batch.filter(pa.array(visible))
@@ -209,13 +218,18 @@ class TableView:
                 held = [batch.column(name) for name in (*physical, ADDRESS)]
                 yield pa.RecordBatch.from_arrays(held, schema=schema)
 
-    def located(self, columns: Sequence[str], ledger: Ledger) -> Iterator[pa.RecordBatch]:
-        """Visible rows of the table batch by batch, with their addresses as a last column."""
+    def located(
+        self, columns: Sequence[str], ledger: Ledger, *, fragments: Sequence[int] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Visible rows of the table, or of some of its fragments, batch by batch, with their
+        addresses as a last column."""
         names = [*columns, ADDRESS]
         schema = pa.schema(
             [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
         )
-        for batch in self._base_batches(list(columns), None, ledger, addresses=True):
+        for batch in self._base_batches(
+            list(columns), None, ledger, addresses=True, fragments=fragments
+        ):
             yield pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
 
     def pending_matches(self, condition: pc.Expression | None) -> np.ndarray:
@@ -337,6 +351,7 @@ class TableView:
         ledger: Ledger,
         *,
         addresses: bool = False,
+        fragments: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Batches under their property names, without hidden rows."""
         if self.overlay.replaced or not self.table.marks:
@@ -347,7 +362,11 @@ class TableView:
         hidden = self.overlay.hidden
         located = addresses or bool(len(hidden))
         for batch in self.table.scan(
-            [self._columns[name] for name in read], ledger, filter=pushed, addresses=located
+            [self._columns[name] for name in read],
+            ledger,
+            filter=pushed,
+            addresses=located,
+            fragments=fragments,
         ):
             batch = batch.rename_columns([*read, ADDRESS] if located else read)
             if len(hidden):

@@ -249,7 +249,8 @@ def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
         names = list(source.columns.values()) or None
         if names is not None:
             names = [n for n in dict.fromkeys(names) if n in file.schema_arrow.names]
-        yield from file.iter_batches(_BATCH_ROWS, columns=names)
+        groups = None if source.row_groups is None else list(source.row_groups)
+        yield from file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names)
 
 
 def _arrow(source: Source) -> Iterator[pa.RecordBatch]:

@@ -40,7 +40,8 @@ _COMPRESSED = 4  # a guess at how much larger a compressed file is when it is re
 @dataclass(frozen=True)
 class Source:
     """One file, stream or set of rows. `type` is the name that the caller, the mapping or the
-    file name gives; a JSONL file without one says it on every line."""
+    file name gives; a JSONL file without one says it on every line. `row_groups` are those of a
+    Parquet file that are meant, None for all."""
 
     name: str
     format: Format
@@ -50,6 +51,7 @@ class Source:
     type: str | None = None
     columns: dict[str, str] = field(default_factory=dict)
     compression: str | None = None
+    row_groups: tuple[int, ...] | None = None
 
     @property
     def label(self) -> SourceName:

@@ -104,7 +104,7 @@ class LoadState:
         places = np.array([place for place, _, _ in told], dtype=np.int64)
         texts: dict[int, tuple[str, str]] = {}
         for table in self.given.get(kind.table_key, [held.table]):
-            texts |= _texts(table, places)
+            texts |= shown_rows(table, places)
         for place, reason, name in told:
             source, line = split_place(place)
             entity, text = texts[place]
@@ -124,7 +124,7 @@ class LoadState:
         self.rows[kind.table_key] = TypeRows(kind, held.table.filter(keep), held.generated)
 
 
-def _texts(table: pa.Table, at: Any) -> dict[int, tuple[str, str]]:
+def shown_rows(table: pa.Table, at: Any) -> dict[int, tuple[str, str]]:
     """Id and shown row of some places."""
     if not len(at):
         return {}

@@ -1,0 +1,39 @@
+"""Owns Spark as an engine: what is registered in the group `omnigraph.engines`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.spark.session import active_session
+from omnigraph.spark.session import session as open_session
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.session import Session
+    from omnigraph.spark.graph import SparkGraph
+
+
+class SparkExecutor:
+    def active(self) -> bool:
+        return active_session() is not None
+
+    def of(self, graph: Graph) -> SparkGraph:
+        from omnigraph.spark.graph import SparkGraph
+
+        return SparkGraph(graph)
+
+    def load(
+        self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
+    ) -> LoadResult:
+        from omnigraph.engine.load.bulk import LoadOptions
+        from omnigraph.spark.pipeline import load
+
+        return load(open_session(), session, source, LoadOptions(**options), reason)
+
+
+def make() -> SparkExecutor:
+    import pyspark  # noqa: F401 - tells the engine if it is not installed
+
+    return SparkExecutor()

@@ -1,0 +1,116 @@
+"""Owns what checks join: the ids, ends and unique values of pieces and of table versions, as
+DataFrames that executors read when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.load.state import ORIGIN
+from omnigraph.plan.load.places import AT
+from omnigraph.plan.validate import key_texts
+from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.pinned import PinnedTable, group_fragments
+from omnigraph.store.tables import ADDRESS
+from omnigraph.telemetry import Ledger
+
+READ_ROWS = 512 * 1024
+_BATCH = 64 * 1024
+_ARROW = {"string": pa.string(), "long": pa.int64()}
+Columns = dict[str, str]
+"""Names and Spark types."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Columns of rows: ids and ends by name; with `unique` also `key`, the text that is equal where
+    the values of these properties are."""
+
+    names: tuple[str, ...] = ()
+    unique: tuple[str, ...] = ()
+    origin: bool = False
+
+    @property
+    def columns(self) -> Columns:
+        columns = dict.fromkeys(self.names, "string")
+        if self.unique:
+            columns["key"] = "string"
+        return columns
+
+    def read(self) -> list[str]:
+        return list(dict.fromkeys([*self.names, *self.unique]))
+
+    def arrays(self, rows: pa.Table) -> dict[str, Any]:
+        arrays = {name: rows[name] for name in self.names}
+        if self.unique:
+            arrays["key"] = pa.chunked_array([pa.array(key_texts(rows, self.unique), pa.string())])
+        return arrays
+
+
+def piece_frame(
+    spark: Any, spool: Spool, pieces: Sequence[Piece], wanted: Wanted, refused: np.ndarray
+) -> Any:
+    """`at`, `part` (which piece) and the columns wanted, with `origin` (which row of the table is
+    replaced), of all rows that are still in."""
+    columns = {"at": "long", "part": "long", **wanted.columns}
+    if wanted.origin:
+        columns["origin"] = "long"
+    groups = group_fragments([(n, piece.rows) for n, piece in enumerate(pieces)], READ_ROWS)
+
+    def read(group: tuple[int, ...]) -> Iterator[pa.Table]:
+        for number in group:
+            names = [*wanted.read(), AT, *([ORIGIN] if wanted.origin else [])]
+            rows = without(spool.read(pieces[number], names), refused)
+            arrays = wanted.arrays(rows)
+            if wanted.origin:
+                arrays["origin"] = rows[ORIGIN].cast(pa.int64())
+            part = pa.array(np.full(rows.num_rows, number, dtype=np.int64))
+            yield pa.table({"at": rows[AT], "part": part, **arrays})
+
+    return _frame(spark, groups, columns, read)
+
+
+def table_frame(
+    spark: Any, pinned: PinnedTable, sizes: Sequence[tuple[int, int]], wanted: Wanted
+) -> Any:
+    """`address` and the columns wanted of all rows of a table version."""
+    columns = {"address": "long", **wanted.columns}
+
+    def read(group: tuple[int, ...]) -> Iterator[pa.Table]:
+        for batch in pinned.view().located(wanted.read(), Ledger(), fragments=group):
+            rows = pa.Table.from_batches([batch])
+            yield pa.table({"address": rows[ADDRESS].cast(pa.int64()), **wanted.arrays(rows)})
+
+    return _frame(spark, group_fragments(sizes, READ_ROWS), columns, read)
+
+
+def _frame(
+    spark: Any,
+    groups: Sequence[tuple[int, ...]],
+    columns: Columns,
+    read: Callable[[tuple[int, ...]], Iterator[pa.Table]],
+) -> Any:
+    schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
+    text = ", ".join(f"{name} {kind}" for name, kind in columns.items())
+    if not groups:
+        return spark.createDataFrame([], text)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for rows in read(groups[number]):
+                    yield from rows.select(schema.names).cast(schema).to_batches(_BATCH)
+
+    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, text)
+
+
+def without(rows: pa.Table, refused: np.ndarray) -> pa.Table:
+    """The rows whose places are not among these."""
+    if not len(refused):
+        return rows
+    return rows.filter(pc.invert(pc.is_in(rows[AT], value_set=pa.array(refused))))

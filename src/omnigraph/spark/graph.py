@@ -1,0 +1,55 @@
+"""Owns what a graph offers to Spark: `g.spark`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.spark.session import session as open_session
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+class SparkGraph:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+
+    def table(
+        self,
+        type: str,
+        *,
+        spark: Any = None,
+        ref: str = "main",
+        columns: str | None = None,
+        where: str | None = None,
+    ) -> Any:
+        """A type as a DataFrame, as it is at a ref now."""
+        snapshot = self._graph.snapshot(ref)
+        return self._read(spark, type, f"{snapshot.branch}@{snapshot.commit.id}", columns, where)
+
+    def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
+        """Makes a temporary view of every type, all of one snapshot, and gives their names. A
+        node type and an edge type of one name are told apart by `node_` and `edge_`."""
+        snapshot = self._graph.snapshot(ref)
+        pinned = f"{snapshot.branch}@{snapshot.commit.id}"
+        nodes = {kind.name.lower() for kind in snapshot.catalog.nodes}
+        edges = {kind.name.lower() for kind in snapshot.catalog.edges}
+        names: list[str] = []
+        for key, kind in snapshot.catalog.by_key.items():
+            name = kind.name
+            if kind.name.lower() in nodes & edges:
+                name = key.replace(":", "_")
+            name = prefix + name
+            if name.lower() in (known.lower() for known in names):
+                raise InvalidArgument(f"Two types would be the view {name!r}: Spark ignores case.")
+            self._read(spark, key, pinned, None, None).createOrReplaceTempView(name)
+            names.append(name)
+        return names
+
+    def _read(self, spark: Any, type: str, ref: str, columns: str | None, where: str | None) -> Any:
+        reader = (spark or open_session()).read.format("omnigraph")
+        for name, value in (("type", type), ("ref", ref), ("columns", columns), ("where", where)):
+            if value is not None:
+                reader = reader.option(name, value)
+        return reader.load(self._graph.root)

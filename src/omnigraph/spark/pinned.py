@@ -1,0 +1,70 @@
+"""Owns how a table travels to executors: as pins, which are opened there through the same door."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.view import Overlay, TableView
+from omnigraph.model.catalog import Catalog, GraphType, decode_catalog, encode_catalog
+from omnigraph.store.roots import parse_root
+from omnigraph.store.tables import Tables
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class PinnedTable:
+    """A version of the table of one type, by value."""
+
+    root: str
+    table: str
+    location: str
+    version: str
+    catalog: bytes
+
+    @property
+    def kind(self) -> GraphType:
+        return read_catalog(self.catalog).by_key[self.table]
+
+    def view(self) -> TableView:
+        kind = self.kind
+        table = _tables(self.root).open(self.location, self.version, Ledger())
+        return TableView(kind, table, Overlay.empty(kind), Lookups(rows=0, cache_bytes=0))
+
+
+def pin_table(root: str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:
+    pin = snapshot.graph_version.pins[kind.table_key]
+    return PinnedTable(
+        root=root,
+        table=kind.table_key,
+        location=pin.location,
+        version=pin.lance_version,
+        catalog=encode_catalog(snapshot.catalog),
+    )
+
+
+def group_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[int, ...]]:
+    """Fragments, each with its number of rows, in groups of about so many rows."""
+    groups: list[tuple[int, ...]] = []
+    held: list[int] = []
+    count = 0
+    for number, size in sizes:
+        if held and count + size > rows:
+            groups.append(tuple(held))
+            held, count = [], 0
+        held.append(number)
+        count += size
+    return [*groups, tuple(held)] if held else groups
+
+
+@lru_cache(maxsize=8)
+def read_catalog(data: bytes) -> Catalog:
+    return decode_catalog(data)
+
+
+@lru_cache(maxsize=8)
+def _tables(root: str) -> Tables:
+    return Tables(parse_root(root))

@@ -1,0 +1,155 @@
+"""Owns Spark sessions: one that is set up as this package needs it, or the caller's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from omnigraph.errors import EngineMissing, InvalidArgument
+from omnigraph.spark.java import find_java
+
+SHARED = "spark.omnigraph.shared"
+"""Set to true on a session whose executors see the directory of a local root."""
+
+_QUIET = Path(__file__).with_name("log4j2.properties")
+_EVERYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "128m",
+    "spark.speculation": "false",  # a task that is run twice stages its rows twice
+    "spark.log.level": "ERROR",
+}
+_HERE = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
+}
+
+
+def session(master: str | None = None, **conf: Any) -> Any:
+    """A Spark session: the one that is running if nothing else is asked for, else a new one on
+    this machine, on a cluster (`spark://…`, `yarn`, `k8s://…`) or over Spark Connect (`sc://…`).
+    `conf` are Spark's own settings by their full names, and beat the ones that are set here:
+    `session(**{"spark.driver.memory": "8g"})`."""
+    for name in conf:
+        if not name.startswith("spark."):
+            raise InvalidArgument(
+                f"{name!r} is not a setting of Spark.",
+                help='Settings have their full names: session(**{"spark.driver.memory": "8g"}).',
+            )
+    spark_session = _import()
+    if (running := active_session()) is not None:
+        if master is None:
+            for name, value in conf.items():
+                running.conf.set(name, _text(value))
+            return running
+        if _same_place(running, master):
+            return running
+        raise InvalidArgument(
+            f"A Spark session on {master_of(running)} is running in this process, so none can be "
+            f"started on {master}.",
+            help="Stop it first: spark.stop().",
+        )
+    place = master or os.environ.get("MASTER") or os.environ.get("SPARK_MASTER")
+    if place is None and os.environ.get("SPARK_REMOTE"):
+        place = os.environ["SPARK_REMOTE"]
+    place = place or f"local[*,{_ATTEMPTS}]"
+    with warnings.catch_warnings():
+        # The JVM is started by a fork that runs nothing of ours.
+        warnings.filterwarnings("ignore", message="lance is not fork-safe")
+        if place.startswith("sc://"):
+            return _connect(spark_session, place, conf)
+        return _start(spark_session, place, conf)
+
+
+_ATTEMPTS = 3
+
+
+def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
+    os.environ["JAVA_HOME"] = str(find_java())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    chosen = dict(_EVERYWHERE)
+    if is_local(place):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        cores = os.cpu_count() or 1
+        chosen |= _HERE | {"spark.sql.shuffle.partitions": str(max(4, min(2 * cores, 200)))}
+    chosen |= {name: _text(value) for name, value in conf.items()}
+    builder = spark_session.builder.master(place).appName("omnigraph")
+    for name, value in chosen.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        raise EngineMissing(
+            f"Spark did not start on {place}: {_first_line(error)}.",
+            help="JAVA_HOME is " + os.environ["JAVA_HOME"] + "; what Java said stands above.",
+        ) from error
+
+
+def _connect(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
+    builder = spark_session.builder.remote(place)
+    for name, value in conf.items():
+        builder = builder.config(name, _text(value))
+    try:
+        made = builder.getOrCreate()
+        made.conf.set("spark.sql.session.timeZone", "UTC")
+    except Exception as error:
+        raise EngineMissing(
+            f"There is no Spark Connect server at {place}: {_first_line(error)}."
+        ) from error
+    return made
+
+
+def active_session() -> Any:
+    """The session that runs in this process, None if there is none. Does not import Spark."""
+    if "pyspark.sql" not in sys.modules:
+        return None
+    from pyspark.sql import SparkSession
+
+    found = SparkSession.getActiveSession()
+    if found is not None:
+        return found
+    # Another thread than the one that made it does not see it as active.
+    default = getattr(SparkSession, "_instantiatedSession", None)
+    if default is not None and getattr(default.sparkContext, "_jsc", None) is not None:
+        return default
+    return None
+
+
+def master_of(spark: Any) -> str:
+    """ "" if the session does not tell, as over Spark Connect."""
+    return str(spark.conf.get("spark.master", "") or "")
+
+
+def is_local(master: str) -> bool:
+    """Whether the executors are threads on this machine; `local-cluster` is not."""
+    return master == "local" or master.startswith("local[")
+
+
+def _same_place(running: Any, master: str) -> bool:
+    return master_of(running) == master or (is_local(master) and is_local(master_of(running)))
+
+
+def _import() -> Any:
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise EngineMissing(
+            "PySpark is not installed.", help="Install it: pip install 'omnigraph[spark]'"
+        ) from error
+    return SparkSession
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().split("\n", 1)[0] or type(error).__name__).rstrip(".")

@@ -1,0 +1,273 @@
+"""Owns the first stage of a load on executors: a part of a source becomes pieces of typed rows, by
+the same functions as in a load of one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from omnigraph.engine.load.reading import Reader
+from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.state import TOLD
+from omnigraph.errors import InvalidArgument, InvalidData
+from omnigraph.model.catalog import decode_catalog
+from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.places import Reject, SourceName
+from omnigraph.plan.load.shaping import ShapedPortion
+from omnigraph.spark.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
+from omnigraph.spark.tasks import Failure, answer_batch, to_failure
+
+RANGE_BYTES = 64 << 20
+_CHUNK = 16 << 20
+_BATCH_ROWS = 128 * 1024
+
+
+class Shaped(msgspec.Struct, frozen=True, kw_only=True):
+    """What a part of a source came to; `lines` is how many it had, for the parts after it."""
+
+    pieces: tuple[Piece, ...]
+    rejects: tuple[Reject, ...]
+    more: int
+    lines: int
+    bytes: int
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True)
+class ShapeJob:
+    """What every part is shaped by. `complete`: whole entities, as everywhere but in a merge."""
+
+    catalog: bytes
+    names: tuple[SourceName, ...]
+    complete: bool
+    every: bool
+    operation: str
+    spool: Spool
+
+
+@dataclass(frozen=True)
+class FilePart:
+    """A file, or the lines that begin within a range of its bytes, or some of its row groups."""
+
+    number: int
+    source: Source
+    part: int = 0
+    range: tuple[int, int] | None = None
+    groups: tuple[int, ...] | None = None
+    lines: int = 0
+
+
+def plan_parts(number: int, source: Source, *, range_bytes: int = RANGE_BYTES) -> list[FilePart]:
+    """JSONL is cut anywhere, Parquet between row groups; CSV (a value may hold line breaks), Arrow
+    and what is compressed are read by one task a file."""
+    size = source.size or 0
+    if source.format == "jsonl" and source.compression is None and size > range_bytes:
+        starts = range(0, size, range_bytes)
+        return [
+            FilePart(number, source, part, range=(start, min(start + range_bytes, size)))
+            for part, start in enumerate(starts)
+        ]
+    if source.format == "parquet" and source.path is not None:
+        return _row_groups(number, source)
+    return [FilePart(number, source)]
+
+
+def _row_groups(number: int, source: Source) -> list[FilePart]:
+    try:
+        metadata = pq.read_metadata(source.path)
+    except (OSError, pa.ArrowException):
+        return [FilePart(number, source)]  # reading it says what is wrong
+    counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
+    parts: list[FilePart] = []
+    groups: list[int] = []
+    held = 0
+    for group, count in enumerate(counts):
+        groups.append(group)
+        held += count
+        if held >= PIECE_ROWS or group == len(counts) - 1:
+            part = FilePart(number, source, len(parts), groups=tuple(groups), lines=held)
+            parts.append(part)
+            groups, held = [], 0
+    return parts or [FilePart(number, source)]
+
+
+def shape_part(job: ShapeJob, part: FilePart) -> Iterator[Shaped]:
+    """One answer. Faults of a source as a whole are part of it: they are the caller's to hear."""
+    source, counted = part.source, None
+    if part.range is not None:
+        assert source.path is not None
+        counted = LineRange(source.path, *part.range)
+        source = replace(source, path=None, stream=counted)
+    elif part.groups is not None:
+        source = replace(source, row_groups=part.groups)
+    try:
+        yield _shape(job, part, source, lambda: part.lines if counted is None else counted.lines)
+    finally:
+        if counted is not None:
+            counted.close()
+
+
+def shape_frame(
+    job: ShapeJob, number: int, type: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """For `mapInArrow` over a DataFrame whose rows are all of one type."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        place = TaskContext.get()
+        partition = 0 if place is None else int(place.partitionId())
+        rows = 0
+
+        def counted(first: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+            nonlocal rows
+            for batch in _combined(first, batches):
+                rows += batch.num_rows
+                yield batch
+
+        first = next(batches, None)
+        if first is None:
+            return
+        reader = pa.RecordBatchReader.from_batches(first.schema, counted(first))
+        source = Source(job.names[number].name, "rows", rows=reader, type=type)
+        part = FilePart(number, source, partition)
+        yield answer_batch(partition, _shape(job, part, source, lambda: rows))
+
+    return run
+
+
+def _combined(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Spark's batches are small for what a batch costs."""
+    held, rows = [first], first.num_rows
+    for batch in batches:
+        if rows >= _BATCH_ROWS:
+            yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+            held, rows = [], 0
+        held.append(batch)
+        rows += batch.num_rows
+    yield from pa.Table.from_batches(held).combine_chunks().to_batches()
+
+
+def shape_source(job: ShapeJob, number: int, source: Source) -> Shaped:
+    """Of what only this process can read: streams, rows in its memory."""
+    return _shape(job, FilePart(number, source), source, lambda: 0)
+
+
+def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], int]) -> Shaped:
+    made = 0
+    # The ids of a part that is run again are the same; those of no two parts are.
+    seed = f"{job.operation}/{part.number}/{part.part}"
+
+    def new_ids(count: int) -> pa.Array:
+        nonlocal made
+        made += count
+        return number_ids(seed, made - count, count)
+
+    seen: list[int] = []
+    reader = Reader(
+        catalog=decode_catalog(job.catalog),
+        names=job.names,
+        complete=job.complete,
+        every=job.every,
+        new_ids=new_ids,
+        chunk_bytes=_CHUNK,
+        seen=seen.append,
+    )
+    shelf = _Shelf(job, f"{part.number}-{part.part}")
+    rejects: list[Reject] = []
+    more = 0
+    failure = None
+    try:
+        for shaped in reader.read(part.number, source):
+            more += shaped.more
+            told = shaped.rejects if job.every else shaped.rejects[: TOLD - len(rejects)]
+            rejects += told
+            more += len(shaped.rejects) - len(told)
+            shelf.add(shaped)
+    except (InvalidData, InvalidArgument) as error:
+        failure = to_failure(error)
+    return Shaped(
+        pieces=tuple(shelf.pieces()),
+        rejects=tuple(rejects),
+        more=more,
+        lines=lines(),
+        bytes=sum(seen),
+        failure=failure,
+    )
+
+
+class _Shelf:
+    """Rows by type and by what they give, until there are enough for a piece."""
+
+    def __init__(self, job: ShapeJob, name: str) -> None:
+        self._job = job
+        self._name = name
+        self._held: dict[tuple[str, tuple[str, ...]], list[tuple[pa.Table, bool]]] = {}
+        self._done: list[Piece] = []
+
+    def add(self, shaped: ShapedPortion) -> None:
+        for rows in shaped.groups:
+            given = () if self._job.complete else tuple(sorted(rows.given))
+            key = (rows.kind.table_key, given)
+            held = self._held.setdefault(key, [])
+            held.append((rows.table, rows.generated))
+            full = sum(table.num_rows for table, _ in held) >= PIECE_ROWS
+            if full or sum(table.nbytes for table, _ in held) >= PIECE_BYTES:
+                self._write(key)
+
+    def pieces(self) -> list[Piece]:
+        for key in list(self._held):
+            self._write(key)
+        return self._done
+
+    def _write(self, key: tuple[str, tuple[str, ...]]) -> None:
+        held = self._held.pop(key)
+        schema = held[0][0].schema
+        table = pa.concat_tables([rows.cast(schema) for rows, _ in held])
+        # An attempt that failed may have left files of the same part.
+        name = f"{self._name}-{len(self._done)}-{uuid4().hex[:12]}.arrow"
+        self._done.append(
+            Piece(
+                key=self._job.spool.write(name, table),
+                table=key[0],
+                given=key[1],
+                generated=all(generated for _, generated in held),
+                rows=table.num_rows,
+                bytes=table.nbytes,
+            )
+        )
+
+
+class LineRange:
+    """The lines of a file that begin within a range of bytes, as a stream that counts them."""
+
+    def __init__(self, path: Path, start: int, stop: int) -> None:
+        self._file: Any = path.open("rb")
+        self._stop = stop
+        self.lines = 0
+        if start:
+            self._file.seek(start - 1)
+            self._file.readline()
+        self._at = self._file.tell()
+
+    def read(self, size: int) -> bytes:
+        if self._at >= self._stop:
+            return b""
+        data: bytes = self._file.read(min(size, self._stop - self._at))
+        if self._at + len(data) >= self._stop and not data.endswith(b"\n"):
+            data += self._file.readline()
+        self._at += len(data)
+        if not data:
+            self._at = self._stop
+        self.lines += data.count(b"\n")
+        return data
+
+    def close(self) -> None:
+        self._file.close()

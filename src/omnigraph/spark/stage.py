@@ -1,0 +1,180 @@
+"""Owns the last stage of a load on executors: pieces become sorted fragments of the pinned table,
+and rows that are replaced get deletion files. Nothing is tried again inside of a task."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.load.completing import Part, complete_merge, system_rows
+from omnigraph.engine.load.spool import Room
+from omnigraph.engine.load.staging import sorted_batches
+from omnigraph.engine.load.state import LoadState, TypeRows, shown_rows
+from omnigraph.engine.view import TableView
+from omnigraph.model.catalog import GraphType, row_schema, table_schema
+from omnigraph.plan.load.places import AT, Reject, SourceName
+from omnigraph.spark.frames import without
+from omnigraph.spark.pieces import PIECE_BYTES, Piece, Spool
+from omnigraph.spark.pinned import PinnedTable
+from omnigraph.spark.tasks import answer_batch
+from omnigraph.store.staging import stage_deletes, stage_rows
+from omnigraph.store.tables import ADDRESS
+from omnigraph.telemetry import Ledger
+
+_MEMORY = 4 << 30  # a piece is sorted whole: it is no larger than a fragment
+
+
+class StagedPieces(msgspec.Struct, frozen=True, kw_only=True):
+    """Fragments that are written and that nobody can see."""
+
+    fragments: tuple[str, ...]
+    fields: dict[int, str]
+    rows: int
+    bytes: int
+
+
+class StagedRemovals(msgspec.Struct, frozen=True, kw_only=True):
+    updated: tuple[str, ...]
+    removed: tuple[int, ...]
+    rows: int
+
+
+class Completed(msgspec.Struct, frozen=True, kw_only=True):
+    """Whole rows of a merge in a new piece, and which rows take no further part."""
+
+    piece: Piece | None
+    rejects: tuple[Reject, ...]
+    dropped: tuple[int, ...]
+
+
+class ShownRows(msgspec.Struct, frozen=True, kw_only=True):
+    """Id and text of rows, by place."""
+
+    rows: dict[int, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class StageJob:
+    pinned: PinnedTable
+    spool: Spool
+    pieces: Sequence[Piece]
+    names: tuple[SourceName, ...]
+    refused: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def read(self, number: int) -> pa.Table:
+        return without(self.spool.read(self.pieces[number]), self.refused)
+
+
+def stage_pieces(job: StageJob, numbers: tuple[int, ...]) -> Iterator[StagedPieces]:
+    view = job.pinned.view()
+    names = row_schema(view.kind).names
+    rows = pa.concat_tables([job.read(number).select(names) for number in numbers])
+    if not rows.num_rows:
+        return
+    batches = sorted_batches(view.kind, rows, _MEMORY)
+    reader = pa.RecordBatchReader.from_batches(table_schema(view.kind), batches)
+    staged = stage_rows(view.table, reader, Ledger())
+    yield StagedPieces(
+        fragments=staged.fragments, fields=staged.fields, rows=staged.rows, bytes=staged.bytes
+    )
+
+
+def stage_removals(job: StageJob) -> Any:
+    """For `applyInArrow` over addresses, grouped by fragment."""
+
+    def run(rows: pa.Table) -> pa.Table:
+        addresses = rows["origin"].to_numpy().astype(np.uint64)
+        staged = stage_deletes(job.pinned.view().table, addresses, Ledger())
+        answer = StagedRemovals(updated=staged.updated, removed=staged.removed, rows=len(addresses))
+        return pa.Table.from_batches([answer_batch(rows["part"][0].as_py(), answer)])
+
+    return run
+
+
+def show_rows(job: StageJob, places: np.ndarray, number: int) -> Iterator[ShownRows]:
+    found = shown_rows(job.spool.read(job.pieces[number]), places)
+    if found:
+        yield ShownRows(rows=found)
+
+
+# Merges
+
+
+def complete_pieces(job: StageJob) -> Any:
+    """For `applyInArrow` over `at` and `origin` of the rows of each piece."""
+
+    def run(rows: pa.Table) -> pa.Table:
+        number = rows["part"][0].as_py()
+        answer = _complete(job, number, rows)
+        return pa.Table.from_batches([answer_batch(number, answer)])
+
+    return run
+
+
+def complete_new(job: StageJob, number: int) -> Iterator[Completed]:
+    """A piece whose ids were all made for it, so that none of them is in the table."""
+    yield _complete(job, number, None)
+
+
+def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed:
+    """By the function of the load in one process, given one piece and what was found of it."""
+    piece, view = job.pieces[number], job.pinned.view()
+    kind = view.kind
+    rows = job.read(number)
+    known = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
+    if located is not None:
+        there = located.filter(located["origin"].is_valid())
+        ids = pa.compute.index_in(there["at"], value_set=rows[AT].combine_chunks())
+        known = pa.table({"v": rows["id"].take(ids), ADDRESS: there["origin"].cast(pa.uint64())})
+    parts = [Part(frozenset(piece.given), rows)]
+    with tempfile.TemporaryDirectory(prefix="omnigraph-merge-") as directory:
+        state = _PieceState(
+            snapshot=SimpleNamespace(view=lambda _: view),  # type: ignore[arg-type]
+            rows={kind.table_key: TypeRows(kind, system_rows(kind, parts), False)},
+            mode="merge",
+            joins=None,  # type: ignore[arg-type]
+            names=job.names,
+            ledger=Ledger(),
+            every=True,
+            given={kind.table_key: [rows]},
+            known=known,
+            held=view,
+        )
+        complete_merge(state, kind, parts, Room(8 * PIECE_BYTES, Path(directory)))
+        whole = state.rows[kind.table_key].table
+        made = None
+        if whole.num_rows:
+            name = f"whole-{number}-{uuid4().hex[:12]}.arrow"
+            made = Piece(
+                key=job.spool.write(name, whole),
+                table=piece.table,
+                given=(),
+                generated=piece.generated,
+                rows=whole.num_rows,
+                bytes=whole.nbytes,
+            )
+    dropped = np.setdiff1d(rows[AT].to_numpy(), whole[AT].to_numpy())
+    return Completed(piece=made, rejects=tuple(state.rejects), dropped=tuple(dropped.tolist()))
+
+
+@dataclass
+class _PieceState(LoadState):
+    """What is known of one piece: the join has located its rows already."""
+
+    known: pa.Table = field(kw_only=True)
+    held: TableView = field(kw_only=True)
+
+    def locate(self, kind: GraphType, column: str, values: pa.Table) -> pa.Table:
+        return self.known
+
+    def view(self, kind: GraphType) -> TableView:
+        return self.held

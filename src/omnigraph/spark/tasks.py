@@ -1,0 +1,114 @@
+"""Owns running our functions on executors: tasks that are given as values, answers that come back
+as values, and errors that stay what they were."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import EngineMissing, InvalidArgument, InvalidData, StoreFailure
+from omnigraph.model.violation import Violation
+
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
+ANSWERS = "task long, answer binary"
+_LACKING = ("ModuleNotFoundError", "No module named 'omnigraph'", "No module named 'lance'")
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error that is the caller's to hear in our own words, and not Spark's."""
+
+    data: bool
+    message: str
+    help: str = ""
+    violations: tuple[Violation, ...] = ()
+    more: int = 0
+
+    def error(self) -> InvalidData | InvalidArgument:
+        if not self.data:
+            return InvalidArgument(self.message, help=self.help or None)
+        return InvalidData(self.message, violations=list(self.violations), more=self.more)
+
+
+def to_failure(error: InvalidData | InvalidArgument) -> Failure:
+    if isinstance(error, InvalidArgument):
+        return Failure(data=False, message=error.message, help=error.hint)
+    return Failure(
+        data=True, message=error.message, violations=tuple(error.violations), more=error.more
+    )
+
+
+def answer_batch(task: int, answer: msgspec.Struct) -> pa.RecordBatch:
+    told = pa.array([msgspec.json.encode(answer)], pa.binary())
+    return pa.record_batch({"task": pa.array([task], pa.int64()), "answer": told})
+
+
+def run_tasks(
+    spark: Any, work: Callable[[T], Iterator[S]], tasks: Sequence[T], kind: type[S]
+) -> list[tuple[int, S]]:
+    """Each task in a partition of its own; the answers with the number of their task, in order.
+    Only those of the attempt that ended well come back."""
+    if not tasks:
+        return []
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for answer in work(tasks[number]):
+                    yield answer_batch(number, answer)
+
+    frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, ANSWERS)
+    return collect_answers(frame, kind)
+
+
+def collect_answers(frame: Any, kind: type[S]) -> list[tuple[int, S]]:
+    rows = collect(frame)
+    order = pa.compute.sort_indices(rows["task"])
+    rows = rows.take(order)
+    decode = msgspec.json.Decoder(kind).decode
+    answers = [decode(answer) for answer in rows["answer"].to_pylist()]
+    return list(zip(rows["task"].to_pylist(), answers, strict=True))
+
+
+def collect(frame: Any) -> pa.Table:
+    """The rows of a DataFrame. What Spark raises becomes an error with a name."""
+    with explained():
+        return frame.toArrow()
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise explain(error) from error
+    except Exception as error:
+        # What the JVM raises has no class of its own in the versions that wrap it late.
+        if type(error).__module__.startswith(("py4j.", "pyspark.")):
+            raise explain(error) from error
+        raise
+
+
+def explain(error: Exception) -> EngineMissing | StoreFailure:
+    text = str(error)
+    if any(word in text for word in _LACKING):
+        return EngineMissing(
+            "An executor of Spark cannot import omnigraph or pylance.",
+            help="Install omnigraph, in this version, where the executors run.",
+        )
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line for line in lines if _is_exception(line)]
+    first = told[-1] if told else (lines[0] if lines else type(error).__name__)
+    return StoreFailure(f"A task on Spark failed: {first.rstrip('.')}.")
+
+
+def _is_exception(line: str) -> bool:
+    """The last line of a trace of Python."""
+    name = line.split(":", 1)[0]
+    return bool(name) and " " not in name and name.endswith(("Error", "Exception", "Failure"))

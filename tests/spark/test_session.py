@@ -1,0 +1,50 @@
+"""Sessions: which Java is taken, and what is said when there is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import omnigraph.spark
+from omnigraph.errors import EngineMissing, InvalidArgument
+from omnigraph.spark.java import find_java
+from omnigraph.spark.session import is_local
+
+
+def java(home: Path, version: str) -> Path:
+    (home / "bin").mkdir(parents=True)
+    program = home / "bin" / "java"
+    program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    program.chmod(0o755)
+    return home
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "25", "21-ea"])
+def test_a_java_that_is_new_enough_is_taken(tmp_path: Path, version: str) -> None:
+    home = java(tmp_path / "jdk", version)
+    assert find_java({"JAVA_HOME": str(home)}) == home
+    assert find_java({"PATH": str(home / "bin"), "HOME": str(tmp_path)}) == home
+
+
+@pytest.mark.parametrize(("version", "number"), [("1.8.0_392", 8), ("11.0.2", 11)])
+def test_an_old_java_is_named_with_what_to_do(tmp_path: Path, version: str, number: int) -> None:
+    home = java(tmp_path / "jdk", version)
+    with pytest.raises(EngineMissing, match=f"needs Java 17 or newer.* is Java {number}") as caught:
+        find_java({"JAVA_HOME": str(home)})
+    assert "apt install openjdk-17" in caught.value.hint
+
+
+def test_a_home_without_java_is_an_error_and_not_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(EngineMissing, match="there is no Java in it"):
+        find_java({"JAVA_HOME": str(tmp_path)})
+
+
+def test_settings_are_given_by_their_full_names() -> None:
+    with pytest.raises(InvalidArgument, match="'memory' is not a setting"):
+        omnigraph.spark.session(memory="8g")
+
+
+def test_executors_in_this_process_are_told_from_others() -> None:
+    places = ["local", "local[*]", "local[2,3]", "local-cluster[2,1,1024]", "spark://h", "yarn"]
+    assert [is_local(place) for place in places] == [True, True, True, False, False, False]
