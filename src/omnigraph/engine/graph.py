@@ -14,10 +14,13 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags, timeline
+from omnigraph.engine.algorithms.network import Edges
+from omnigraph.engine.algorithms.run import AlgorithmCall, AlgorithmResult, run_algorithm
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
+from omnigraph.engine.executors import find_executor
 from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.folding import Folding
@@ -341,6 +344,43 @@ class Graph:
             retry_for=self._session.settings.retry_for if retry_for is None else retry_for,
         )
         return load(self._session, source, options)
+
+    def algorithm(
+        self,
+        name: str,
+        *,
+        edges: Edges = None,
+        direction: Literal["out", "in", "both"] | None = None,
+        ref: str | None = None,
+        branch: str = "main",
+        write_to: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        **options: Any,
+    ) -> AlgorithmResult:
+        """A value for each node: "pagerank", "connected_components", "label_propagation",
+        "triangle_count", "shortest_paths" (with `sources`), "degrees". `edges` are edge types by
+        name, or each with its direction, or all of them. With `write_to` the values become that
+        property of the nodes on the branch, as one commit."""
+        self._require_open(writing=write_to is not None)
+        call = AlgorithmCall(
+            name=name,
+            edges=edges,
+            direction=direction,
+            ref=ref,
+            branch=branch,
+            write_to=write_to,
+            actor=actor,
+            message=message,
+            options=options,
+        )
+        return run_algorithm(self, call)
+
+    @property
+    def spark(self) -> Any:
+        """The graph for Spark: `g.spark.tables(spark)` makes a view of every type."""
+        self._require_open()
+        return find_executor("spark").of(self)
 
     def run(
         self,

@@ -1,0 +1,1 @@
+"""Graph algorithms over the adjacency of a snapshot, and their results as properties."""
