@@ -35,7 +35,7 @@ class Entities:
         found = self._rows.get(kind.table_key)
         if found is None:
             found = TypeRows(self._view(kind), self.columns, self._next, self.ledger)
-            self._next += found.capacity
+            self._next += max(1, found.capacity)  # an empty type has its own place too
             self._rows[kind.table_key] = found
         return found
 
