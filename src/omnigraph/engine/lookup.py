@@ -24,6 +24,7 @@ from omnigraph.telemetry import Ledger
 _FEW = 1000
 _SMALL_TABLE = 50_000
 _TAIL = 4096
+_ONE_BY_ONE = 8
 _PAGE_ROWS = 4096
 _NONE = np.array([], dtype=np.uint64)
 
@@ -90,6 +91,8 @@ class KeyIndex:
 
     def find(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Positions in `texts` and addresses, one pair for each row that holds the value."""
+        if len(texts) <= _ONE_BY_ONE:
+            return self._find_few(texts)
         wanted = hash_texts(texts, len(texts))
         positions, addresses = [], []
         for run in self.runs:
@@ -104,6 +107,24 @@ class KeyIndex:
         found = np.array(addresses, dtype=np.uint64)
         live = self._live(found)
         return np.array(positions, dtype=np.int64)[live], found[live]
+
+    def _find_few(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The same for a few, where setting up arrays would take longer than the search."""
+        positions, addresses = [], []
+        dead = self.dead
+        for position, text in enumerate(texts):
+            wanted = np.uint64(xxhash.xxh3_64_intdigest(text.encode()))
+            for run in self.runs:
+                slot = int(run.hashes.searchsorted(wanted))
+                while slot < len(run.hashes) and run.hashes[slot] == wanted:
+                    address = int(run.addresses[slot])
+                    if run.texts[slot].as_py() == text and address >> 32 in self.marks:
+                        place = int(dead.searchsorted(np.uint64(address))) if len(dead) else 0
+                        if place >= len(dead) or int(dead[place]) != address:
+                            positions.append(position)
+                            addresses.append(address)
+                    slot += 1
+        return np.array(positions, dtype=np.int64), np.array(addresses, dtype=np.uint64)
 
     def derive(
         self, marks: dict[int, FragmentMark], added: Run | None, dead: np.ndarray

@@ -142,6 +142,27 @@ class Adjacencies:
         found: np.ndarray = self._columns.remember(key, invert)
         return found
 
+    def vertices_unless_same(self, node: TypeRows, ledger: Ledger) -> np.ndarray | None:
+        """The vertex of each position; None if that is the position itself."""
+        found = self.vertex_of(node, ledger)
+        return None if self._is_same(node, found, "vertex_of") else found
+
+    def positions_unless_same(self, node: TypeRows, ledger: Ledger) -> np.ndarray | None:
+        found = self.position_of(node, ledger)
+        return None if self._is_same(node, found, "position_of") else found
+
+    def _is_same(self, node: TypeRows, numbers: np.ndarray, what: str) -> bool:
+        def compare() -> np.ndarray:
+            return np.array([np.array_equal(numbers, np.arange(len(numbers)))])
+
+        if not node.is_plain:
+            return False
+        table = node.view.table
+        same: np.ndarray = self._columns.remember(
+            (table.location, table.version, what, len(numbers), "same"), compare
+        )
+        return bool(same[0])
+
     # Adjacency
 
     def is_near(self, edge: TypeRows) -> bool:

@@ -31,12 +31,37 @@ _BITS = 1 << 25
 
 @dataclass(frozen=True)
 class Leg:
-    """One edge type in one direction, between the rows of two types."""
+    """One edge type in one direction, between the rows of two types. `only`: the entities that it
+    is asked of are all of the one type."""
 
     edge: TypeRows
     here: TypeRows
     there: TypeRows
     way: Way
+    only: bool
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.edge.kind.table_key, self.way
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Adjacency as one run uses it: entries by vertex, and how positions and vertices go together
+    (None: a vertex is a position)."""
+
+    entries: Neighbours
+    vertex_of: np.ndarray | None
+    position_of: np.ndarray | None
+
+    def vertices(self, positions: np.ndarray) -> np.ndarray:
+        return positions if self.vertex_of is None else self.vertex_of[positions]
+
+    def positions(self, vertices: np.ndarray) -> np.ndarray:
+        found: np.ndarray = (
+            vertices.astype(np.int64) if self.position_of is None else self.position_of[vertices]
+        )
+        return found
 
 
 @dataclass(frozen=True)
@@ -62,6 +87,7 @@ class Expander:
         self._catalog = catalog
         self._guard = guard
         self._kernel = kernel
+        self._arrays: dict[tuple[str, str], Arrays] = {}
         self.used: set[str] = set()
 
     # Legs
@@ -93,6 +119,7 @@ class Expander:
                         self._entities.rows(nodes[start]),
                         self._entities.rows(nodes[end]),
                         way,
+                        len(here) == 1,
                     )
                 )
         return found
@@ -122,7 +149,11 @@ class Expander:
         for leg in legs:
             if self._by_adjacency(leg, len(numbers)):
                 where, positions = self._at(leg, numbers)
-                counts[where] += self._degrees(leg, positions, distinct=False)
+                degrees = self._degrees(leg, positions, distinct=False)
+                if where is None:
+                    counts += degrees
+                else:
+                    counts[where] += degrees
             else:
                 counts += 256
         sums = np.cumsum(counts)
@@ -139,10 +170,13 @@ class Expander:
 
     def degrees(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> np.ndarray:
         """How many neighbours (or edges) each entity has."""
-        counts = np.zeros(len(numbers), np.int64)
         if self._by_adjacency(leg, len(numbers)):
             where, positions = self._at(leg, numbers)
-            counts[where] = self._degrees(leg, positions, distinct=not edges)
+            found = self._degrees(leg, positions, distinct=not edges)
+            if where is None:
+                return found
+            counts = np.zeros(len(numbers), np.int64)
+            counts[where] = found
             return counts
         reached = self._along(leg, numbers, edges=edges)
         return np.bincount(reached.places, minlength=len(numbers))
@@ -156,10 +190,11 @@ class Expander:
             return None
         there = self._entities.of_type(leg.there.kind, others)
         where = np.flatnonzero(self._entities.of_type(leg.here.kind, numbers) & there)
-        way, vertex_of = self._way(leg)
+        arrays = self._way(leg)
+        way = arrays.entries
         ends = self._adjacencies.vertex_of(leg.there, self._entities.ledger)
         low, counts = way.between(
-            vertex_of[numbers[where] - leg.here.base], ends[others[where] - leg.there.base]
+            arrays.vertices(numbers[where] - leg.here.base), ends[others[where] - leg.there.base]
         )
         places = np.repeat(where, counts)
         entries = np.repeat(low - (np.cumsum(counts) - counts), counts) + np.arange(len(places))
@@ -186,6 +221,8 @@ class Expander:
     # Kernels
 
     def _by_adjacency(self, leg: Leg, count: int) -> bool:
+        if leg.key in self._arrays:
+            return True
         if self._kernel != "auto":
             by_adjacency = self._kernel == "adjacency"
         elif not self._adjacencies.fits(leg.edge):
@@ -199,20 +236,30 @@ class Expander:
         self.used.add("adjacency" if by_adjacency else "indexed")
         return by_adjacency
 
-    def _at(self, leg: Leg, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _at(self, leg: Leg, numbers: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Where the entities of the leg's type are (None: everywhere), and their positions."""
+        if leg.only:
+            return None, numbers - leg.here.base if leg.here.base else numbers
         where = np.flatnonzero(self._entities.of_type(leg.here.kind, numbers))
         return where, numbers[where] - leg.here.base
 
-    def _way(self, leg: Leg) -> tuple[Neighbours, np.ndarray]:
-        ledger = self._entities.ledger
-        source, target = (leg.here, leg.there) if leg.way != "in" else (leg.there, leg.here)
-        adjacency = self._adjacencies.of(leg.edge, source, target, ledger)
-        return adjacency.way(leg.way), self._adjacencies.vertex_of(leg.here, ledger)
+    def _way(self, leg: Leg) -> Arrays:
+        found = self._arrays.get(leg.key)
+        if found is None:
+            ledger = self._entities.ledger
+            source, target = (leg.here, leg.there) if leg.way != "in" else (leg.there, leg.here)
+            adjacency = self._adjacencies.of(leg.edge, source, target, ledger)
+            found = self._arrays[leg.key] = Arrays(
+                adjacency.way(leg.way),
+                self._adjacencies.vertices_unless_same(leg.here, ledger),
+                self._adjacencies.positions_unless_same(leg.there, ledger),
+            )
+        return found
 
     def _degrees(self, leg: Leg, positions: np.ndarray, *, distinct: bool) -> np.ndarray:
-        way, vertex_of = self._way(leg)
-        chosen = way.distinct if distinct else way
-        _, counts = chosen.bounds(vertex_of[positions])
+        arrays = self._way(leg)
+        chosen = arrays.entries.distinct if distinct else arrays.entries
+        _, counts = chosen.bounds(arrays.vertices(positions))
         return counts
 
     def _along(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
@@ -223,17 +270,20 @@ class Expander:
 
     def _by_arrays(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
         where, positions = self._at(leg, numbers)
-        way, vertex_of = self._way(leg)
-        chosen = way if edges else way.distinct
-        rows, entries = chosen.expand(vertex_of[positions])
-        position_of = self._adjacencies.position_of(leg.there, self._entities.ledger)
-        targets = position_of[chosen.ends[entries]] + leg.there.base
+        arrays = self._way(leg)
+        chosen = arrays.entries if edges else arrays.entries.distinct
+        rows, entries = chosen.expand(arrays.vertices(positions))
+        targets = arrays.positions(chosen.ends[entries])
+        if leg.there.base:
+            targets = targets + leg.there.base
         held = chosen.edges[entries] + leg.edge.base if edges else None
-        return Reached(where[rows], targets, held)
+        return Reached(rows if where is None else where[rows], targets, held)
 
     def _by_index(self, leg: Leg, numbers: np.ndarray, *, edges: bool) -> Reached:
         """The edges of these entities, by a filter that an index on the end can answer."""
         where, positions = self._at(leg, numbers)
+        if where is None:
+            where = np.arange(len(numbers))
         if not len(where):
             return Reached(NONE, NONE, NONE if edges else None)
         distinct, inverse = np.unique(positions, return_inverse=True)

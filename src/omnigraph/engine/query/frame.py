@@ -139,7 +139,8 @@ def _sum_by_code(
         size *= span
     total = float(counts.sum(dtype=np.float64))
     _check_total(total)
-    if size <= 4 * len(codes) + 1024 and total < _EXACT:
+    dense = size <= 4 * len(codes) + 1024 or (size <= 1 << 20 and size <= 64 * len(codes))
+    if dense and total < _EXACT:
         sums = np.bincount(codes, weights=counts, minlength=size)
         distinct = np.flatnonzero(sums)
         return distinct, sums[distinct].astype(np.int64)

@@ -33,6 +33,9 @@ from omnigraph.plan.values.kinds import Value
 if TYPE_CHECKING:
     from omnigraph.engine.query.run import Run
 
+_MARKS = 1 << 22
+"""Bytes that may be spent on telling entities apart by marks."""
+
 
 def _some(run: Run, frames: Iterator[Frame]) -> tuple[list[Frame], Iterator[Frame] | None]:
     """All frames, if their rows fit in memory; else the first ones and the rest."""
@@ -135,11 +138,31 @@ def _of_entities(
     count: int,
 ) -> Value:
     numbers = frame.columns[argument.variable]
+    if one.function == "count" and one.distinct:
+        return pa.array(_distinct_entities(numbers, codes, count))
     values = pa.array(numbers, mask=numbers < 0)
     listed = aggregate(one.function, values, codes, count, frame.counts, distinct=one.distinct)
     if one.function == "count":
         return listed
     return _listed_objects(run, argument, listed)
+
+
+def _distinct_entities(numbers: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
+    """How many entities each group has, each counted once."""
+    if len(numbers) and int(numbers.min()) < 0:
+        there = np.flatnonzero(numbers >= 0)
+        numbers, codes = numbers[there], codes[there]
+    if not len(numbers):
+        return np.zeros(count, np.int64)
+    low = int(numbers.min())
+    span = int(numbers.max()) - low + 1
+    pairs = codes * span + (numbers - low)
+    if span * count <= _MARKS:
+        marks = np.zeros(span * count, bool)
+        marks[pairs] = True
+        found: np.ndarray = np.count_nonzero(marks.reshape(count, span), axis=1)
+        return found
+    return np.bincount(np.unique(pairs) // span, minlength=count)
 
 
 def _listed_objects(run: Run, argument: EntityValue, listed: pa.Array) -> pa.Array:

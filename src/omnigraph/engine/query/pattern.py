@@ -134,12 +134,15 @@ def _check_product(left: int, right: int) -> None:
 
 
 def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
-    here, there = traversal.source, traversal.target
-    if backward:
-        here, there = there, here
-    return run.expander.legs(
-        traversal.steps, backward=backward, here=run.kinds(here), there=run.kinds(there)
-    )
+    found = run.legs.get((id(traversal), backward))
+    if found is None:
+        here, there = traversal.source, traversal.target
+        if backward:
+            here, there = there, here
+        found = run.legs[id(traversal), backward] = run.expander.legs(
+            traversal.steps, backward=backward, here=run.kinds(here), there=run.kinds(there)
+        )
+    return found
 
 
 def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[Frame]:
@@ -172,7 +175,7 @@ def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[
 def _expand(run: Run, step: Expand, frames: Iterator[Frame]) -> Iterator[Frame]:
     traversal = step.traversal
     for frame in frames:
-        frame = _bound(frame, step.start)
+        frame = _bound(run, frame, step.start)
         if not frame.rows:
             continue
         legs = _legs(run, traversal, backward=step.backward)
@@ -215,9 +218,11 @@ def _reached(
         yield frame, reached
 
 
-def _bound(frame: Frame, *variables: int) -> Frame:
+def _bound(run: Run, frame: Frame, *variables: int) -> Frame:
     """Rows where these variables are not null."""
     for variable in variables:
+        if not run.plan.variables[variable].optional:
+            continue
         numbers = frame.columns[variable]
         if len(numbers) and numbers.min() < 0:
             frame = frame.take(np.flatnonzero(numbers >= 0))
@@ -227,7 +232,7 @@ def _bound(frame: Frame, *variables: int) -> Frame:
 def _degrees(run: Run, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame]:
     edges = step.traversal.edge is not None
     for frame in frames:
-        frame = _bound(frame, step.start)
+        frame = _bound(run, frame, step.start)
         legs = _legs(run, step.traversal, backward=step.backward)
         if not legs or not frame.rows:
             continue
@@ -242,7 +247,7 @@ def _degrees(run: Run, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame
 def _check(run: Run, step: Check, frames: Iterator[Frame]) -> Iterator[Frame]:
     traversal = step.traversal
     for frame in frames:
-        frame = _bound(frame, traversal.source, traversal.target)
+        frame = _bound(run, frame, traversal.source, traversal.target)
         if not frame.rows:
             continue
         legs = _legs(run, traversal, backward=False)

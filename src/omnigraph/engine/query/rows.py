@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from omnigraph.store.tables import FragmentMark
 from omnigraph.telemetry import Ledger
 
 _FEW = 512
+_ONE_BY_ONE = 8
 
 
 class TypeRows:
@@ -46,7 +48,7 @@ class TypeRows:
     @cached_property
     def starts(self) -> np.ndarray:
         """Where each fragment begins, and the end of the last."""
-        return np.cumsum([0, *[mark.physical for mark in self.marks]], dtype=np.int64)
+        return np.array(list(accumulate((m.physical for m in self.marks), initial=0)), np.int64)
 
     @property
     def stored(self) -> int:
@@ -102,11 +104,15 @@ class TypeRows:
     # Positions and addresses
 
     def positions_of(self, addresses: np.ndarray) -> np.ndarray:
+        if len(addresses) <= _ONE_BY_ONE:
+            starts, ordinals = self.starts, self._ordinals
+            found = [starts[ordinals[a >> 32]] + (a & 0xFFFFFFFF) for a in addresses.tolist()]
+            return np.array(found, np.int64)
         fragments = (addresses >> np.uint64(32)).astype(np.int64)
         offsets = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
         numbers, inverse = np.unique(fragments, return_inverse=True)
-        starts = np.array([self.starts[self._ordinals[n]] for n in numbers.tolist()], np.int64)
-        return starts[inverse] + offsets if len(numbers) else offsets
+        begins = np.array([self.starts[self._ordinals[n]] for n in numbers.tolist()], np.int64)
+        return begins[inverse] + offsets if len(numbers) else offsets
 
     def addresses_of(self, positions: np.ndarray) -> np.ndarray:
         ordinals = np.searchsorted(self.starts, positions, side="right") - 1
@@ -118,6 +124,8 @@ class TypeRows:
     def find(self, columns: tuple[str, ...], texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Which of the texts have rows, and the positions of these."""
         found = self.view.find(columns, texts, self._ledger)
+        if not len(found.pending):
+            return found.base_positions, self.positions_of(found.addresses)
         which = np.concatenate([found.base_positions, found.pending_positions])
         positions = np.concatenate(
             [self.positions_of(found.addresses), found.pending + self.stored]
@@ -215,6 +223,8 @@ class TypeRows:
             if held is None and self._columns.worth_reading(table, mark, column, len(positions)):
                 held = self._columns.read(table, self.marks, column, self._ledger)[0]
             if held is not None:
+                if len(positions) == 1 and positions[0] >= 0:
+                    return held.slice(int(positions[0]), 1)
                 return held.take(_indices(positions))
         if not len(positions) or positions.max() < 0:
             return pa.nulls(len(positions), self._type(name))

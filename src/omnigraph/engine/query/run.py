@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.engine.query.adjacency import Adjacencies
 from omnigraph.engine.query.entities import Entities
-from omnigraph.engine.query.expand import Expander, Kernel
+from omnigraph.engine.query.expand import Expander, Kernel, Leg
 from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.gather import batches
 from omnigraph.engine.query.groups import pattern_aggregate
@@ -58,6 +58,7 @@ class Run:
         self.now = now
         self.rows_in_memory = rows_in_memory
         self.expander = Expander(entities, adjacencies, catalog, guard, kernel)
+        self.legs: dict[tuple[int, bool], list[Leg]] = {}
         query = plan.query
         self.is_lazy = query.limit is not None and not (
             query.order or query.group or query.distinct
