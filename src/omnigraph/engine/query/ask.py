@@ -31,6 +31,10 @@ KERNELS = ("auto", "indexed", "adjacency")
 
 
 def bound(prepared: Prepared, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise InvalidArgument(
+            f"Parameters are values by name, as a dict, not as {type(given).__name__}."
+        )
     try:
         return bind_parameters(prepared.query, given)
     except ParameterError as error:
