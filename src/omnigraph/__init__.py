@@ -13,16 +13,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.engine.copying import copy
     from omnigraph.engine.graph import Graph, init, open
     from omnigraph.engine.snapshot import Snapshot
     from omnigraph.engine.transaction import Transaction
     from omnigraph.settings import Settings
 
-__all__ = ["Graph", "Settings", "Snapshot", "Transaction", "__version__", "init", "open"]
+__all__ = ["Graph", "Settings", "Snapshot", "Transaction", "__version__", "copy", "init", "open"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "Graph": "omnigraph.engine.graph",
+    "copy": "omnigraph.engine.copying",
     "init": "omnigraph.engine.graph",
     "open": "omnigraph.engine.graph",
     "Snapshot": "omnigraph.engine.snapshot",

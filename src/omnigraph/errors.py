@@ -86,6 +86,13 @@ class TagNotFound(RefNotFound):
     code = "tag_not_found"
 
 
+class IntentNotFound(NotFound):
+    """There is no intent of this id."""
+
+    code = "intent_not_found"
+    help = "List them with g.recovery.list(), or `omnigraph recover list`."
+
+
 class Reclaimed(RefNotFound):
     """The version was there, and cleanup has removed it."""
 
@@ -447,6 +454,13 @@ class NewerFormat(OmnigraphError):
 
     code, kind = "newer_format", "failed"
     help = "Upgrade omnigraph first."
+
+
+class OlderFormat(OmnigraphError):
+    """The graph was written by a version of the program that this one no longer reads."""
+
+    code, kind = "older_format", "failed"
+    help = "Open it with an older omnigraph that upgrades it first."
 
 
 class EngineMissing(OmnigraphError):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from omnigraph.errors import Unavailable
-from omnigraph.store.objects import Ambiguous, ObjectStore
+from omnigraph.store.objects import Ambiguous, ObjectStore, StoredFile
 from tests.bench.keys import KeyClass, key_class
 
 T = TypeVar("T")
@@ -115,6 +115,9 @@ class FaultyStore:
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return self._request("list", prefix, lambda: self.inner.list(prefix, limit=limit))
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        return self._request("list", prefix, lambda: self.inner.files(prefix))
 
     def groups(self, prefix: str) -> Sequence[str]:
         return self._request("list", prefix, lambda: self.inner.groups(prefix))

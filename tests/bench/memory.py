@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from omnigraph.store.objects import Absent
+from omnigraph.store.objects import Absent, StoredFile
 
 
 class DictStore:
@@ -37,6 +37,9 @@ class DictStore:
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return sorted(key for key in self.objects if key.startswith(prefix))[:limit]
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        return [StoredFile(key, len(self.objects[key]), 0) for key in self.list(prefix)]
 
     def groups(self, prefix: str) -> Sequence[str]:
         below = (key.removeprefix(prefix) for key in self.list(prefix))

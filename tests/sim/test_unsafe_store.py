@@ -11,7 +11,7 @@ import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import GraphNotFound, UnsafeStore
 from omnigraph.settings import Settings
-from omnigraph.store.objects import ObjectStore
+from omnigraph.store.objects import ObjectStore, StoredFile
 from omnigraph.store.roots import Root
 from tests.bench.s3 import S3Server
 
@@ -39,6 +39,9 @@ class IgnoresConditions:
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         return self._inner.list(prefix, limit=limit)
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        return self._inner.files(prefix)
 
     def groups(self, prefix: str) -> Sequence[str]:
         return self._inner.groups(prefix)

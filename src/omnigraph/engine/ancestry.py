@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt
-from omnigraph.model.version import GraphVersion, chain_key
+from omnigraph.model.version import UNSEEN, GraphVersion, chain_key
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
@@ -42,7 +42,7 @@ def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphV
             if (fork := version.forked_from) is None:
                 return version
             version = _read(session, fork.branch, fork.version, ledger)
-        elif version.commit.kind == "optimize":
+        elif version.commit.kind in UNSEEN:
             version = _read(session, version.branch, version.version - 1, ledger)
         else:
             return version
@@ -93,6 +93,6 @@ def _forks(version: GraphVersion) -> list[str]:
 
 def _read(session: Session, branch: str, number: int, ledger: Ledger) -> GraphVersion:
     try:
-        return session.read_version(branch, number, ledger)
+        return session.read_record(branch, number, ledger)
     except Absent:
         raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.engine.history import History
+from omnigraph.engine.pinning import held_version
 from omnigraph.engine.publisher import commit_after, put_version, require_unprotected
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchExists, MainBranch, TagExists
+from omnigraph.errors import BranchExists, MainBranch, Reclaimed, TagExists
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import ForkPoint, GraphVersion, chain_key
 from omnigraph.store.versions import encode_branch
@@ -21,7 +22,12 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
     that was used before goes on with its chain, as a new incarnation."""
     check_branch_name(name)
     encode_branch(name)
-    origin = History(session, ledger).resolve(source)
+    with held_version(session, source, ledger) as origin:
+        return _create(session, name, origin, ledger)
+
+
+def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -> GraphVersion:
+    began = session.runtime.monotonic()
     previous = session.known_head(name)
     if previous is not None and (previous.tag or not previous.deleted):
         previous = session.head(name, ledger)
@@ -40,13 +46,20 @@ def create_branch(session: Session, name: str, source: str, ledger: Ledger) -> G
             protected=False,
             ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,
+            kept=() if previous is None else previous.kept,
             forked_from=ForkPoint(
                 branch=origin.branch, incarnation=origin.incarnation, version=origin.version
             ),
         )
         previous = put_version(session, version, ledger, after=session.files_of(origin))
-        if previous is None:
-            return version
+        if previous is not None:
+            continue
+        slow = session.runtime.monotonic() - began > session.settings.grace / 4
+        if slow and session.was_reclaimed(origin, ledger):
+            # Cleanup passed it while the put was under way, and did not know this branch.
+            delete_branch(session, name, None, ledger)
+            raise Reclaimed(f"Version {origin.version} of {origin.branch!r} was reclaimed.")
+        return version
 
 
 def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:

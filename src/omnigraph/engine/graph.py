@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -18,12 +18,15 @@ from omnigraph.engine.algorithms.network import Edges
 from omnigraph.engine.algorithms.run import AlgorithmCall, AlgorithmResult, run_algorithm
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
+from omnigraph.engine.cleanup import cleanup
+from omnigraph.engine.cleanup_report import Cleaned
 from omnigraph.engine.cursor import BEGINNING
 from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.feed import Block, Feed
 from omnigraph.engine.folding import Folding
+from omnigraph.engine.formats import FormatReport, check_format, upgrade
 from omnigraph.engine.history import History
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.run import LoadOptions, load
@@ -38,12 +41,15 @@ from omnigraph.engine.publisher import put_version
 from omnigraph.engine.query.ask import ask
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.result import Result
+from omnigraph.engine.recovery import Recovery
 from omnigraph.engine.restore import restore
 from omnigraph.engine.revert import revert
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.timeline import Moment
 from omnigraph.engine.transaction import Transaction
+from omnigraph.engine.verify import verify
+from omnigraph.engine.verify_report import Verification
 from omnigraph.errors import (
     Conflict,
     GraphExists,
@@ -56,6 +62,7 @@ from omnigraph.errors import (
 )
 from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
+from omnigraph.plan.retain import Policy, read_duration
 from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
@@ -550,6 +557,51 @@ class Graph:
         self._require_open(writing=not dry_run)
         return optimize(self._session, branch, types, dry_run=dry_run, progress=progress)
 
+    def cleanup(
+        self,
+        *,
+        keep: int = 10,
+        older_than: str | float | timedelta = "7d",
+        grace: str | float | timedelta | None = None,
+        dry_run: bool = False,
+    ) -> Cleaned:
+        """Deletes versions that are neither among the last `keep` of their branch nor younger
+        than `older_than`, and every file that nothing needs any more. Tags, living branches and
+        work under way keep what they need; nothing younger than `grace` (the setting, or longer)
+        is touched. Commits that go stay in the log; their data cannot be read again."""
+        self._require_open(writing=not dry_run)
+        policy = Policy(
+            keep=keep,
+            older_than=read_duration(older_than, "older_than"),
+            grace=read_duration(self._session.settings.grace if grace is None else grace, "grace"),
+        )
+        return cleanup(
+            self._session,
+            policy,
+            dry_run=dry_run,
+            writable=self._mode == "rw",
+            ledger=Ledger(),
+        )
+
+    def verify(self, *, deep: bool = False) -> Verification:
+        """Looks at every version that can be read and at every file that it needs, and tells what
+        is missing, cut short or not what it should be; with `deep` it also reads every row and
+        byte. It repairs nothing."""
+        self._require_open()
+        return verify(self._session, deep=deep, record=self._mode == "rw", ledger=Ledger())
+
+    def format(self) -> FormatReport:
+        """The format of the graph and that of the program, and what an upgrade would do. Opening
+        for writing upgrades; opening for reading never writes."""
+        self._require_open()
+        return check_format(self._session, Ledger())
+
+    @property
+    def recovery(self) -> Recovery:
+        """Long operations under way, and those that died: list, resume, discard."""
+        self._require_open()
+        return Recovery(self._session, writable=self._mode == "rw")
+
     @property
     def maintenance(self) -> Folding | None:
         """What the graph does by itself after writes; None when that is off, or when it is open
@@ -629,9 +681,12 @@ def open(  # noqa: A001
     session = _session(root, settings, runtime)
     ledger = Ledger()
     try:
-        session.versions(ledger).read_stamp()
+        stamp = session.versions(ledger).read_stamp()
     except Absent:
         _adopt_unstamped(session, mode, ledger)
+    else:
+        if stamp.format < FORMAT and mode == "rw":
+            upgrade(session, ledger)
     return Graph(session, mode, ledger)
 
 

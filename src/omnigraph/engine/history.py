@@ -9,7 +9,7 @@ from typing import assert_never
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, Reclaimed, RefNotFound
 from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
-from omnigraph.model.version import GraphVersion
+from omnigraph.model.version import UNSEEN, GraphVersion
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
@@ -77,7 +77,7 @@ class History:
         version = self._read(head.branch, head.version - back, head.floor)
         while (beyond := version.version - version.maintained - wanted) > 0:
             version = self._read(head.branch, version.version - beyond, head.floor)
-        while version.commit.kind == "optimize" and version.version > head.first:
+        while version.commit.kind in UNSEEN and version.version > head.first:
             version = self._read(head.branch, version.version - 1, head.floor)
         return version
 
@@ -101,9 +101,21 @@ class History:
                     if found.commit.id == ref.commit:
                         return found
                     break
+                if (known := self._archived(head, ref.commit)) is not None:
+                    return known
                 head = self._fork(self._read(head.branch, head.first, head.floor))
         where = f" on branch {ref.branch!r}" if ref.branch else ""
         raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+
+    def _archived(self, head: GraphVersion, commit: str) -> GraphVersion | None:
+        """A commit that is older than the floor of its branch: there if something needs it."""
+        if head.floor <= head.first:
+            return None
+        session = self._session
+        found = session.archive(head.branch).find_commit(session.metered(self._ledger), commit)
+        if found is not None and found.version not in head.kept:
+            raise Reclaimed(f"The commit {commit} of {head.branch!r} was reclaimed.")
+        return found
 
     def heads(self) -> list[GraphVersion]:
         """Heads of all living branches, main first."""
@@ -148,7 +160,10 @@ class History:
 
     def _read(self, branch: str, number: int, floor: int) -> GraphVersion:
         try:
-            return self._session.read_version(branch, number, self._ledger)
+            version = self._session.read_version(branch, number, self._ledger)
+            if number >= floor or number in self._session.head(branch, self._ledger).kept:
+                return version
+            raise Absent(f"version {number} of {branch}")  # known from before cleanup passed it
         except Absent:
             if number < max(floor, self._session.head(branch, self._ledger).floor):
                 raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None

@@ -187,7 +187,7 @@ class _Parents:
         self._windows[chain] = min(2 * window, _PARALLEL)
         if wanted is not None:
             window = min(window, wanted)
-        lowest = max(version.first, version.floor, number - window + 1)
+        lowest = max(version.first, number - window + 1)
         numbers = [number, *range(number - 1, lowest - 1, -1)]
         found, *others = self._side_by_side([(branch, n) for n in numbers], needed=1)
         self._ahead |= {(branch, one.version): one for one in others}
@@ -200,7 +200,7 @@ class _Parents:
 
         def read(key: tuple[str, int], own: Ledger) -> GraphVersion | Absent | OmnigraphError:
             try:
-                return self._session.read_version(*key, own)
+                return self._session.read_record(*key, own)
             except (Absent, OmnigraphError) as error:
                 return error
 

@@ -61,11 +61,14 @@ def merge_branches(
     ledger = Ledger()
     chosen = read_strategy(strategy, resolve)
     deadline = session.runtime.monotonic() + session.settings.retry_for
-    theirs = session.live_head(source, ledger)
+    seen, theirs = session.runtime.now(), session.live_head(source, ledger)
     while True:
         ours = session.live_head(into, ledger)
+        if session.outlived(seen, ours):
+            # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
+            seen, theirs = session.runtime.now(), session.live_head(source, ledger)
         try:
-            return _merge(session, ours, theirs, chosen, message, actor, dry_run, ledger)
+            return _merge(session, ours, theirs, seen, chosen, message, actor, dry_run, ledger)
         except MergeFailed:
             raise
         except Conflict:
@@ -99,6 +102,7 @@ def _merge(
     session: Session,
     ours: GraphVersion,
     theirs: GraphVersion,
+    seen: int,
     strategy: Strategy,
     message: str | None,
     actor: str | None,
@@ -130,7 +134,7 @@ def _merge(
         raise failed(tables.conflicts)
     if dry_run:
         return _result(tables, base, None, ledger)
-    commit = _publish(session, ours, theirs, catalog, tables, message, actor, ledger)
+    commit = _publish(session, ours, theirs, seen, catalog, tables, message, actor, ledger)
     return _result(tables, base, commit, ledger)
 
 
@@ -201,6 +205,7 @@ def _publish(
     session: Session,
     ours: GraphVersion,
     theirs: GraphVersion,
+    seen: int,
     catalog: Catalog,
     tables: MergedTables,
     message: str | None,
@@ -234,7 +239,7 @@ def _publish(
         schema=schema,
     )
     published = Publisher(session).publish(
-        _Pinned(plan, ours), ledger, retry_for=session.settings.retry_for
+        _Pinned(plan, ours, session, seen), ledger, retry_for=session.settings.retry_for
     )
     assert published.version is not None
     return published.version.commit
@@ -246,10 +251,12 @@ class _Pinned:
 
     plan: PublishPlan
     base: GraphVersion
+    session: Session
+    seen: int
 
     def replan(self, head: GraphVersion) -> None:
         raise Conflict("The branch moved while it was merged.")
 
     def stale(self, head: GraphVersion) -> bool:
         # Also a commit that changed no table changed the past that ours says it has.
-        return head.version != self.base.version
+        return head.version != self.base.version or self.session.outlived(self.seen, head)

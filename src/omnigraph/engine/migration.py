@@ -131,6 +131,7 @@ class Migration:
     def prepare(self) -> None:
         """Checks the data and creates what can be created unseen."""
         snapshot = self._snapshot
+        self._began = self._session.runtime.now()
         catalog = apply_steps(snapshot.catalog, self.steps.steps)
         checks = self._validate(catalog)
         schema, digest = self._session.write_schema(self._text, catalog, self._ledger)
@@ -150,7 +151,8 @@ class Migration:
         raise Conflict("The graph moved while the schema was changed.")
 
     def stale(self, head: GraphVersion) -> bool:
-        return False
+        """Tables that were created for it may be gone (hazard 7); its caller begins anew."""
+        return self._session.outlived(self._began, head)
 
     def _refuse_unsupported(self) -> None:
         wrong = self.steps.unsupported

@@ -27,6 +27,7 @@ from omnigraph.errors import (
 )
 from omnigraph.model.version import (
     FORMAT,
+    UNSEEN,
     Commit,
     GraphVersion,
     RecentKey,
@@ -36,6 +37,7 @@ from omnigraph.model.version import (
 from omnigraph.plan.publish import Lineage, Merged, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
 from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
+from omnigraph.store.objects import Gone
 from omnigraph.store.queue import Ticket
 from omnigraph.store.tables import Table
 from omnigraph.store.versions import Put
@@ -43,7 +45,7 @@ from omnigraph.telemetry import Ledger
 
 RECENT_KEYS = 512
 RECENT_SAME = 64
-PASSES_PROTECTION = frozenset({"merge", "optimize"})
+PASSES_PROTECTION = UNSEEN | {"merge"}
 _PARALLEL = 8
 
 
@@ -213,7 +215,7 @@ class Publisher:
         if lineage.key is not None and lineage.call is not None:
             new = RecentKey(lineage.key, lineage.call, head.version + 1, commit.id)
             keys = (new, *keys)[:RECENT_KEYS]
-        unseen = lineage.kind == "optimize"
+        unseen = lineage.kind in UNSEEN
         return GraphVersion(
             format=FORMAT,
             graph=head.graph,
@@ -232,6 +234,7 @@ class Publisher:
             protected=head.protected,
             floor=head.floor,
             gc_cutoff=head.gc_cutoff,
+            kept=head.kept,
             same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
             maintained=head.maintained + unseen,
         )
@@ -309,7 +312,16 @@ def put_version(
         session.require_safe_store(version.graph, version.format, ledger)
     versions, seen = session.versions(ledger), session.seen_before(version)
     reach("before put")
-    outcome = versions.put(version, after=after)
+    try:
+        outcome = versions.put(version, after=after)
+    except Gone as error:
+        # Cleanup took what this writer had staged while it slept; the head says so.
+        session.forget_head(version.branch)
+        if version.version == version.first:
+            raise Conflict(
+                f"What {version.branch!r} was to begin with is gone: {error}."
+            ) from error
+        return session.head(version.branch, ledger)
     reach("after put")
     slept = session.slept_since(seen)
     match outcome.put:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 
-from omnigraph.engine.history import History
+from omnigraph.engine.pinning import held_version
 from omnigraph.engine.publisher import Publisher, require_unprotected
 from omnigraph.engine.session import Session
 from omnigraph.errors import Conflict
@@ -32,12 +32,14 @@ class _Pinned:
 
     plan: PublishPlan
     base: GraphVersion
+    late: Callable[[], bool]
 
     def replan(self, head: GraphVersion) -> None:
         raise Conflict("The branch moved while it was restored.")
 
     def stale(self, head: GraphVersion) -> bool:
-        return False
+        """Whether what holds the target in place may have been taken for dead by now."""
+        return self.late()
 
 
 def restore(
@@ -52,8 +54,34 @@ def restore(
 ) -> Commit:
     """Tables and schema become what they are at the ref; no row is read or copied. When the
     branch moves meanwhile, its new head is restored. The head's own commit, if it is so already."""
-    deadline = session.runtime.monotonic() + retry_for
-    target = History(session, ledger).resolve(ref)
+    with held_version(session, ref, ledger) as target:
+        return _restore(
+            session,
+            target,
+            branch,
+            actor=actor,
+            message=message,
+            retry_for=retry_for,
+            ledger=ledger,
+        )
+
+
+def _restore(
+    session: Session,
+    target: GraphVersion,
+    branch: str,
+    *,
+    actor: str | None,
+    message: str | None,
+    retry_for: float,
+    ledger: Ledger,
+) -> Commit:
+    began = session.runtime.monotonic()
+    deadline = began + retry_for
+
+    def late() -> bool:
+        return session.runtime.monotonic() - began > session.settings.grace / 2
+
     lineage = Lineage(
         kind=KIND,
         operation=session.runtime.ulid(),
@@ -79,9 +107,10 @@ def restore(
         )
         left = max(0.0, deadline - session.runtime.monotonic())
         try:
-            published = Publisher(session).publish(_Pinned(plan, head), ledger, retry_for=left)
+            work = _Pinned(plan, head, late)
+            published = Publisher(session).publish(work, ledger, retry_for=left)
         except Conflict as error:
-            if not error.retryable or session.runtime.monotonic() > deadline:
+            if not error.retryable or late() or session.runtime.monotonic() > deadline:
                 raise
             continue
         assert published.version is not None

@@ -22,6 +22,7 @@ from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
 from omnigraph.model.version import GraphStamp, GraphVersion
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
+from omnigraph.store.history import Archive
 from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
 from omnigraph.store.roots import Root
@@ -67,6 +68,7 @@ class Session:
         self._heads: dict[str, SeenHead] = {}
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
+        self._archives: dict[str, Archive] = {}
         self._store_is_safe = False
         self.folding: Folding | None = None
 
@@ -131,7 +133,8 @@ class Session:
         if not version.tag or fork is None:
             return version
         try:
-            return self.read_version(fork.branch, fork.version, ledger)
+            # What a tag stands for stays, whatever its branch has forgotten.
+            return self.read_record(fork.branch, fork.version, ledger)
         except Absent:
             raise Corrupt(
                 f"The tag {name!r} stands for version {fork.version} of {fork.branch!r}, which "
@@ -160,6 +163,12 @@ class Session:
         """Whether the number after this head may have come, and gone by cleanup (hazard 8)."""
         return seen is None or self._elapsed(seen) > self.settings.grace / 4
 
+    def outlived(self, since: int, head: GraphVersion) -> bool:
+        """Whether cleanup may have taken what was staged or looked up at this time, or soon will
+        (hazard 7): it must be made again before it is bound to this head."""
+        age = (self.runtime.now() - since) / 1e6
+        return since <= head.gc_cutoff or age >= self.settings.grace / 2
+
     def forget_head(self, branch: str) -> None:
         with self._lock:
             self._heads.pop(branch, None)
@@ -178,10 +187,43 @@ class Session:
             if (version := self._versions.get((branch, number))) is not None:
                 self._versions.move_to_end((branch, number))
                 return version
-        version = self.versions(ledger).read(branch, number)
+        try:
+            version = self.versions(ledger).read(branch, number)
+        except Absent:
+            try:
+                kept = self.head(branch, ledger).kept
+            except BranchNotFound:  # a copy of some branches has only the history of others
+                kept = ()
+            if number not in kept:
+                raise
+            version = self.archive(branch).read(self.metered(ledger), number)
         with self._lock:
             self._remember(version)
         return version
+
+    def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
+        """What is known of a version, also of one whose tables cleanup has taken: for who asks
+        about commits and not about entities. Raises `Absent`."""
+        seen = self._heads.get(branch)
+        try:
+            if seen is not None and number < seen.version.floor:  # it is likely no longer there
+                return self.archive(branch).read(self.metered(ledger), number)
+        except Absent:
+            pass
+        try:
+            return self.read_version(branch, number, ledger)
+        except Absent:
+            return self.archive(branch).read(self.metered(ledger), number)
+
+    def archive(self, branch: str) -> Archive:
+        with self._lock:
+            return self._archives.setdefault(branch, Archive(branch))
+
+    def was_reclaimed(self, version: GraphVersion, ledger: Ledger) -> bool:
+        """Whether cleanup has passed a version, which may have been pinned long ago."""
+        self.forget_head(version.branch)
+        head = self.head(version.branch, ledger)
+        return version.version < head.floor and version.version not in head.kept
 
     def _remember(self, version: GraphVersion) -> None:
         self._versions[version.branch, version.version] = version
@@ -193,12 +235,17 @@ class Session:
         its branch: who published it may not have synced it, or only later."""
         if self.root.directory is None:
             return []
-        return [self.root.directory / version_key(version.branch, version.version)]
+        path = self.root.directory / version_key(version.branch, version.version)
+        return [path] if path.exists() else []  # what is in the archive was synced there
 
     def read_catalog(self, digest: str, ledger: Ledger) -> Catalog:
         with self._lock:
             if (catalog := self._catalogs.get(digest)) is not None:
                 return catalog
+        return self._keep_catalog(self.fetch_catalog(digest, ledger))
+
+    def fetch_catalog(self, digest: str, ledger: Ledger) -> Catalog:
+        """As it is on the store, whatever is known of it."""
         key = _catalog_key(digest)
         try:
             data = self.metered(ledger).get(key)
@@ -206,7 +253,7 @@ class Session:
             raise Corrupt(f"The catalog {key} is missing.") from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise Corrupt(f"The catalog {key} is not what its name says ({len(data)} bytes).")
-        return self._keep_catalog(decode_catalog(data))
+        return decode_catalog(data)
 
     def read_schema_text(self, digest: str, ledger: Ledger) -> str:
         key = _schema_key(digest)

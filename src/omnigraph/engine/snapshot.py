@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.view import Overlay, TableView
-from omnigraph.errors import InvalidArgument, TypeNotFound
+from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.version import Commit, GraphVersion
@@ -74,7 +74,14 @@ class Snapshot:
 
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         pin = self.graph_version.pins[kind.table_key]
-        table = self._session.tables.open(pin.location, pin.lance_version, self.io)
+        try:
+            table = self._session.tables.open(pin.location, pin.lance_version, self.io)
+        except Corrupt:
+            if not self._session.was_reclaimed(self.graph_version, self.io):
+                raise
+            raise Reclaimed(
+                f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
+            ) from None
         return TableView(kind, table, overlay or Overlay.empty(kind), self._session.lookups)
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from omnigraph.engine.branches import require_free
 from omnigraph.engine.history import History
+from omnigraph.engine.pinning import held_version
 from omnigraph.engine.publisher import commit_after, put_version
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchNotFound, TagNotFound
@@ -21,7 +22,11 @@ def create_tag(session: Session, name: str, ref: str, ledger: Ledger) -> Commit:
     """One put. Whoever creates a branch of this name meets it there."""
     check_branch_name(name)
     encode_branch(name)
-    target = History(session, ledger).resolve(ref)
+    with held_version(session, ref, ledger) as target:
+        return _create(session, name, target, ledger)
+
+
+def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -> Commit:
     previous = session.known_head(name)
     if previous is not None and (previous.tag or not previous.deleted):
         previous = session.head(name, ledger)
@@ -37,6 +42,7 @@ def create_tag(session: Session, name: str, ref: str, ledger: Ledger) -> Commit:
             first=number,
             keys=(),
             floor=1 if previous is None else previous.floor,
+            kept=() if previous is None else previous.kept,
             forked_from=ForkPoint(
                 branch=target.branch, incarnation=target.incarnation, version=target.version
             ),

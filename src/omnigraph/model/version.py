@@ -8,6 +8,8 @@ import msgspec
 
 FORMAT = 1
 OLDEST_FORMAT = 1
+UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
+"""Kinds of commits that change nothing a reader can see."""
 
 
 class TablePin(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +76,11 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     it is part of this one's past, so that two heads tell their merge base without a walk over
     commits. `deleted` marks the tombstone of a branch; with `tag` it says that the name is that
     of a tag for the version in `forked_from`. `protected` closes the branch to direct writes.
-    `floor` is the oldest version that cleanup left; `gc_cutoff` the time before which
-    unreferenced files may be gone (hazard 7). `same` are the commits just before this one that
-    a reader cannot tell from it, newest first; `maintained` counts the commits since `first` that
-    only maintenance made.
+    `floor` is the oldest version that cleanup left, `kept` are those below it that something
+    still needs (tags, forks, merges to come); `gc_cutoff` is the time before which nothing may
+    have been staged or looked up that is bound to this version (hazard 7). `same` are the commits
+    just before this one that a reader cannot tell from it, newest first; `maintained` counts the
+    commits since `first` that only maintenance made.
     """
 
     format: int
@@ -99,6 +102,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     protected: bool = False
     floor: int = 1
     gc_cutoff: int = 0
+    kept: tuple[int, ...] = ()
     same: tuple[str, ...] = ()
     maintained: int = 0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
-from omnigraph.store.objects import Absent, Ambiguous, purpose_of
+from omnigraph.store.objects import Absent, Ambiguous, Gone, StoredFile, purpose_of
 
 _TEMPORARY = ".tmp-"
 _SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
@@ -46,7 +46,12 @@ class DiskStore:
             try:
                 _write(temporary, data)
                 # One batch, so that the journal of the file system is written once for all.
-                sync_files([*after, temporary], self._entries_to_sync(after))
+                try:
+                    sync_files([*after, temporary], self._entries_to_sync(after))
+                except StoreFailure as error:
+                    if isinstance(error.__cause__, FileNotFoundError):
+                        raise Gone(str(error.__cause__)) from error
+                    raise
                 self._known_directories.update(needed.parent for needed in after)
                 try:
                     os.link(temporary, path)
@@ -80,6 +85,20 @@ class DiskStore:
                 keys += [str(below / name) for name in names if not name.startswith(_TEMPORARY)]
         return sorted(keys)[:limit]
 
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        found: list[StoredFile] = []
+        with _explained(prefix):
+            for directory, _, names in os.walk(self._root / prefix, onerror=_refuse_unreadable):
+                below = Path(directory).relative_to(self._root)
+                for name in names:
+                    try:
+                        held = (self._root / below / name).stat()
+                    except FileNotFoundError:  # gone since it was listed
+                        continue
+                    key = (below / name).as_posix()
+                    found.append(StoredFile(key, held.st_size, held.st_mtime_ns // 1000))
+        return sorted(found, key=lambda file: file.key)
+
     def groups(self, prefix: str) -> Sequence[str]:
         """A directory in which nobody came to put anything yet does not count."""
         with _explained(prefix):
@@ -99,12 +118,9 @@ class DiskStore:
     ) -> int:
         """Galloping, because a directory is listed unordered and in full: 2 log2(n) stats. Only
         where the start of the run is gone (cleanup took it) is the directory listed."""
-        low = max(at_least, 1)
+        start = low = max(at_least, 1)
         if not self.exists(key_of(low)):
-            keys = self.list(prefix)
-            if not keys:
-                raise Absent(prefix)
-            return number_of(keys[0])
+            return self._newest(prefix, number_of)
         step = 1
         while self.exists(key_of(low + step)):
             low += step
@@ -113,7 +129,14 @@ class DiskStore:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.exists(key_of(middle)) else (low, middle)
-        return low
+        # Cleanup takes the first before all others, so while that is there none is missing.
+        return low if self.exists(key_of(start)) else self._newest(prefix, number_of)
+
+    def _newest(self, prefix: str, number_of: Callable[[str], int]) -> int:
+        keys = self.list(prefix)
+        if not keys:
+            raise Absent(prefix)
+        return number_of(keys[0])
 
     def delete(self, key: str) -> None:
         with _explained(key):

@@ -50,6 +50,7 @@ class KnownSegment:
     uuid: str
     name: str
     fragments: frozenset[int]
+    bytes: int | None = None
 
 
 def index_name(column: str, kind: str) -> str:
@@ -60,7 +61,9 @@ def list_segments(table: Table) -> tuple[KnownSegment, ...]:
     """All segments of all indexes."""
     with explained(table.location):
         return tuple(
-            KnownSegment(str(segment.uuid), index.name, frozenset(segment.fragment_ids))
+            KnownSegment(
+                str(segment.uuid), index.name, frozenset(segment.fragment_ids), segment.size_bytes
+            )
             for index in table.handle.describe_indices()
             for segment in index.segments
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,19 @@ class Ambiguous(Exception):
     """The request failed and may or may not have had its effect."""
 
 
+class Gone(Exception):
+    """A file that had to be there before a put is not there any more; nothing was put."""
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """An object as the store lists it; `modified` in microseconds, by the clock of the store."""
+
+    key: str
+    size: int
+    modified: int
+
+
 class ObjectStore(Protocol):
     """Keys are `/`-separated. Every method may raise `errors.Unavailable`, `PermissionDenied`
     or `DiskFull`; those mean that a write had no effect."""
@@ -27,7 +41,7 @@ class ObjectStore(Protocol):
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         """True: created. False: the store says that the key is taken (by whom, a read tells).
         Raises `Ambiguous` when the answer was lost. The local files `after` are made durable
-        before the object can be seen."""
+        before the object can be seen; when one of them is missing, that is `Gone`."""
 
     def put(self, key: str, data: bytes) -> None:
         """Replaces; for hints and tickets, never for anything that decides."""
@@ -36,6 +50,10 @@ class ObjectStore(Protocol):
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         """Keys below a prefix that ends with `/`, sorted; only the first `limit`."""
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        """Everything below a prefix that is empty or ends with `/`, also what a crash left of
+        an object that never came to be."""
 
     def groups(self, prefix: str) -> Sequence[str]:
         """The next segments of keys that go on below a prefix, sorted, each once: at the cost of
@@ -61,6 +79,8 @@ _PURPOSES = {
     "__manifest": "version",
     "__wait": "wait",
     "_schema": "schema",
+    "__history": "history",
+    "__recovery": "intent",
 }
 
 
@@ -99,6 +119,10 @@ class MeteredStore:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         self.ledger.record("list", purpose_of(prefix))
         return self._inner.list(prefix, limit=limit)
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        self.ledger.record("list", purpose_of(prefix))
+        return self._inner.files(prefix)
 
     def groups(self, prefix: str) -> Sequence[str]:
         self.ledger.record("list", purpose_of(prefix))

@@ -20,7 +20,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store, from_url
 
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
-from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.objects import Absent, Ambiguous, StoredFile
 
 
 class RemoteStore:
@@ -93,6 +93,15 @@ class RemoteStore:
                 if limit is not None and len(keys) >= limit:
                     break
         return sorted(keys)[:limit]
+
+    def files(self, prefix: str) -> Sequence[StoredFile]:
+        found: list[StoredFile] = []
+        with self._explained(prefix):
+            for page in obstore.list(self._store, prefix or None, chunk_size=1000):
+                for entry in page:
+                    modified = int(entry["last_modified"].timestamp() * 1_000_000)
+                    found.append(StoredFile(entry["path"], entry["size"], modified))
+        return sorted(found, key=lambda file: file.key)
 
     def groups(self, prefix: str) -> Sequence[str]:
         with self._explained(prefix):

@@ -29,6 +29,7 @@ ADDRESS = "_rowaddr"
 _OPEN_TABLES = 512
 _BLOB = "lance.blob"
 _MAX_FRAGMENT_ID = 11
+_TRANSACTION_FILE = 12
 
 
 @dataclass(frozen=True)
@@ -297,6 +298,14 @@ def mark_of(metadata: Any) -> FragmentMark:
         physical=metadata.physical_rows,
         bytes=sum(f.file_size_bytes or 0 for f in metadata.files),
     )
+
+
+def transaction_file(table: Table) -> str | None:
+    """The name of the transaction that made this version: field 12 of its version file."""
+    for number, value in _protobuf_fields(table.handle._ds.serialized_manifest()):  # noqa: SLF001
+        if number == _TRANSACTION_FILE and isinstance(value, bytes):
+            return value.decode()
+    return None
 
 
 def _field_meanings(schema: Any) -> dict[int, str]:

@@ -12,8 +12,15 @@ from urllib.parse import quote, unquote
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import Corrupt, InvalidBranchName, NewerFormat, OmnigraphError
-from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
+from omnigraph.errors import (
+    Corrupt,
+    InvalidBranchName,
+    NewerFormat,
+    OlderFormat,
+    OmnigraphError,
+)
+from omnigraph.model.formats import lift
+from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 
 STAMP_KEY = "_graph.json"
@@ -63,17 +70,22 @@ def encode_version(version: GraphVersion) -> bytes:
 
 
 def decode_version(data: bytes, key: str) -> GraphVersion:
-    if data[4:8] == _ZSTD_MAGIC:
-        try:
-            data = pa.decompress(
-                data[4:],
-                decompressed_size=int.from_bytes(data[:4], "big"),
-                codec="zstd",
-                asbytes=True,
-            )
-        except (OSError, pa.ArrowException) as error:
-            raise Corrupt(f"The graph version {key} cannot be unpacked: {error}.") from error
-    return _decode(data, GraphVersion, key)
+    return _decode(_unpack(data, key), GraphVersion, key)
+
+
+def _unpack(data: bytes, key: str) -> bytes:
+    if data[4:8] != _ZSTD_MAGIC:
+        return data
+    try:
+        unpacked: bytes = pa.decompress(
+            data[4:],
+            decompressed_size=int.from_bytes(data[:4], "big"),
+            codec="zstd",
+            asbytes=True,
+        )
+    except (OSError, pa.ArrowException) as error:
+        raise Corrupt(f"The graph version {key} cannot be unpacked: {error}.") from error
+    return unpacked
 
 
 def _decode(data: bytes, kind: type[T], key: str) -> T:
@@ -81,9 +93,15 @@ def _decode(data: bytes, kind: type[T], key: str) -> T:
         stamp = msgspec.json.decode(data, type=_OnlyFormat)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not readable ({len(data)} bytes): {error}.") from error
+    if stamp.format < OLDEST_FORMAT:
+        raise OlderFormat(
+            f"{key} has format {stamp.format}; this program reads {OLDEST_FORMAT} to {FORMAT}."
+        )
     if stamp.format > FORMAT:
         raise NewerFormat(f"{key} has format {stamp.format}; this program knows up to {FORMAT}.")
     try:
+        if stamp.format < FORMAT and kind is GraphVersion:
+            return msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
@@ -129,6 +147,19 @@ class Versions:
         if (found.branch, found.version) != (branch, version):
             raise Corrupt(f"{key} holds version {found.version} of branch {found.branch!r}.")
         return found
+
+    def read_format(self, branch: str, version: int) -> int:
+        """The format that a version was written in, whatever this program makes of it."""
+        key = version_key(branch, version)
+        try:
+            data = _unpack(self._objects.get(key), key)
+            return msgspec.json.decode(data, type=_OnlyFormat).format
+        except msgspec.DecodeError as error:
+            raise Corrupt(f"{key} is not readable: {error}.") from error
+
+    def find_head(self, branch: str) -> int:
+        """The number of the newest version. Raises `Absent`."""
+        return self._find_head(branch, at_least=1)
 
     def read_head(self, branch: str) -> GraphVersion:
         """The newest version, found cold. Raises `Absent` when the branch never existed."""

@@ -93,7 +93,16 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     ),
     (
         "Operate",
-        (_command("optimize", "Rewrite small fragments, build indexes", "maintain"),),
+        (
+            _command("optimize", "Rewrite small fragments, build indexes", "maintain"),
+            _command("cleanup", "Delete what is old and what nothing needs", "upkeep"),
+            _command("verify", "Look for damage", "upkeep"),
+            _command("copy", "Copy the graph to another place", "copying"),
+            _command("recover list", "List long operations, also dead ones", "recover", "list_"),
+            _command("recover resume", "Finish what an operation had staged", "recover"),
+            _command("recover discard", "Give up what an operation had staged", "recover"),
+            _command("upgrade", "Bring the graph to the newest format", "upkeep"),
+        ),
     ),
 )
 
@@ -105,6 +114,7 @@ GROUPS: dict[tuple[str, ...], str] = {
     ("schema",): "Look at the schema and change it.",
     ("branch",): "Create, list and delete branches.",
     ("tag",): "Name commits for good.",
+    ("recover",): "Finish or give up operations that died.",
 }
 
 

@@ -1,0 +1,68 @@
+"""Owns what cleanup tells: what went, or would go, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from omnigraph.telemetry import Ledger
+
+Reason = Literal[
+    "old version",
+    "unreferenced",
+    "dropped type",
+    "unfinished write",
+    "dead intent",
+]
+
+
+@dataclass(frozen=True)
+class Removal:
+    key: str
+    bytes: int
+    reason: Reason
+
+
+@dataclass
+class Cleaned:
+    """`removed` lists every file that went, or with `dry_run` would go. `floors` are the oldest
+    versions that are left, by branch, where that changed; `spared` says what kept cleanup from
+    taking more."""
+
+    dry_run: bool
+    removed: list[Removal] = field(default_factory=list)
+    floors: dict[str, int] = field(default_factory=dict)
+    spared: list[str] = field(default_factory=list)
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+    @property
+    def files(self) -> int:
+        return len(self.removed)
+
+    @property
+    def bytes(self) -> int:
+        return sum(one.bytes for one in self.removed)
+
+    def by_reason(self) -> dict[str, tuple[int, int]]:
+        """Files and bytes."""
+        told: dict[str, tuple[int, int]] = {}
+        for one in self.removed:
+            files, size = told.get(one.reason, (0, 0))
+            told[one.reason] = (files + 1, size + one.bytes)
+        return dict(sorted(told.items()))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "dry_run": self.dry_run,
+            "files": self.files,
+            "bytes": self.bytes,
+            "by_reason": {
+                reason: {"files": files, "bytes": size}
+                for reason, (files, size) in self.by_reason().items()
+            },
+            "floors": self.floors,
+            "spared": self.spared,
+            "removed": [
+                {"key": one.key, "bytes": one.bytes, "reason": one.reason} for one in self.removed
+            ],
+        }

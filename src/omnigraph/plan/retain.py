@@ -1,0 +1,119 @@
+"""Owns the decisions of cleanup: which versions of a chain stay, and which files may go. Pure.
+
+All times are microseconds. Two clocks are involved: commits carry the clock of who made them,
+files that of the store. What may be deleted is decided by the store's alone (hazard 7).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.version import UNSEEN, GraphVersion
+
+_SECOND = 1_000_000
+_LARGEST_SKEW = 300 * _SECOND
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])")
+
+
+@dataclass(frozen=True)
+class Policy:
+    """`keep` commits that a reader can see stay on every branch, and all that are younger than
+    `older_than`; nothing that is younger than `grace` is touched."""
+
+    keep: int
+    older_than: int
+    grace: int
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """Files from before `files` may go. Who binds to what cleanup publishes must have staged and
+    looked up everything after `binding`, which is later by the difference that clocks may have.
+    Commits from before `commits` are old."""
+
+    files: int
+    binding: int
+    commits: int
+
+
+def read_duration(given: str | float | timedelta, what: str) -> int:
+    """Seconds as a number, or a text such as "7d", "12h", "30m"."""
+    seconds: float
+    if isinstance(given, timedelta):
+        seconds = given.total_seconds()
+    elif isinstance(given, str):
+        match = _DURATION.fullmatch(given.strip())
+        if match is None:
+            raise InvalidArgument(
+                f"{what} {given!r} is not a duration.", help="Write 7d, 12h, 30m, 90s or 2w."
+            )
+        seconds = float(match[1]) * _UNITS[match[2]]
+    elif isinstance(given, int | float) and not isinstance(given, bool):
+        seconds = given
+    else:
+        raise InvalidArgument(f"{what} is a duration, not {type(given).__name__}.")
+    if not 0 <= seconds < 1e10:
+        raise InvalidArgument(f"{what} {given!r} is not a duration from now back.")
+    return int(seconds * _SECOND)
+
+
+def resolve_cutoffs(now: int, policy: Policy, *, oldest_intent: int | None) -> Cutoffs:
+    """`now` by the store's clock. What a long operation has staged since it said that it would
+    is as if it were young."""
+    skew = min(_LARGEST_SKEW, policy.grace // 4)
+    files = now - policy.grace
+    if oldest_intent is not None:
+        files = min(files, oldest_intent - skew)
+    return Cutoffs(files=files, binding=files + skew, commits=now - policy.older_than)
+
+
+def resolve_floor(
+    versions: Sequence[GraphVersion],
+    put_at: Mapping[int, int],
+    policy: Policy,
+    cutoffs: Cutoffs,
+) -> int:
+    """The oldest version of a chain that stays, given all that it has, oldest first, and when the
+    store took each. Every version that was the head at or after the cutoff stays, because
+    somebody may be about to build on it."""
+    end = versions[-1]
+    was_head = _newest(versions, lambda one: put_at.get(one.version, 0) <= cutoffs.files)
+    if end.deleted:  # also a tag, which holds all that it stands for itself
+        gone = [one for one in versions if one.version < was_head]
+        # An end that follows on ends alone has nothing below it that is worth a commit.
+        return end.floor if all(one.deleted for one in gone) else max(end.floor, was_head)
+    young = _newest(versions, lambda one: one.commit.created_at <= cutoffs.commits)
+    seen, counted = 0, versions[0].version
+    for version in reversed(versions):
+        counted = version.version
+        seen += version.commit.kind not in UNSEEN
+        if seen >= policy.keep:
+            break
+    return max(end.floor, min(was_head, young, counted))
+
+
+def _newest(versions: Sequence[GraphVersion], early: object) -> int:
+    """The last version up to which all are early; the first if none is."""
+    assert callable(early)
+    found = versions[0].version
+    for version in versions:
+        if not early(version):
+            break
+        found = version.version
+    return found
+
+
+def below_floor(
+    floors: Mapping[str, int], wanted: Collection[tuple[str, int]]
+) -> dict[str, tuple[int, ...]]:
+    """Of versions that something needs, by branch, those that their chain no longer holds."""
+    found: dict[str, set[int]] = {}
+    for branch, number in wanted:
+        if number < floors.get(branch, 1):
+            found.setdefault(branch, set()).add(number)
+    return {branch: tuple(sorted(numbers)) for branch, numbers in found.items()}

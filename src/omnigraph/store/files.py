@@ -1,0 +1,60 @@
+"""Owns the files of table versions: which ones a version cannot be read without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omnigraph.store.indexes import list_segments
+from omnigraph.store.panics import explained
+from omnigraph.store.tables import Table, transaction_file
+
+CANDIDATES = ("data/", "_deletions/", "_indices/", "_transactions/", "_versions/d")
+"""What versions of a table come and go with, below its location. The rest is the table's own."""
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Keys with their sizes, None where Lance does not tell; `folders` are needed whole, each
+    with the size of all that is in it."""
+
+    files: dict[str, int | None] = field(default_factory=dict)
+    folders: dict[str, int | None] = field(default_factory=dict)
+
+
+def version_file(location: str, version: str) -> str:
+    """The first version of a table is attached, all others are detached."""
+    number = int(version)
+    name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
+    return f"{location}/_versions/{name}.manifest"
+
+
+def files_of_version(table: Table) -> TableFiles:
+    """Everything that this version of a table is made of."""
+    base = table.location
+    files: dict[str, int | None] = {version_file(base, table.version): None}
+    folders: dict[str, int | None] = {}
+    with explained(base):
+        if (transaction := transaction_file(table)) is not None:
+            files[f"{base}/_transactions/{transaction}"] = None
+        for fragment in table.handle.get_fragments():
+            metadata = fragment.metadata
+            for file in metadata.files:
+                name = file._path  # noqa: SLF001  (the public one builds a class at each call)
+                files[f"{base}/data/{name}"] = file.file_size_bytes
+                # Blobs above some size lie beside the file, in a folder of its name.
+                folders[f"{base}/data/{name.rsplit('.', 1)[0]}/"] = None
+            if metadata.deletion_file is not None:
+                files[f"{base}/{metadata.deletion_file.path(metadata.id)}"] = None
+        for segment in list_segments(table):
+            folders[f"{base}/_indices/{segment.uuid}/"] = segment.bytes
+    return TableFiles(files, folders)
+
+
+def is_candidate(key: str, location: str) -> bool:
+    return key.removeprefix(f"{location}/").startswith(CANDIDATES)
+
+
+def location_of(key: str) -> str | None:
+    """The table that a key lies in, None for what is no part of a table."""
+    parts = key.split("/", 2)
+    return "/".join(parts[:2]) if len(parts) == 3 and parts[0] in ("nodes", "edges") else None

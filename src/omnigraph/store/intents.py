@@ -1,0 +1,92 @@
+"""Owns intents: what a long operation is going to do, written down before it begins.
+
+Cleanup spares what an intent needs. One that is damaged is shown and never touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.version import ForkPoint
+from omnigraph.runtime import is_ulid
+from omnigraph.store.objects import Absent, ObjectStore
+
+PREFIX = "__recovery/"
+FORMAT = 1
+PIN = "pin"
+"""The kind of an intent that only holds versions in place while something is bound to them."""
+
+
+class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`heartbeat` is when it was last known to be alive, both times in microseconds by the clock
+    of who wrote it. `pins` are versions that it needs; `operation` is that of the commit it will
+    make on `branch`, whose head was `base` when it began. `plan` is what remains to be published,
+    as JSON, once all of it is staged."""
+
+    format: int = FORMAT
+    id: str
+    kind: str
+    created_at: int
+    heartbeat: int
+    actor: str | None = None
+    branch: str | None = None
+    base: int | None = None
+    incarnation: int | None = None
+    operation: str | None = None
+    pins: tuple[ForkPoint, ...] = ()
+    plan: str | None = None
+    details: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class KnownIntent:
+    """An intent as it is on the store; without `intent` it cannot be read, `problem` says why."""
+
+    id: str
+    key: str
+    modified: int
+    intent: Intent | None
+    problem: str = ""
+
+
+def intent_key(id: str) -> str:
+    if not is_ulid(id):
+        raise InvalidArgument(f"{id!r} is not the id of an intent.")
+    return f"{PREFIX}{id}.json"
+
+
+def write_intent(objects: ObjectStore, intent: Intent) -> None:
+    """Also writes it again, with a newer heartbeat or a further plan."""
+    objects.put(intent_key(intent.id), msgspec.json.encode(intent))
+
+
+def read_intent(objects: ObjectStore, id: str) -> Intent:
+    """Raises `Absent`, or what msgspec raises."""
+    return msgspec.json.decode(objects.get(intent_key(id)), type=Intent)
+
+
+def list_intents(objects: ObjectStore) -> list[KnownIntent]:
+    """Oldest first."""
+    known = []
+    for file in objects.files(PREFIX):
+        name = file.key.removeprefix(PREFIX)
+        if name.startswith(".tmp-"):
+            continue
+        name = name.removesuffix(".json")
+        try:
+            intent = read_intent(objects, name)
+            if intent.id != name or intent.format > FORMAT:
+                raise InvalidArgument(f"it is {intent.id} in format {intent.format}")
+            known.append(KnownIntent(name, file.key, file.modified, intent))
+        except Absent:
+            continue
+        except (msgspec.MsgspecError, InvalidArgument) as error:
+            known.append(KnownIntent(name, file.key, file.modified, None, str(error)))
+    return known
+
+
+def delete_intent(objects: ObjectStore, id: str) -> None:
+    objects.delete(intent_key(id))

@@ -1,0 +1,194 @@
+# Checking, cleaning, copying and recovering a graph.
+@file people.pg
+node Person {
+    name: String @key
+    age: I32?
+}
+@end
+$ omnigraph init g --schema people.pg
+Created g with 1 node type and 0 edge types.
+
+@set OMNIGRAPH_ROOT g
+@python
+for n in range(4):
+    with g.transaction() as tx:
+        tx.append("Person", [{"name": f"person {n}", "age": n}])
+g.tag("v1", "main~1")
+@end
+$ omnigraph verify
+Looked at 6 versions, 5 table versions, 25 files: all sound.
+
+$ omnigraph cleanup --keep 1 --older-than 0s --dry-run
+There is nothing to clean.
+
+# Nothing younger than an hour is touched; two hours pass.
+@python
+import os, pathlib
+for path in pathlib.Path("g").rglob("*"):
+    held = path.stat()
+    os.utime(path, (held.st_atime, held.st_mtime - 7200))
+@end
+$ omnigraph cleanup --keep 1 --older-than 0s --dry-run
+Would delete 4 files (2.8 KB): old version.
+Would delete 5 files (1.3 KB): unreferenced.
+main can be read from version 5 on.
+
+$ omnigraph cleanup --keep 1 --older-than 0s
+! error: Cleanup deletes 9 files (4.2 KB) for good.
+! help: Nothing was changed; say --yes to go on.
+[exit 2]
+
+$ omnigraph cleanup --keep 1 --older-than 0s --yes
+Deleted 4 files (2.8 KB): old version.
+Deleted 5 files (1.3 KB): unreferenced.
+main can be read from version 5 on.
+
+$ omnigraph cleanup --keep 1 --older-than 0s --yes --json
+{
+  "dry_run": false,
+  "files": 0,
+  "bytes": 0,
+  "by_reason": {},
+  "floors": {},
+  "spared": [],
+  "removed": []
+}
+
+$ omnigraph log --limit 3
+id-01-xxxxxxxxxxxxxxxxxxxx (main)
+  omnigraph:maintenance, 2026-01-01 12:08:00, cleanup
+id-02-xxxxxxxxxxxxxxxxxxxx
+  2026-01-01 12:02:00, write: Person +1
+id-03-xxxxxxxxxxxxxxxxxxxx (tag: v1)
+  2026-01-01 12:02:00, write: Person +1
+
+$ omnigraph entity Person 'person 0' --ref v1
+id    "person 0"
+name  "person 0"
+age   0
+
+$ omnigraph entity Person 'person 0' --ref main~3
+! error: Version 3 of 'main' was reclaimed.
+! help: Cleanup removed this version; only newer ones can be read.
+[exit 3]
+
+$ omnigraph verify --deep
+Looked at 3 versions, 2 table versions, 18 files, 4 rows: all sound.
+
+$ omnigraph copy backup
+Copied 1 branch, 1 tag, 3 versions in 13 files (8.0 KB) to backup.
+
+$ omnigraph copy backup
+! error: There is a graph at /here/backup already.
+! help: Choose another root, or use the graph that is there.
+[exit 4]
+
+$ omnigraph verify --root backup
+Looked at 3 versions, 2 table versions, 17 files: all sound.
+
+$ omnigraph upgrade --check
+The graph has format 1, which is the newest.
+
+$ omnigraph upgrade
+The graph has format 1, which is the newest.
+
+$ omnigraph recover list
+Nothing is under way.
+
+@python
+g.recovery.begin("load", actor="ann", branch="main")
+pathlib_ = __import__("pathlib")
+broken = pathlib_.Path("g/__recovery/01ARZ3NDEKTSV4RRFFQ69G5FAV.json")
+broken.write_text("{")
+@end
+$ omnigraph recover list --json
+[
+  {"id": "id-04-xxxxxxxxxxxxxxxxxxxx", "kind": null, "actor": null, "branch": null, "state": "Input data was truncated", "resumable": false, "silent_for": 0},
+  {"id": "id-05-xxxxxxxxxxxxxxxxxxxx", "kind": "load", "actor": "ann", "branch": "main", "state": "under way", "resumable": false, "silent_for": 60}
+]
+
+$ omnigraph recover resume 01ARZ3NDEKTSV4RRFFQ69G5FAV
+! error: The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read: Input data was truncated.
+! help: Look at __recovery/id-04-xxxxxxxxxxxxxxxxxxxx.json; delete the file if it is of no use.
+[exit 1]
+
+$ omnigraph recover discard 01ARZ3NDEKTSV4RRFFQ69G5FAX
+! error: There is no intent id-06-xxxxxxxxxxxxxxxxxxxx.
+! help: List them with g.recovery.list(), or `omnigraph recover list`.
+[exit 3]
+
+$ omnigraph recover discard id-05-xxxxxxxxxxxxxxxxxxxx
+Discarded id-05-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph recover list more
+! error: There are too many arguments: more.
+! help: See 'omnigraph recover list --help'.
+[exit 2]
+
+$ omnigraph recover resume me
+! error: 'me' is not the id of an intent.
+[exit 2]
+
+@python
+from omnigraph.plan.publish import Lineage, PublishPlan
+head = g.snapshot().graph_version
+lineage = Lineage(kind="load", operation="01ARZ3NDEKTSV4RRFFQ69G5FAY", actor="ann")
+plan = PublishPlan(
+    branch="main", base_version=head.version, base_incarnation=1, actions=(), lineage=lineage
+)
+g.recovery.beat(g.recovery.begin("load", actor="ann", branch="main", base=head), plan=plan)
+@end
+$ omnigraph recover list --format csv
+id,kind,actor,branch,state,resumable,silent_for
+id-04-xxxxxxxxxxxxxxxxxxxx,,,,Input data was truncated,false,0
+id-07-xxxxxxxxxxxxxxxxxxxx,load,ann,main,under way,true,60
+
+$ omnigraph recover resume id-07-xxxxxxxxxxxxxxxxxxxx
+Resumed id-07-xxxxxxxxxxxxxxxxxxxx in commit id-08-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph log --limit 2
+id-08-xxxxxxxxxxxxxxxxxxxx (main) resumed load of ann
+  omnigraph:recovery, 2026-01-01 12:29:00, load
+id-09-xxxxxxxxxxxxxxxxxxxx discarded load of ann (id-05-xxxxxxxxxxxxxxxxxxxx)
+  omnigraph:recovery, 2026-01-01 12:24:00, discard
+
+$ omnigraph cleanup --keep 0 --yes
+! error: keep=0: a branch keeps at least its newest version.
+[exit 2]
+
+$ omnigraph upgrade now
+! error: There are too many arguments: now.
+! help: See 'omnigraph upgrade --help'.
+[exit 2]
+
+# A file is lost.
+@python
+import pathlib
+for path in pathlib.Path("g/_schema").glob("*.pg"):
+    path.unlink()
+@end
+$ omnigraph verify
+schema  The schema text _schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg is missing.
+Looked at 5 versions, 2 table versions, 21 files: 1 wrong.
+[exit 1]
+
+$ omnigraph verify --json
+{
+  "ok": false,
+  "deep": false,
+  "looked_at": {
+    "files": 21,
+    "schemas": 1,
+    "tables": 2,
+    "versions": 5
+  },
+  "findings": [
+    {
+      "kind": "schema",
+      "severity": "error",
+      "object": "_schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg",
+      "message": "The schema text _schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg is missing."
+    }
+  ]
+}
+[exit 1]

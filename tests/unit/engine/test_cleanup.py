@@ -1,0 +1,382 @@
+"""Cleanup: takes what nothing needs, and never what somebody reads or is about to publish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph
+from omnigraph.engine.cleanup_report import Cleaned
+from omnigraph.errors import HistoryGap, InvalidArgument, OmnigraphError, Reclaimed
+from omnigraph.settings import Settings
+from omnigraph.store.intents import Intent, write_intent
+from tests.bench.aging import HOUR, MovingRuntime, age, at_point
+
+SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person\n"
+SETTINGS = Settings(durability="relaxed", folding="off", queue=False)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "graph"
+
+
+@pytest.fixture
+def g(place: Path) -> Graph:
+    return omnigraph.init(place, schema=SCHEMA, settings=SETTINGS)
+
+
+def another(place: Path, clock: MovingRuntime | None = None) -> Graph:
+    return omnigraph.open(place, settings=SETTINGS, runtime=clock or MovingRuntime())
+
+
+def add(g: Any, *names: str, **options: Any) -> None:
+    with g.transaction(**options) as tx:
+        tx.append("Person", [{"name": name} for name in names])
+
+
+def names(g: Graph, ref: str = "main") -> list[str]:
+    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+
+
+def clean(g: Graph, place: Path, **options: Any) -> Cleaned:
+    """As if everything had been there for two hours."""
+    age(place, 2 * HOUR)
+    return g.cleanup(**({"keep": 2, "older_than": 0} | options))
+
+
+def files(place: Path) -> set[str]:
+    found = (p for p in place.rglob("*") if p.is_file() and "__wait" not in p.parts)
+    return {str(p.relative_to(place)) for p in found}
+
+
+def assert_sound(g: Graph, *, tidy: bool = False) -> None:
+    report = g.verify(deep=True)
+    assert report.ok, report.errors
+    if tidy:
+        assert report.findings == []
+
+
+def test_a_dry_run_lists_exactly_what_goes_and_changes_nothing(g: Graph, place: Path) -> None:
+    for number in range(8):
+        add(g, f"p{number}")
+    g.create_branch("gone")
+    add(g.branch("gone"), "x")
+    g.delete_branch("gone")
+    g.optimize()
+    before = files(place)
+    told = clean(g, place, dry_run=True)
+    assert files(place) == before
+    done = g.cleanup(keep=2, older_than=0)
+    went = {one.key for one in done.removed}
+    assert {one.key for one in told.removed} == went
+    assert before - files(place) == went
+    assert (told.bytes, told.files, told.by_reason()) == (done.bytes, done.files, done.by_reason())
+    assert told.floors == done.floors
+    assert_sound(g, tidy=True)
+
+
+def test_what_is_kept_reads_as_before_and_what_went_says_so(g: Graph, place: Path) -> None:
+    for number in range(8):
+        add(g, f"p{number}", actor="ann", message=f"m{number}")
+    commits = list(g.log())
+    expected = {commit.id: names(g, commit.id) for commit in commits[:3]}
+    clean(g, place, keep=3)
+    with another(place) as fresh:
+        for handle in (g, fresh):
+            for commit, held in expected.items():
+                assert names(handle, commit) == held
+            assert names(handle, "main~2") == expected[commits[2].id]
+            for ref in ("main~5", commits[5].id, f"main@{commits[5].id}"):
+                with pytest.raises(Reclaimed) as told:
+                    handle.snapshot(ref)
+                assert told.value.http_status == 410
+            # The audit is whole: who did what, back to the beginning.
+            log = [c for c in handle.log() if c.kind != "cleanup"]
+            assert log == commits
+            assert [c.kind for c in handle.log(limit=1)] == ["cleanup"]
+            with pytest.raises(HistoryGap):
+                list(handle.changes())
+            blocks = list(handle.changes(commits[2].id))
+            assert [b.commit.message for b in blocks if b.commit.message] == ["m6", "m7"]
+
+
+def test_a_snapshot_that_was_pinned_before_it_went_says_so(g: Graph, place: Path) -> None:
+    add(g, "a")
+    with another(place) as reader:
+        old = reader.snapshot()
+        for number in range(5):
+            add(g, f"p{number}")
+        g.optimize()
+        clean(g, place, keep=1)
+        with pytest.raises(Reclaimed):
+            old.scan("Person").read_all()
+
+
+def test_young_files_and_young_versions_stay(g: Graph, place: Path) -> None:
+    for number in range(4):
+        add(g, f"p{number}")
+    everything = files(place)
+    assert g.cleanup(keep=1, older_than=0).removed == []  # nothing is older than the grace
+    age(place, 2 * HOUR)
+    assert g.cleanup(keep=1, older_than="1d").removed == []  # the commits are young
+    assert files(place) == everything
+    assert g.snapshot().version == 5  # and nothing was published
+    with pytest.raises(InvalidArgument, match="writers rely on"):
+        g.cleanup(grace=1)
+    with pytest.raises(InvalidArgument, match="duration"):
+        g.cleanup(older_than="soon")
+    with pytest.raises(InvalidArgument, match="at least"):
+        g.cleanup(keep=0)
+
+
+def test_deleted_branches_dropped_types_and_aborted_writes_are_reclaimed(
+    g: Graph, place: Path
+) -> None:
+    add(g, "a", "b")
+    g.mutate('insert Knows { from: "a", to: "b" }')
+    g.create_branch("gone")
+    add(g.branch("gone"), *(f"x{n}" for n in range(50)))
+    g.delete_branch("gone")
+    g.apply_schema("node Person { name: String @key age: I32? }\n")
+    with pytest.raises(ZeroDivisionError), at_point("staged", lambda: 1 / 0):
+        add(g, "never")
+    done = clean(g, place, keep=1)
+    assert {"dropped type", "old version", "unreferenced"} == set(done.by_reason())
+    assert not list(place.glob("edges/*/data/*"))
+    assert names(g) == ["a", "b"]
+    assert_sound(g, tidy=True)
+    assert g.branches() == ["main"]
+    g.create_branch("gone")
+    assert names(g, "gone") == ["a", "b"]
+    assert clean(g, place, keep=1).by_reason().keys() <= {"old version", "unreferenced"}
+    assert_sound(g, tidy=True)
+
+
+def test_cleaning_again_finds_nothing_and_publishes_nothing(g: Graph, place: Path) -> None:
+    for number in range(5):
+        add(g, f"p{number}")
+    g.create_branch("side")
+    g.delete_branch("side")
+    g.tag("t", "main~2")
+    clean(g, place)
+    clean(g, place)
+    version = g.snapshot().version
+    assert clean(g, place).removed == []
+    assert g.snapshot().version == version
+
+
+def test_tags_and_bases_of_merges_to_come_stay_below_the_floor(g: Graph, place: Path) -> None:
+    add(g, "base")
+    g.create_branch("side")
+    add(g.branch("side"), "s1")
+    g.tag("release")
+    for number in range(6):
+        add(g, f"p{number}")
+    g.mutate('update Person set { age: 1 } where name = "base"')
+    for _ in range(2):
+        clean(g, place, keep=1)
+    with another(place) as fresh:
+        assert names(fresh, "release") == ["base"]
+        fresh.create_branch("hotfix", "release")
+        add(fresh.branch("hotfix"), "h")
+        assert names(fresh, "hotfix") == ["base", "h"]
+        fresh.delete_branch("hotfix")
+        assert fresh.merge("side").outcome == "merged"
+        assert names(fresh) == ["base", *(f"p{n}" for n in range(6)), "s1"]
+        assert fresh.entity("Person", "base") == {"id": "base", "name": "base", "age": 1}
+        fresh.delete_tag("release")
+        assert_sound(fresh)
+        clean(fresh, place, keep=1)
+        clean(fresh, place, keep=1)
+        assert_sound(fresh, tidy=True)
+
+
+def test_a_writer_that_slept_with_staged_files_stages_again(g: Graph, place: Path) -> None:
+    """The deterministic form of hazard 7: its files are older than the cutoff and go."""
+    add(g, "a")
+    clock = MovingRuntime()
+    with another(place, clock) as writer:
+        add(writer, "b")
+
+        def sleep() -> None:
+            taken = files(place)
+            done = clean(g, place, keep=1)
+            clock.ahead += 2 * HOUR
+            assert any("/data/" in one.key for one in done.removed if one.key in taken)
+
+        with at_point("staged", sleep) as reached:
+            add(writer, "c")
+        assert reached
+        assert names(writer) == ["a", "b", "c"]
+    assert names(g) == ["a", "b", "c"]
+    assert_sound(g)
+
+
+def test_a_writer_that_slept_before_its_put_does_not_win_a_number_that_is_gone(
+    g: Graph, place: Path
+) -> None:
+    """Hazard 8: the number that it wants was taken by others and has been cleaned."""
+    clock = MovingRuntime()
+    with another(place, clock) as writer:
+        add(writer, "w0")
+
+        def sleep() -> None:
+            for number in range(6):
+                add(g, f"p{number}")
+            clock.ahead += 2 * HOUR
+            clean(g, place, keep=1)
+            for number in range(6, 9):
+                add(g, f"p{number}")
+            clean(g, place, keep=1)
+
+        with at_point("before put", sleep) as reached:
+            add(writer, "w1", retry_for=9 * HOUR)
+        assert reached
+    everything = sorted(["w0", "w1", *(f"p{n}" for n in range(9))])
+    assert names(g) == everything
+    with another(place) as fresh:
+        assert names(fresh) == everything
+    assert_sound(g)
+
+
+def test_an_idle_handle_finds_the_head_after_cleanup(g: Graph, place: Path) -> None:
+    clock = MovingRuntime()
+    with another(place, clock) as idle:
+        assert names(idle) == []
+        for number in range(6):
+            add(g, f"p{number}")
+        clean(g, place, keep=1)
+        clock.ahead += 2 * HOUR
+        assert len(names(idle)) == 6
+        add(idle, "mine")
+        assert len(names(g)) == 7
+    assert_sound(g)
+
+
+@pytest.mark.parametrize("use", ["restore", "branch", "tag"])
+@pytest.mark.parametrize("point", ["before pin", "before put"])
+def test_an_old_version_that_is_about_to_be_used_again_is_spared_or_refused(
+    g: Graph, place: Path, use: str, point: str
+) -> None:
+    for number in range(5):
+        add(g, f"p{number}")
+    g.optimize()
+    uses: dict[str, Callable[[Graph], object]] = {
+        "restore": lambda w: w.restore("main~3"),
+        "branch": lambda w: w.create_branch("new", "main~3"),
+        "tag": lambda w: w.tag("new", "main~3"),
+    }
+    with another(place) as writer:
+
+        def others() -> None:
+            with another(place) as cleaner:
+                clean(cleaner, place, keep=1)
+
+        with at_point(point, others) as reached:
+            if point == "before pin":
+                with pytest.raises(Reclaimed):
+                    uses[use](writer)
+            else:
+                uses[use](writer)
+                ref = "main" if use == "restore" else "new"
+                assert names(writer, ref) == ["p0", "p1"]
+        assert reached
+    assert_sound(g)
+    assert not list((place / "__recovery").glob("*.json"))
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_merge_that_slept_looks_at_its_source_again(g: Graph, place: Path, nth: int) -> None:
+    add(g, "a")
+    g.create_branch("side")
+    add(g.branch("side"), "s")
+    add(g, "b")
+    clock = MovingRuntime()
+    with another(place, clock) as merger:
+
+        def sleep() -> None:
+            with another(place) as other:
+                add(other.branch("side"), "t")
+                other.optimize(branch="side")
+                clean(other, place, keep=1)
+                other.delete_branch("side")
+                other.create_branch("side", "main")
+                clean(other, place, keep=1)
+            clock.ahead += 2 * HOUR
+
+        with at_point("tables committed" if nth == 1 else "before put", sleep):
+            told = None
+            try:
+                merger.merge("side")
+            except OmnigraphError as error:
+                told = error
+        assert told is None or told.applied is False
+    assert_sound(g)
+    assert set(names(g)) >= {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    "point", ["cleanup announced", "cleanup archived", "cleanup pruned", "cleanup swept"]
+)
+def test_a_cleanup_that_is_killed_is_finished_by_the_next(
+    g: Graph, place: Path, point: str
+) -> None:
+    for number in range(6):
+        add(g, f"p{number}")
+    g.optimize()
+    with pytest.raises(ZeroDivisionError), at_point(point, lambda: 1 / 0):
+        clean(g, place)
+    with another(place) as fresh:
+        assert len(names(fresh)) == 6
+        assert fresh.verify(deep=True).ok
+        clean(fresh, place)
+        assert_sound(fresh, tidy=True)
+        assert len([c for c in fresh.log() if c.kind == "write"]) == 6
+
+
+def test_what_an_operation_said_it_would_do_is_spared_until_it_is_dead(
+    g: Graph, place: Path
+) -> None:
+    for number in range(4):
+        add(g, f"p{number}")
+    now = g._session.runtime.now()
+    job = Intent(id=g._session.runtime.ulid(), kind="load", created_at=now, heartbeat=now)
+    write_intent(g._session.objects, job)
+    with pytest.raises(ZeroDivisionError), at_point("staged", lambda: 1 / 0):
+        add(g, "staged by the job")
+    kept = files(place)
+    # Cleanup goes by the clock of the store, so the intent has to be old by its own words too.
+    old = Intent(id=job.id, kind="load", created_at=now - int(3 * HOUR * 1e6), heartbeat=now)
+    write_intent(g._session.objects, old)
+    done = clean(g, place, keep=9)
+    assert done.removed == []
+    assert "under way" in done.spared[0]
+    assert files(place) == kept
+    dead = Intent(
+        id=job.id,
+        kind="load",
+        created_at=now - int(30 * 24 * HOUR * 1e6),
+        heartbeat=now - int(30 * 24 * HOUR * 1e6),
+    )
+    write_intent(g._session.objects, dead)
+    age(place, 30 * 24 * HOUR)
+    assert {"dead intent", "unreferenced"} <= set(g.cleanup(keep=9).by_reason())
+    assert_sound(g, tidy=True)
+
+
+def test_an_intent_that_cannot_be_read_is_told_and_left_alone(g: Graph, place: Path) -> None:
+    for number in range(4):
+        add(g, f"p{number}")
+    (place / "__recovery").mkdir()
+    broken = place / "__recovery" / "01ARZ3NDEKTSV4RRFFQ69G5FAV.json"
+    broken.write_bytes(b"{")
+    done = clean(g, place)
+    assert "cannot be read" in done.spared[0]
+    assert broken.exists()
+    add(g, "and writing goes on")
+    assert_sound(g)

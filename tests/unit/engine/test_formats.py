@@ -1,0 +1,155 @@
+"""Formats: what older programs wrote is read for ever; upgrading survives crashes and rivals."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph.engine import formats, graph, publisher
+from omnigraph.errors import NewerFormat, OlderFormat
+from omnigraph.model import formats as lifts
+from omnigraph.model import version as model
+from omnigraph.settings import Settings
+from omnigraph.store import versions as stored
+from omnigraph.telemetry import Ledger
+from tests.bench.aging import at_point
+from tests.frozen.make import HERE, answers
+
+SETTINGS = Settings(durability="relaxed", folding="off", queue=False)
+RELEASED = sorted(path.name.removesuffix(".tar.gz") for path in HERE.glob("format-*.tar.gz"))
+
+
+def thaw(name: str, place: Path) -> Path:
+    with tarfile.open(HERE / f"{name}.tar.gz") as archive:
+        archive.extractall(place, filter="data")
+    return place / "graph"
+
+
+@pytest.fixture
+def frozen(tmp_path: Path) -> Path:
+    return thaw("format-1", tmp_path)
+
+
+@pytest.fixture
+def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program of the next format, which calls an old field by another name."""
+
+    def step(held: dict[str, Any]) -> dict[str, Any]:
+        commit = dict(held["commit"])
+        commit["message"] = f"lifted {commit.get('message') or ''}".strip()
+        return held | {"commit": commit}
+
+    number = model.FORMAT + 1
+    monkeypatch.setattr(lifts, "LIFTS", {model.FORMAT: step})
+    for module in (model, stored, publisher, graph):
+        monkeypatch.setattr(module, "FORMAT", number)
+
+
+def test_every_released_format_has_a_frozen_graph() -> None:
+    numbers = range(model.OLDEST_FORMAT, model.FORMAT + 1)
+    assert [f"format-{number}" for number in numbers] == RELEASED
+
+
+@pytest.mark.parametrize("name", RELEASED)
+def test_a_frozen_graph_answers_as_it_did_and_can_be_written(name: str, tmp_path: Path) -> None:
+    root = thaw(name, tmp_path)
+    expected = json.loads((HERE / f"{name}.json").read_text())
+    with omnigraph.open(root, mode="r", settings=SETTINGS) as g:
+        assert answers(g) == expected
+        assert g.verify(deep=True).ok
+    with omnigraph.open(root, settings=SETTINGS) as g:
+        assert g.format().current
+        g.mutate('insert Person { name: "new" }')
+        g.optimize()
+        assert g.verify(deep=True).ok
+
+
+def test_an_older_graph_is_read_without_being_written(frozen: Path, next_format: None) -> None:
+    before = {path: path.stat().st_mtime_ns for path in frozen.rglob("*") if path.is_file()}
+    with omnigraph.open(frozen, mode="r", settings=SETTINGS) as g:
+        assert str(next(g.log()).message).startswith("lifted")
+        report = g.format()
+        assert (report.stamp, report.program, report.current) == (1, 2, False)
+        assert set(report.branches) == {"main", "side", "first"}
+    assert {p: p.stat().st_mtime_ns for p in frozen.rglob("*") if p.is_file()} == before
+
+
+def test_opening_for_writing_upgrades_every_branch_and_then_the_stamp(
+    frozen: Path, next_format: None
+) -> None:
+    with omnigraph.open(frozen, settings=SETTINGS) as g:
+        assert g.format().current
+        assert [c.kind for c in g.log(limit=1)] == ["upgrade"]
+        assert len(g.snapshot("first").scan("Person").read_all()) == 41
+        g.mutate('insert Person { name: "new" }')
+        version = g.snapshot().version
+        assert g.verify(deep=True).ok
+    with omnigraph.open(frozen, settings=SETTINGS) as g:  # a second time does nothing
+        assert g.snapshot().version == version
+
+
+@pytest.mark.parametrize("point", ["before put", "after put", "branch upgraded"])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+def test_an_upgrade_that_is_killed_goes_on_when_the_graph_is_opened_again(
+    frozen: Path, next_format: None, point: str, nth: int
+) -> None:
+    with pytest.raises(ZeroDivisionError), at_point(point, lambda: 1 / 0, nth=nth):
+        omnigraph.open(frozen, settings=SETTINGS)
+    assert json.loads((frozen / "_graph.json").read_text())["format"] == 1  # it comes last
+    with omnigraph.open(frozen, settings=SETTINGS) as g:
+        assert g.format().current
+        assert sum(c.kind == "upgrade" for c in g.log()) == 1
+        assert g.verify(deep=True).ok
+
+
+def test_two_programs_that_upgrade_at_once_upgrade_once(frozen: Path, next_format: None) -> None:
+    def rival() -> None:
+        omnigraph.open(frozen, settings=SETTINGS).close()
+
+    with at_point("before put", rival) as reached:
+        g = omnigraph.open(frozen, settings=SETTINGS)
+    assert reached
+    with g:
+        assert g.format().current
+        assert sum(c.kind == "upgrade" for c in g.log()) == 1
+
+
+def test_a_program_that_was_open_meanwhile_does_not_write_any_more(
+    frozen: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with omnigraph.open(frozen, settings=SETTINGS) as old:
+        old.snapshot()
+        with monkeypatch.context() as patch:
+            for module in (model, stored, publisher, graph):
+                patch.setattr(module, "FORMAT", 2)
+            patch.setattr(lifts, "LIFTS", {1: lambda held: held})
+            omnigraph.open(frozen, settings=SETTINGS).close()
+        with pytest.raises(NewerFormat):
+            old.mutate('insert Person { name: "new" }')
+        with pytest.raises(NewerFormat):
+            omnigraph.open(frozen)
+
+
+def test_a_format_below_the_floor_is_refused(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (model, stored):
+        monkeypatch.setattr(module, "OLDEST_FORMAT", 2)
+    for mode in ("r", "rw"):
+        with pytest.raises(OlderFormat, match="reads 2 to"):
+            omnigraph.open(frozen, mode=mode)
+
+
+def test_checking_tells_what_an_upgrade_would_do(frozen: Path, next_format: None) -> None:
+    with omnigraph.open(frozen, mode="r", settings=SETTINGS) as g:
+        told = formats.check_format(g._session, Ledger()).to_dict()
+    assert told == {
+        "current": False,
+        "stamp": 1,
+        "program": 2,
+        "oldest": 1,
+        "branches": ["first", "main", "side"],
+    }
