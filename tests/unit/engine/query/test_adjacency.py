@@ -254,7 +254,7 @@ def test_of_one_table_only_some_versions_are_kept(people: Graph) -> None:
     for n in range(6):
         fill(people, {"Knows": [{"id": f"more{n}", "from": "p0", "to": "p1"}]})
         check(people)
-    assert len(people._session.adjacencies._held) <= adjacency_module._VERSIONS
+    assert len(people._session.adjacencies._held) == 3
 
 
 def test_adjacency_of_many_tables_stays_within_the_budget() -> None:
@@ -364,6 +364,20 @@ def test_of_a_newer_version_only_what_is_not_in_the_artefact_is_read(
         check(g, "other")
         (fragments,) = ends_read(reads)
         assert len(fragments) == 1
+        check(g)
+
+
+def test_an_artefact_of_one_branch_says_nothing_of_the_files_of_another(
+    people: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both branches number their next fragment alike, and hold as many rows in it."""
+    monkeypatch.setattr(adjacency_module, "_WORTH_WRITING", 10)
+    people.create_branch("other")
+    fill(people, {"Knows": [{"id": "new", "from": "p0", "to": "p1"}]})
+    fill(people, {"Knows": [{"id": "new", "from": "p2", "to": "p3"}]}, branch="other")
+    write(people)
+    with reopened(people) as g:
+        check(g, "other")
         check(g)
 
 
