@@ -58,6 +58,7 @@ def test_every_mode_comes_to_the_same_graph(twins: Twins, tmp_path: Path) -> Non
     assert len(twins.there.snapshot().scan("Person").read_all()) == 2
 
 
+@pytest.mark.slow
 def test_what_is_wrong_is_refused_in_the_same_words(twins: Twins, tmp_path: Path) -> None:
     base = [person("a", email="e"), person("b"), knows("a", "b"), note("n"), note("m"), note("k")]
     twins.load(write_lines(tmp_path / "base.jsonl", base))
@@ -104,6 +105,7 @@ def test_bad_rows_are_put_aside_with_the_same_reasons(twins: Twins, tmp_path: Pa
     assert {reject.rule for reject in other.rejected} >= {"json", "unique", "endpoint"}
 
 
+@pytest.mark.slow
 def test_frames_and_files_of_every_format_are_read(
     twins: Twins, spark: Any, tmp_path: Path
 ) -> None:
@@ -136,10 +138,11 @@ def test_frames_and_files_of_every_format_are_read(
         twins.there.load(bad, type="Person")
     edges = spark.sql("select 'n1' as `from`, 'n9' as `to`")
     people = spark.sql("select 'new' as name")
-    result = twins.there.load({"Person": people, "Knows": edges}, engine="spark")
+    result = twins.there.load({"Person": people, "Knows": edges})
     assert result.rows == 2
 
 
+@pytest.mark.slow
 def test_lines_are_counted_over_the_parts_of_a_file(
     twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +164,7 @@ def small_parts(number: int, source: Any) -> Any:
     return plan_parts(number, source, range_bytes=1000)
 
 
+@pytest.mark.slow
 def test_a_load_that_loses_a_race_is_checked_again(
     twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import omnigraph.spark
 from omnigraph.errors import EngineMissing, InvalidArgument
 from omnigraph.spark.java import find_java
 from omnigraph.spark.session import is_local
+from tests.load.world import new_graph, person
 
 
 def java(home: Path, version: str) -> Path:
@@ -48,3 +49,24 @@ def test_settings_are_given_by_their_full_names() -> None:
 def test_executors_in_this_process_are_told_from_others() -> None:
     places = ["local", "local[*]", "local[2,3]", "local-cluster[2,1,1024]", "spark://h", "yarn"]
     assert [is_local(place) for place in places] == [True, True, True, False, False, False]
+
+
+def test_a_large_load_without_java_or_spark_stays_in_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark_engine: None
+) -> None:
+    from omnigraph.engine import executors
+
+    g = new_graph(tmp_path, spark_rows=1)
+    (tmp_path / "jdk").mkdir()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
+    monkeypatch.setattr("omnigraph.spark.executor.active_session", lambda: None)
+    people = [person(f"p{i}") for i in range(5)]
+    result = g.load(people[:3])
+    assert result.engine == "local"
+    assert "above 1, but JAVA_HOME" in result.reason
+    with pytest.raises(EngineMissing, match="there is no Java in it"):
+        g.load(people[3:], engine="spark")
+    monkeypatch.setattr(executors, "find_spec", lambda name: None)
+    result = g.load(people[3:])
+    assert (result.engine, len(result.counts)) == ("local", 1)
+    assert "spark engine is not installed" in result.reason

@@ -47,6 +47,7 @@ def test_a_type_is_read_at_a_ref_with_columns_and_a_condition(g: Graph, spark: A
     assert found == [("p18", 18), ("p19", 19)]
 
 
+@pytest.mark.slow
 def test_values_of_every_type_travel(g: Graph, spark: Any) -> None:
     row = spark.read.format("omnigraph").option("type", "Media").load(g.root).collect()[0]
     held = rows(g, "Media")[0]
@@ -61,6 +62,7 @@ def test_values_of_every_type_travel(g: Graph, spark: Any) -> None:
     assert row["at"].microsecond == 789000
 
 
+@pytest.mark.slow
 def test_views_of_all_types_are_of_one_snapshot(g: Graph, spark: Any) -> None:
     from omnigraph.spark.graph import SparkGraph
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 import omnigraph
 from omnigraph.engine.publisher import Publisher
@@ -33,6 +34,7 @@ class Staged:
         return False
 
 
+@pytest.mark.slow
 def test_fragments_staged_by_executors_become_one_commit(spark: Any, tmp_path: Path) -> None:
     root = str(tmp_path / "graph")
     g = omnigraph.init(root, schema=SCHEMA)

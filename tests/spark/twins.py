@@ -57,6 +57,19 @@ class Twins:
         self.check()
         return messages[0][1]
 
+    def attempt(self, source: Any, **options: Any) -> None:
+        """The same load into both, whatever comes of it: the same graph or the same error."""
+        found: list[Any] = []
+        for graph, engine in ((self.here, "local"), (self.there, "spark")):
+            try:
+                result = graph.load(source, engine=engine, **options)  # type: ignore[arg-type]
+                found.append((result.counts, told(result.rejected)))
+            except OmnigraphError as error:
+                rules = sorted({v.rule for v in getattr(error, "violations", ())})
+                found.append((type(error), rules))
+        assert found[0] == found[1]
+        self.check()
+
     def check(self) -> None:
         assert comparable(self.here) == comparable(self.there)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.errors import EngineMissing
@@ -24,6 +25,9 @@ class Executor(Protocol):
     def active(self) -> bool:
         """Whether a session of the engine is running in this process."""
 
+    def lacks(self) -> str | None:
+        """What this machine lacks for the engine to start, None if nothing."""
+
     def of(self, graph: Graph) -> Any:
         """What the engine adds to an open graph: `g.spark`."""
 
@@ -33,7 +37,13 @@ class Executor(Protocol):
         """The same load as in this process, with the options of `Graph.load` by name."""
 
 
+_RESTS_ON = {"spark": "pyspark"}
+
+
 def registered(name: str) -> bool:
+    """Whether there is such an engine, and what it rests on is installed; nothing is imported."""
+    if find_spec(_RESTS_ON.get(name, "omnigraph")) is None:
+        return False
     return any(point.name == name for point in entry_points(group=GROUP))
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.spark.session import active_session
+from omnigraph.engine.executors import configured_master
+from omnigraph.errors import EngineMissing
+from omnigraph.spark.java import find_java
+from omnigraph.spark.session import active_session, is_local
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
@@ -18,6 +21,15 @@ if TYPE_CHECKING:
 class SparkExecutor:
     def active(self) -> bool:
         return active_session() is not None
+
+    def lacks(self) -> str | None:
+        if self.active() or not is_local(configured_master() or "local"):
+            return None
+        try:
+            find_java()
+        except EngineMissing as error:
+            return error.message
+        return None
 
     def of(self, graph: Graph) -> SparkGraph:
         from omnigraph.spark.graph import SparkGraph

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
+from omnigraph.spark.streaming import make_writer
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -46,6 +49,26 @@ class SparkGraph:
             self._read(spark, key, pinned, None, None).createOrReplaceTempView(name)
             names.append(name)
         return names
+
+    def stream_writer(
+        self,
+        type: str,
+        *,
+        mode: Literal["append", "merge"] = "merge",
+        branch: str = "main",
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["local", "spark"] = "local",
+        stream_id: str | None = None,
+        actor: str | None = None,
+    ) -> Callable[[Any, int], None]:
+        """A function for `foreachBatch`: one commit for each micro-batch, exactly once. The batch
+        comes to this process, unless `engine` is "spark". A stream is known by the id in its
+        checkpoint, or by `stream_id`, which has to be its own."""
+        options = LoadOptions(
+            type=type, mode=mode, branch=branch, on_error=on_error, engine=engine, actor=actor
+        )
+        session = self._graph._session  # noqa: SLF001
+        return make_writer(session, options, stream_id, local=engine == "local")
 
     def _read(self, spark: Any, type: str, ref: str, columns: str | None, where: str | None) -> Any:
         reader = (spark or open_session()).read.format("omnigraph")

@@ -82,17 +82,24 @@ def collect(frame: Any) -> pa.Table:
 
 @contextlib.contextmanager
 def explained() -> Iterator[None]:
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
+        if _was_interrupted(error):
+            raise KeyboardInterrupt from None
         raise explain(error) from error
-    except Exception as error:
-        # What the JVM raises has no class of its own in the versions that wrap it late.
-        if type(error).__module__.startswith(("py4j.", "pyspark.")):
-            raise explain(error) from error
-        raise
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Ctrl-C cancels the job, and what Spark says of that hides the interrupt."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def explain(error: Exception) -> EngineMissing | StoreFailure:

@@ -11,8 +11,8 @@ from omnigraph.engine import branches
 from omnigraph.engine.history import History
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, TypeCounts
 from omnigraph.engine.load.state import TOLD, Mode
-from omnigraph.engine.publisher import Publisher, require_unprotected
-from omnigraph.engine.session import Session
+from omnigraph.engine.publisher import Publisher, recall, require_unprotected
+from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import (
     BranchExists,
@@ -21,7 +21,7 @@ from omnigraph.errors import (
     OmnigraphError,
     PreconditionFailed,
 )
-from omnigraph.model.version import GraphVersion
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.load.places import Reject, SourceName, to_violation
 from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
 from omnigraph.telemetry import Ledger
@@ -43,6 +43,7 @@ class LoadOptions:
     message: str | None = None
     if_commit: str | None = None
     retry_for: float = 30.0
+    idempotency_key: str | None = None
 
 
 class BulkLoad(ABC):
@@ -78,6 +79,8 @@ class BulkLoad(ABC):
             operation=session.runtime.ulid(),
             actor=options.actor,
             message=options.message,
+            key=None if options.idempotency_key is None else hash_call(options.idempotency_key),
+            call=hash_call([options.type, options.mode, options.branch]),
         )
 
     @property
@@ -104,6 +107,17 @@ class BulkLoad(ABC):
     def run(self, reason: str) -> LoadResult:
         options = self._options
         self._base = self._pin()
+        if (done := self._done_before()) is not None:
+            return LoadResult(
+                branch=options.branch,
+                mode=options.mode,
+                commit=done,
+                counts={},
+                engine=self.engine,
+                reason=reason,
+                repeated=True,
+                io=self._ledger,
+            )
         self._read()
         self._resolve(self._base)
         commit = None
@@ -121,6 +135,15 @@ class BulkLoad(ABC):
             rejected=tuple(self._told()),
             io=self._ledger,
         )
+
+    def _done_before(self) -> Commit | None:
+        """The commit of an earlier load with the same idempotency key, which is not read again:
+        on what it made itself, an append would find its own rows and fail."""
+        if recall(self._lineage, self.base) is None:
+            return None
+        key = self._lineage.key
+        version = next(recent.version for recent in self.base.keys if recent.key == key)
+        return self._session.read_version(self.base.branch, version, self._ledger).commit
 
     def _pin(self) -> Snapshot:
         """The base that everything is checked against."""
@@ -186,7 +209,10 @@ class BulkLoad(ABC):
                     self._session, self._options.branch, self._options.actor, self._ledger
                 )
             raise
-        assert published.version is not None
+        if published.version is None:  # another process with the same key was faster
+            head = self._session.live_head(self._options.branch, self._ledger)
+            self._base = self._session.snapshot(head, self._ledger)
+            return self._done_before()
         return published.version.commit
 
     def replan(self, head: GraphVersion) -> None:

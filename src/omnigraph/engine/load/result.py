@@ -48,8 +48,9 @@ class TypeCounts:
 
 @dataclass(frozen=True)
 class LoadResult:
-    """`commit` is None if there was nothing to do. `engine` and `reason` say where it ran and
-    why there; `rejected` holds the rows that were put aside."""
+    """`commit` is None if there was nothing to do, and that of the first call if this one only
+    `repeated` it. `engine` and `reason` say where it ran and why there; `rejected` holds the rows
+    that were put aside."""
 
     branch: str
     mode: str
@@ -58,6 +59,7 @@ class LoadResult:
     engine: str
     reason: str
     rejected: tuple[Reject, ...] = field(default=(), repr=False)
+    repeated: bool = False
     io: Ledger = field(default_factory=Ledger, repr=False)
 
     @property

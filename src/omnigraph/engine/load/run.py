@@ -28,7 +28,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import Conflict, InvalidArgument
 from omnigraph.model.catalog import GraphType
-from omnigraph.plan.load.choice import LoadFacts, resolve_engine
+from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.load.shaping import TypedRows
@@ -47,7 +47,7 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     _one_of("on_error", options.on_error, _ON_ERROR)
     _one_of("engine", options.engine, _ENGINES)
     spark = registered("spark")
-    owned = type(source).__module__.startswith("pyspark.")
+    owned = _is_of_spark(source)
     sources: list[Source] = []
     if options.engine != "spark" and not owned:
         sources = find_sources(source, options.type, options.mapping)
@@ -62,6 +62,10 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     choice = resolve_engine(
         options.engine, facts, spark_rows=session.settings.spark_rows, registered=spark
     )
+    if choice.engine == "spark" and options.engine == "auto" and not owned:
+        lacking = find_executor("spark").lacks()
+        if lacking is not None:  # nobody asked for Spark, so nobody has to install anything
+            choice = Choice("local", f"{choice.reason}, but {lacking}")
     if choice.engine == "spark":
         given: Mapping[str, Any] = {
             name: getattr(options, name) for name in LoadOptions.__dataclass_fields__
@@ -69,6 +73,12 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
         return find_executor("spark").load(session, source, reason=choice.reason, options=given)
     with tempfile.TemporaryDirectory(prefix="omnigraph-load-") as directory:
         return _LocalLoad(session, sources, options, Path(directory)).run(choice.reason)
+
+
+def _is_of_spark(source: Any) -> bool:
+    """A DataFrame, or several by type."""
+    held = list(source.values()) if isinstance(source, Mapping) else [source]
+    return any(type(value).__module__.startswith("pyspark.") for value in held)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
