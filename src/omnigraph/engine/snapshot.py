@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -67,7 +67,21 @@ class Snapshot:
         view.check_filter(filter)
         schema = pa.schema([view.schema.field(name) for name in names])
         batches = view.scan(self.io, columns=names, filter=filter)
-        return pa.RecordBatchReader.from_batches(schema, batches)
+        return pa.RecordBatchReader.from_batches(schema, self._until_reclaimed(batches))
+
+    def _until_reclaimed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Corrupt:
+            self._require_unreclaimed()
+            raise
+
+    def _require_unreclaimed(self) -> None:
+        """What is missing may have been taken by cleanup, after this was pinned."""
+        if self._session.was_reclaimed(self.graph_version, self.io):
+            raise Reclaimed(
+                f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
+            )
 
     def type(self, name: str) -> GraphType:
         return find_type(self.catalog, name)
@@ -77,11 +91,8 @@ class Snapshot:
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)
         except Corrupt:
-            if not self._session.was_reclaimed(self.graph_version, self.io):
-                raise
-            raise Reclaimed(
-                f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
-            ) from None
+            self._require_unreclaimed()
+            raise
         return TableView(kind, table, overlay or Overlay.empty(kind), self._session.lookups)
 
 

@@ -120,12 +120,15 @@ def test_a_snapshot_that_was_pinned_before_it_went_says_so(g: Graph, place: Path
 def test_young_files_and_young_versions_stay(g: Graph, place: Path) -> None:
     for number in range(4):
         add(g, f"p{number}")
-    everything = files(place)
+    with pytest.raises(ZeroDivisionError), at_point("staged", lambda: 1 / 0):
+        add(g, "staged, and perhaps about to be published")
     assert g.cleanup(keep=1, older_than=0).removed == []  # nothing is older than the grace
     age(place, 2 * HOUR)
+    assert g.cleanup(keep=9).by_reason().keys() == {"unreferenced"}
+    everything = files(place)
     assert g.cleanup(keep=1, older_than="1d").removed == []  # the commits are young
     assert files(place) == everything
-    assert g.snapshot().version == 5  # and nothing was published
+    assert g.snapshot().version == 6  # and nothing was published
     with pytest.raises(InvalidArgument, match="writers rely on"):
         g.cleanup(grace=1)
     with pytest.raises(InvalidArgument, match="duration"):
@@ -174,6 +177,7 @@ def test_tags_and_bases_of_merges_to_come_stay_below_the_floor(g: Graph, place: 
     add(g, "base")
     g.create_branch("side")
     add(g.branch("side"), "s1")
+    add(g, "early")
     g.tag("release")
     for number in range(6):
         add(g, f"p{number}")
@@ -181,13 +185,13 @@ def test_tags_and_bases_of_merges_to_come_stay_below_the_floor(g: Graph, place: 
     for _ in range(2):
         clean(g, place, keep=1)
     with another(place) as fresh:
-        assert names(fresh, "release") == ["base"]
+        assert names(fresh, "release") == ["base", "early"]
         fresh.create_branch("hotfix", "release")
         add(fresh.branch("hotfix"), "h")
-        assert names(fresh, "hotfix") == ["base", "h"]
+        assert names(fresh, "hotfix") == ["base", "early", "h"]
         fresh.delete_branch("hotfix")
         assert fresh.merge("side").outcome == "merged"
-        assert names(fresh) == ["base", *(f"p{n}" for n in range(6)), "s1"]
+        assert names(fresh) == ["base", "early", *(f"p{n}" for n in range(6)), "s1"]
         assert fresh.entity("Person", "base") == {"id": "base", "name": "base", "age": 1}
         fresh.delete_tag("release")
         assert_sound(fresh)
@@ -242,6 +246,30 @@ def test_a_writer_that_slept_before_its_put_does_not_win_a_number_that_is_gone(
     with another(place) as fresh:
         assert names(fresh) == everything
     assert_sound(g)
+
+
+def test_a_commit_without_files_that_slept_before_its_put_is_no_ghost(
+    g: Graph, place: Path
+) -> None:
+    """There is no file that it misses: only the look at the floor after its put can tell."""
+    clock = MovingRuntime()
+    with another(place, clock) as writer:
+        add(writer, "w0")
+
+        def sleep() -> None:
+            for number in range(6):
+                add(g, f"p{number}")
+            clock.ahead += 2 * HOUR
+            clean(g, place, keep=1)
+
+        with at_point("before put", sleep) as reached:
+            writer.protect("main")
+        assert reached
+    with another(place) as fresh:
+        assert len(names(fresh)) == 7
+        assert fresh.protected_branches() == ["main"]
+        clean(fresh, place, keep=1)
+        assert_sound(fresh, tidy=True)
 
 
 def test_an_idle_handle_finds_the_head_after_cleanup(g: Graph, place: Path) -> None:
