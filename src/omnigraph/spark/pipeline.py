@@ -23,8 +23,9 @@ from omnigraph.engine.load.staging import FRAGMENT_ROWS
 from omnigraph.engine.load.state import TOLD
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, find_type
-from omnigraph.errors import Conflict, InvalidArgument, StoreFailure
+from omnigraph.errors import Conflict, InvalidArgument, OutcomeUnknown, StoreFailure
 from omnigraph.model.catalog import GraphType, encode_catalog
+from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert
 from omnigraph.runtime import reach
@@ -43,6 +44,7 @@ from omnigraph.spark.shape import (
 )
 from omnigraph.spark.stage import StagedPieces, StagedRemovals, stage_pieces, stage_removals
 from omnigraph.spark.tasks import ANSWERS, Failure, collect_answers, run_tasks
+from omnigraph.spark.watch import Watch
 from omnigraph.store.roots import Root
 
 _FILES = ("jsonl", "csv", "parquet", "arrow")
@@ -184,6 +186,34 @@ class SparkLoad(BulkLoad):
         self._rejects: list[Reject] = []
         self._more = 0
         self._state: SparkState | None = None
+        self._watch: Watch | None = None
+
+    def run(self, reason: str) -> LoadResult:
+        unknown = False
+        try:
+            return super().run(reason)
+        except OutcomeUnknown:
+            unknown = True
+            raise
+        finally:
+            if self._watch is not None:
+                self._watch.end(keep=unknown)
+
+    def stale(self, head: GraphVersion) -> bool:
+        """The intent is known to cleanup, so only what it said counts, not how long ago."""
+        return self._watch is None or self._watch.since <= head.gc_cutoff
+
+    def replan(self, head: GraphVersion) -> None:
+        super().replan(head)
+        self._note_plan()
+
+    def _publish(self) -> Any:
+        self._note_plan()
+        return super()._publish()
+
+    def _note_plan(self) -> None:
+        if self._watch is not None:
+            self._watch.staged(self.plan)
 
     def _forget_files(self) -> None:
         """Fragments are staged anew on every base."""
@@ -192,6 +222,9 @@ class SparkLoad(BulkLoad):
 
     def _read(self) -> None:
         self._report("reading")
+        options = self._options
+        named = options.branch if options.create_branch_from is None else None
+        self._watch = Watch(self._session, self.base, actor=options.actor, branch=named)
         catalog = self._base.catalog
         job = ShapeJob(
             catalog=encode_catalog(catalog),

@@ -20,7 +20,6 @@ _EVERYWHERE = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "128m",
     "spark.speculation": "false",  # a task that is run twice stages its rows twice
-    "spark.log.level": "ERROR",
 }
 _HERE = {
     "spark.driver.host": "127.0.0.1",
@@ -28,8 +27,8 @@ _HERE = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{_QUIET}",
 }
+_JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
 
 def session(master: str | None = None, **conf: Any) -> Any:
@@ -80,7 +79,12 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         cores = os.cpu_count() or 1
         chosen |= _HERE | {"spark.sql.shuffle.partitions": str(max(4, min(2 * cores, 200)))}
+    else:
+        chosen["spark.log.level"] = "ERROR"
     chosen |= {name: _text(value) for name, value in conf.items()}
+    java = chosen.get(_JAVA_OPTIONS, "")
+    if is_local(place) and "log4j" not in java:
+        chosen[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile=file:{_QUIET} {java}".strip()
     builder = spark_session.builder.master(place).appName("omnigraph")
     for name, value in chosen.items():
         builder = builder.config(name, value)
