@@ -114,6 +114,7 @@ ELSEWHERE = {
     "cleanup archived",
     "cleanup pruned",
     "cleanup swept",
+    "before pin",
     "tables copied",  # tests/unit/engine/test_copy.py
     "versions copied",
     "branch upgraded",  # tests/unit/engine/test_formats.py
