@@ -164,6 +164,8 @@ UNORDERED = [
     "match { $t: Thing  $t $w:near $o } return { $t.day, sum($w.weight) as s, collect($w) as e }",
     "match { $t: Thing } return { year($t.at) as y, count($t) as n, max($t.at) as latest }",
     "match { $t: Thing } return { $t.i + 1 as k, count($t) + 1 as n, toString($t.at) as at }",
+    'match { $t: Thing } return { $t.at, toString($t.at) + " " + toString(count($t)) as s }',
+    "match { $t: Thing } return { $t.day, $t.f, year($t.day) + count($t) as y, $t.f + 1.0 as g }",
     "match { $t: Thing } return { count($t) as n, sum($t.i) as s, collect($t.i) as c }",
     'match { $t: Thing  $t.name = "nobody" } return { count($t) as n, sum($t.i) as s }',
     'match { $t: Thing  $t.name = "nobody" } return { $t.kind, count($t) as n }',
