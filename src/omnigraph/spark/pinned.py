@@ -11,7 +11,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import Overlay, TableView
 from omnigraph.model.catalog import Catalog, GraphType, decode_catalog, encode_catalog
 from omnigraph.store.roots import parse_root
-from omnigraph.store.tables import Tables
+from omnigraph.store.tables import Table, Tables
 from omnigraph.telemetry import Ledger
 
 
@@ -31,7 +31,7 @@ class PinnedTable:
 
     def view(self) -> TableView:
         kind = self.kind
-        table = _tables(self.root).open(self.location, self.version, Ledger())
+        table = open_table(self.root, self.location, self.version)
         return TableView(kind, table, Overlay.empty(kind), Lookups(rows=0, cache_bytes=0))
 
 
@@ -63,6 +63,10 @@ def group_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[i
 @lru_cache(maxsize=8)
 def read_catalog(data: bytes) -> Catalog:
     return decode_catalog(data)
+
+
+def open_table(root: str, location: str, version: str) -> Table:
+    return _tables(root).open(location, version, Ledger())
 
 
 @lru_cache(maxsize=8)

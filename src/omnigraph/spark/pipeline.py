@@ -30,6 +30,7 @@ from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert
 from omnigraph.runtime import reach
 from omnigraph.spark.checks import SparkState, TypePieces, all_checks, rows_origins
+from omnigraph.spark.index import index_tables_on
 from omnigraph.spark.pieces import Spool
 from omnigraph.spark.pinned import group_fragments
 from omnigraph.spark.session import SHARED, is_local, master_of
@@ -47,7 +48,7 @@ from omnigraph.spark.tasks import ANSWERS, Failure, collect_answers, run_tasks
 from omnigraph.spark.watch import Watch
 from omnigraph.store.roots import Root
 
-_FILES = ("jsonl", "csv", "parquet", "arrow")
+_FRAGMENT_BYTES = 512 << 20
 
 
 @dataclass(frozen=True)
@@ -312,7 +313,10 @@ class SparkLoad(BulkLoad):
         ]
         if not self._replanned:
             self._report("indexing")
-            self._actions = prepare_indexes(self._session, snapshot, self._actions, self._ledger)
+            build = partial(index_tables_on, self._spark, self._session.root.uri)
+            self._actions = prepare_indexes(
+                self._session, snapshot, self._actions, self._ledger, build=build
+            )
         reach("staged")
         self._checks = state.checks
         self.plan = self._make_plan(snapshot)
@@ -344,7 +348,9 @@ def _absolute(source: Source) -> Source:
 def stage_type(state: SparkState, kind: GraphType) -> TableAction:
     """Writes the rows of a type on executors and says what is to be published."""
     job = state.job(kind)
-    groups = group_fragments([(n, p.rows) for n, p in enumerate(job.pieces)], FRAGMENT_ROWS)
+    # A task holds its rows while it sorts them, so wide rows count for more.
+    sizes = [max(p.rows, p.bytes * FRAGMENT_ROWS // _FRAGMENT_BYTES) for p in job.pieces]
+    groups = group_fragments(list(enumerate(sizes)), FRAGMENT_ROWS)
     answers = run_tasks(state.spark, partial(stage_pieces, job), groups, StagedPieces)
     staged = [answer for _, answer in answers]
     rows = sum(answer.rows for answer in staged)

@@ -26,6 +26,7 @@ from omnigraph.spark.tasks import Failure, answer_batch, to_failure
 
 RANGE_BYTES = 64 << 20
 _CHUNK = 16 << 20
+_SHELF_BYTES = 512 << 20  # of all types together
 _BATCH_ROWS = 128 * 1024
 
 
@@ -219,7 +220,10 @@ class _Shelf:
             held = self._held.setdefault(key, [])
             held.append((rows.table, rows.generated))
             full = sum(table.num_rows for table, _ in held) >= PIECE_ROWS
-            if full or sum(table.nbytes for table, _ in held) >= PIECE_BYTES:
+            if full or _size(held) >= PIECE_BYTES:
+                self._write(key)
+        if sum(map(_size, self._held.values())) >= _SHELF_BYTES:
+            for key in list(self._held):
                 self._write(key)
 
     def pieces(self) -> list[Piece]:
@@ -243,6 +247,10 @@ class _Shelf:
                 bytes=table.nbytes,
             )
         )
+
+
+def _size(held: list[tuple[pa.Table, bool]]) -> int:
+    return sum(table.nbytes for table, _ in held)
 
 
 class LineRange:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -20,11 +21,22 @@ INDEXED_ROWS = 100_000
 """Fewer new rows of a type are left to optimize: a scan over them is quick."""
 
 
+IndexTables = Callable[
+    [Sequence[tuple[Table, Sequence[str], Sequence[int]]], Ledger], Sequence[Table]
+]
+
+
 def prepare_indexes(
-    session: Session, snapshot: Snapshot, actions: list[TableAction], ledger: Ledger
+    session: Session,
+    snapshot: Snapshot,
+    actions: list[TableAction],
+    ledger: Ledger,
+    *,
+    build: IndexTables = index_tables,
 ) -> list[TableAction]:
     """The actions, with a ready version of each large table: its rows with segments of `id` (and
-    `src`, `dst`) over them. A lost race that changes the table leaves the segments out."""
+    `src`, `dst`) over them. A lost race that changes the table leaves the segments out. `build`
+    makes the segments, as `index_tables` does."""
     found = []
     for place, action in enumerate(actions):
         kind = snapshot.catalog.by_key[action.table]
@@ -36,7 +48,7 @@ def prepare_indexes(
         return actions
     tasks = [(new, _columns(kind), _fresh(table, new)) for _, kind, table, new in found]
     prepared = list(actions)
-    for (place, _, table, _), indexed in zip(found, index_tables(tasks, ledger), strict=True):
+    for (place, _, table, _), indexed in zip(found, build(tasks, ledger), strict=True):
         session.tables.keep(indexed)
         made = Prepared(base=table.version, version=indexed.version)
         prepared[place] = msgspec.structs.replace(actions[place], prepared=made)
