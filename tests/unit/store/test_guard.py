@@ -97,7 +97,10 @@ def forbidden_commits(path: Path, tree: ast.Module) -> list[str]:
             detached = options.get("detached")
             if not (isinstance(detached, ast.Constant) and detached.value is True):
                 found.append(place(path, node))
-            if "read_version" not in options or (path.name, function) != ("commits.py", "commit_operation"):
+            if "read_version" not in options or (path.name, function) != (
+                "commits.py",
+                "commit_operation",
+            ):
                 found.append(place(path, node))
         if method in COMMITTING:
             found.append(place(path, node))
