@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from omnigraph import runtime
 from omnigraph.runtime import SystemRuntime
+from omnigraph.store.disk import DiskStore
+from omnigraph.store.objects import StoredFile
 
 HOUR = 3600.0
 
@@ -26,6 +30,33 @@ class MovingRuntime(SystemRuntime):
 
     def monotonic(self) -> float:
         return super().monotonic() + self.ahead
+
+
+class PassingTime(MovingRuntime):
+    """One time for writers and for the store on a disk: what is written keeps the time at which it
+    was written, and everybody's clock goes on."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        super().__init__()
+        self._written: dict[tuple[str, int], int] = {}
+        listed = DiskStore.files
+
+        def files(store: DiskStore, prefix: str) -> Sequence[StoredFile]:
+            return [
+                StoredFile(one.key, one.size, self._when(store, one))
+                for one in listed(store, prefix)
+            ]
+
+        patch.setattr(DiskStore, "files", files)
+
+    def _when(self, store: DiskStore, file: StoredFile) -> int:
+        at = (f"{store._root}/{file.key}", file.modified)
+        return self._written.setdefault(at, file.modified + int(self.ahead * 1e6))
+
+    def wait(self, root: Path, seconds: float) -> None:
+        """What was written up to now was written before this time passed."""
+        DiskStore(root, durability="relaxed").files("")
+        self.ahead += seconds
 
 
 def age(root: Path, seconds: float) -> None:

@@ -16,17 +16,17 @@ import omnigraph
 from omnigraph import Graph, runtime
 from omnigraph.errors import Corrupt, OmnigraphError, Reclaimed, RefNotFound, StoreFailure
 from omnigraph.settings import Settings
-from tests.bench.aging import HOUR, MovingRuntime, age
+from tests.bench.aging import HOUR, PassingTime
 
 SCHEMA = "node Person { name: String @key age: I32? }\nnode Note { text: String? }\n"
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False, retry_for=5.0)
 
 
 class World:
-    def __init__(self, place: Path, seed: int) -> None:
+    def __init__(self, place: Path, seed: int, clock: PassingTime) -> None:
         self.place = place
         self.random = random.Random(seed)
-        self.clock = MovingRuntime()
+        self.clock = clock
         self.names = 0
         self.depth = 0
         self.steps: list[str] = []
@@ -140,8 +140,7 @@ class World:
     def wait(self, g: Graph) -> None:
         """From a moment to hours, for the writers and for the store alike."""
         seconds = self.random.choice([60.0, 0.3 * HOUR, 0.6 * HOUR, 1.1 * HOUR, 5 * HOUR])
-        self.clock.ahead += seconds
-        age(self.place, seconds)
+        self.clock.wait(self.place, seconds)
 
     def read(self, g: Graph) -> None:
         self.record(g)
@@ -179,16 +178,19 @@ class World:
             self.record(fresh)
 
     def wait_out(self) -> None:
-        self.clock.ahead += 3 * HOUR
-        age(self.place, 3 * HOUR)
+        self.clock.wait(self.place, 3 * HOUR)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_what_is_retained_survives_a_few_schedules(tmp_path: Path, seed: int) -> None:
-    World(tmp_path / "graph", seed).run(25)
+def test_what_is_retained_survives_a_few_schedules(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    World(tmp_path / "graph", seed, PassingTime(monkeypatch)).run(25)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 160))
-def test_what_is_retained_survives_many_schedules(tmp_path: Path, seed: int) -> None:
-    World(tmp_path / "graph", seed).run(80)
+def test_what_is_retained_survives_many_schedules(
+    tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    World(tmp_path / "graph", seed, PassingTime(monkeypatch)).run(80)

@@ -57,7 +57,7 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
         slow = session.runtime.monotonic() - began > session.settings.grace / 4
         if slow and session.was_reclaimed(origin, ledger):
             # Cleanup passed it while the put was under way, and did not know this branch.
-            delete_branch(session, name, None, ledger)
+            withdraw(session, name, ledger)
             raise Reclaimed(f"Version {origin.version} of {origin.branch!r} was reclaimed.")
         return version
 
@@ -84,6 +84,25 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         if taken is None:
             return
         head = session.live_head(name, ledger)
+
+
+def withdraw(session: Session, name: str, ledger: Ledger) -> None:
+    """Ends what a name stands for, together with its beginning: nothing of it can be read."""
+    while True:
+        end = session.head(name, ledger)
+        commit = commit_after(session, end, kind="branch_delete", operation=session.runtime.ulid())
+        version = msgspec.structs.replace(
+            end,
+            token=session.runtime.ulid(),
+            version=end.version + 1,
+            commit=commit,
+            deleted=True,
+            tag=False,
+            keys=(),
+            floor=end.version + 1,
+        )
+        if put_version(session, version, ledger) is None:
+            return
 
 
 def require_free(name: str, end: GraphVersion | None) -> None:

@@ -41,6 +41,7 @@ class _Needs:
 
     chains: dict[str, Chain]
     floors: dict[str, int]
+    wanted: set[tuple[str, int]]
     kept: dict[str, tuple[int, ...]]
     intents: list[KnownIntent]
     cutoffs: Cutoffs
@@ -113,12 +114,13 @@ class _Cleanup:
         }
         wanted = needed_versions(session, [chain.end for chain in chains.values()], ledger)
         for known in intents:
-            if known.intent is not None:
+            if known.intent is not None and not self._is_dead(known, now):
                 wanted |= {(pin.branch, pin.version) for pin in known.intent.pins}
         if settled:
             for branch, chain in chains.items():
                 wanted |= {(branch, number) for number in chain.end.kept}
-        return _Needs(chains, floors, below_floor(floors, wanted), intents, cutoffs)
+        kept = below_floor(floors, wanted)
+        return _Needs(chains, floors, wanted, kept, intents, cutoffs)
 
     def _oldest(self, intents: list[KnownIntent], now: int) -> int | None:
         """When the oldest operation began that may still go on, or be resumed."""
@@ -209,7 +211,8 @@ class _Cleanup:
             floor = resolve_floor(chain.versions, chain.put_at(), self._policy, needs.cutoffs)
             if end.deleted and floor == end.floor:
                 return  # nobody binds to it, and there is nothing to say
-            kept = {*end.kept, *needs.kept.get(end.branch, ())}
+            # Not what was kept before: a tag that is gone needs nothing any more.
+            kept = {number for branch, number in needs.wanted if branch == end.branch}
             version = msgspec.structs.replace(
                 end,
                 token=session.runtime.ulid(),

@@ -314,14 +314,13 @@ def put_version(
     reach("before put")
     try:
         outcome = versions.put(version, after=after)
-    except Gone as error:
-        # Cleanup took what this writer had staged while it slept; the head says so.
+    except Gone:
         session.forget_head(version.branch)
-        if version.version == version.first:
-            raise Conflict(
-                f"What {version.branch!r} was to begin with is gone: {error}."
-            ) from error
-        return session.head(version.branch, ledger)
+        if version.version != version.first:
+            # Cleanup took what this writer had staged while it slept; the head says so.
+            return session.head(version.branch, ledger)
+        # A branch begins with a version of another, which has gone to the archive meanwhile.
+        outcome = versions.put(version, after=[path for path in after if path.exists()])
     reach("after put")
     slept = session.slept_since(seen)
     match outcome.put:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.engine.branches import require_free
+from omnigraph.engine.branches import require_free, withdraw
 from omnigraph.engine.history import History
 from omnigraph.engine.pinning import held_version
 from omnigraph.engine.publisher import commit_after, put_version
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchNotFound, TagNotFound
+from omnigraph.errors import BranchNotFound, Reclaimed, TagNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
@@ -27,6 +27,7 @@ def create_tag(session: Session, name: str, ref: str, ledger: Ledger) -> Commit:
 
 
 def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -> Commit:
+    began = session.runtime.monotonic()
     previous = session.known_head(name)
     if previous is not None and (previous.tag or not previous.deleted):
         previous = session.head(name, ledger)
@@ -52,6 +53,11 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
         )
         taken = put_version(session, version, ledger, after=session.files_of(target))
         if taken is None:
+            slow = session.runtime.monotonic() - began > session.settings.grace / 4
+            if slow and session.was_reclaimed(target, ledger):
+                # Cleanup passed it while the put was under way, and did not know this tag.
+                withdraw(session, name, ledger)
+                raise Reclaimed(f"Version {target.version} of {target.branch!r} was reclaimed.")
             return target.commit
         versions = session.versions(ledger)
         previous = versions.read_head(name) if previous is None else versions.read_newer(taken)

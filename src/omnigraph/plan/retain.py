@@ -86,7 +86,8 @@ def resolve_floor(
     if end.deleted:  # also a tag, which holds all that it stands for itself
         gone = [one for one in versions if one.version < was_head]
         # An end that follows on ends alone has nothing below it that is worth a commit.
-        return end.floor if all(one.deleted for one in gone) else max(end.floor, was_head)
+        spent = any(_holds_more(one, end) for one in gone)
+        return max(end.floor, was_head) if spent else end.floor
     young = _newest(versions, lambda one: one.commit.created_at <= cutoffs.commits)
     seen, counted = 0, versions[0].version
     for version in reversed(versions):
@@ -95,6 +96,13 @@ def resolve_floor(
         if seen >= policy.keep:
             break
     return max(end.floor, min(was_head, young, counted))
+
+
+def _holds_more(version: GraphVersion, end: GraphVersion) -> bool:
+    """Whether a version keeps tables from being cleaned that the end of its chain does not."""
+    if not version.deleted:
+        return True
+    return version.tag and not (end.tag and version.tables == end.tables)
 
 
 def _newest(versions: Sequence[GraphVersion], early: object) -> int:

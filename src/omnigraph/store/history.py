@@ -41,8 +41,12 @@ _SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Segment:
+    """Numbers and commits, from the first and lowest to the last and highest."""
+
     first: int
     last: int
+    low: str
+    high: str
     key: str
 
 
@@ -80,36 +84,30 @@ class Archive:
         raise Absent(f"version {number} of {self._branch}")
 
     def find_commit(self, objects: ObjectStore, commit: str) -> GraphVersion | None:
-        """Bisects over segments: ids grow along a branch. A commit that several versions carry
-        (a fork repeats it) is found where it came last."""
-        segments = self.segments(objects, fresh=True)
-        low, high = 0, len(segments)
-        while low < high:
-            middle = (low + high) // 2
-            if self._rows(objects, segments[middle])["commit"][0].as_py() <= commit:
-                low = middle + 1
-            else:
-                high = middle
-        # A branch that was forwarded has older ids after newer ones, so others are looked at too.
-        for segment in [*segments[low - 1 : low], *segments[: max(low - 1, 0)], *segments[low:]]:
-            column = self._rows(objects, segment)["commit"].to_pylist()
-            if commit in column:
-                return self.read(objects, segment.first + column.index(commit))
+        """Names of segments tell which ids they may hold: one listing, and as good as always one
+        segment, because ids grow along a branch (except where it was forwarded)."""
+        for segment in self.segments(objects, fresh=True):
+            if segment.low <= commit <= segment.high:
+                column = self._rows(objects, segment)["commit"].to_pylist()
+                if commit in column:
+                    return self.read(objects, segment.first + column.index(commit))
         return None
 
     def write(self, objects: ObjectStore, versions: Sequence[GraphVersion]) -> None:
         """Versions with numbers that follow each other, oldest first."""
         for start in range(0, len(versions), SEGMENT):
             part = versions[start : start + SEGMENT]
-            key = f"{archive_prefix(self._branch)}{part[0].version:020d}-{part[-1].version:020d}"
+            ids = [version.commit.id for version in part]
+            numbers = f"{part[0].version:020d}-{part[-1].version:020d}"
+            key = f"{archive_prefix(self._branch)}{numbers}-{min(ids)}-{max(ids)}.arrow"
             data = _encode(part)
             for _ in range(5):
                 with contextlib.suppress(Ambiguous):
-                    objects.put_if_absent(f"{key}.arrow", data)
-                if objects.exists(f"{key}.arrow"):
+                    objects.put_if_absent(key, data)
+                if objects.exists(key):
                     break
             else:
-                raise Corrupt(f"{key}.arrow was written, and is not there.")
+                raise Corrupt(f"{key} was written, and is not there.")
         self._known = None
 
     def _rows(self, objects: ObjectStore, segment: Segment) -> pa.Table:
@@ -132,8 +130,8 @@ class Archive:
 
 
 def _segment(key: str) -> Segment:
-    first, last = key.rsplit("/", 1)[1].removesuffix(".arrow").split("-")
-    return Segment(int(first), int(last), key)
+    first, last, low, high = key.rsplit("/", 1)[1].removesuffix(".arrow").split("-")
+    return Segment(int(first), int(last), low, high, key)
 
 
 def _encode(versions: Sequence[GraphVersion]) -> bytes:

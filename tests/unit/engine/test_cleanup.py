@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import omnigraph
@@ -14,7 +15,7 @@ from omnigraph.engine.cleanup_report import Cleaned
 from omnigraph.errors import HistoryGap, InvalidArgument, OmnigraphError, Reclaimed
 from omnigraph.settings import Settings
 from omnigraph.store.intents import Intent, write_intent
-from tests.bench.aging import HOUR, MovingRuntime, age, at_point
+from tests.bench.aging import HOUR, PassingTime, at_point
 
 SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person\n"
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False)
@@ -25,13 +26,24 @@ def place(tmp_path: Path) -> Path:
     return tmp_path / "graph"
 
 
+class Time:
+    """That of the test that runs: writers and the store go by it."""
+
+    now: PassingTime
+
+
+@pytest.fixture(autouse=True)
+def _time(monkeypatch: pytest.MonkeyPatch) -> None:
+    Time.now = PassingTime(monkeypatch)
+
+
 @pytest.fixture
 def g(place: Path) -> Graph:
-    return omnigraph.init(place, schema=SCHEMA, settings=SETTINGS)
+    return omnigraph.init(place, schema=SCHEMA, settings=SETTINGS, runtime=Time.now)
 
 
-def another(place: Path, clock: MovingRuntime | None = None) -> Graph:
-    return omnigraph.open(place, settings=SETTINGS, runtime=clock or MovingRuntime())
+def another(place: Path) -> Graph:
+    return omnigraph.open(place, settings=SETTINGS, runtime=Time.now)
 
 
 def add(g: Any, *names: str, **options: Any) -> None:
@@ -44,8 +56,8 @@ def names(g: Graph, ref: str = "main") -> list[str]:
 
 
 def clean(g: Graph, place: Path, **options: Any) -> Cleaned:
-    """As if everything had been there for two hours."""
-    age(place, 2 * HOUR)
+    """Two hours later."""
+    Time.now.wait(place, 2 * HOUR)
     return g.cleanup(**({"keep": 2, "older_than": 0} | options))
 
 
@@ -123,7 +135,7 @@ def test_young_files_and_young_versions_stay(g: Graph, place: Path) -> None:
     with pytest.raises(ZeroDivisionError), at_point("staged", lambda: 1 / 0):
         add(g, "staged, and perhaps about to be published")
     assert g.cleanup(keep=1, older_than=0).removed == []  # nothing is older than the grace
-    age(place, 2 * HOUR)
+    Time.now.wait(place, 2 * HOUR)
     assert g.cleanup(keep=9).by_reason().keys() == {"unreferenced"}
     everything = files(place)
     assert g.cleanup(keep=1, older_than="1d").removed == []  # the commits are young
@@ -195,22 +207,23 @@ def test_tags_and_bases_of_merges_to_come_stay_below_the_floor(g: Graph, place: 
         assert fresh.entity("Person", "base") == {"id": "base", "name": "base", "age": 1}
         fresh.delete_tag("release")
         assert_sound(fresh)
+        fresh.delete_branch("side")
         clean(fresh, place, keep=1)
         clean(fresh, place, keep=1)
         assert_sound(fresh, tidy=True)
+        assert fresh.snapshot().graph_version.kept == ()
+        assert len(list(place.glob("nodes/*/_versions/d*"))) == 1
 
 
 def test_a_writer_that_slept_with_staged_files_stages_again(g: Graph, place: Path) -> None:
     """The deterministic form of hazard 7: its files are older than the cutoff and go."""
     add(g, "a")
-    clock = MovingRuntime()
-    with another(place, clock) as writer:
+    with another(place) as writer:
         add(writer, "b")
 
         def sleep() -> None:
             taken = files(place)
             done = clean(g, place, keep=1)
-            clock.ahead += 2 * HOUR
             assert any("/data/" in one.key for one in done.removed if one.key in taken)
 
         with at_point("staged", sleep) as reached:
@@ -225,14 +238,12 @@ def test_a_writer_that_slept_before_its_put_does_not_win_a_number_that_is_gone(
     g: Graph, place: Path
 ) -> None:
     """Hazard 8: the number that it wants was taken by others and has been cleaned."""
-    clock = MovingRuntime()
-    with another(place, clock) as writer:
+    with another(place) as writer:
         add(writer, "w0")
 
         def sleep() -> None:
             for number in range(6):
                 add(g, f"p{number}")
-            clock.ahead += 2 * HOUR
             clean(g, place, keep=1)
             for number in range(6, 9):
                 add(g, f"p{number}")
@@ -252,14 +263,12 @@ def test_a_commit_without_files_that_slept_before_its_put_is_no_ghost(
     g: Graph, place: Path
 ) -> None:
     """There is no file that it misses: only the look at the floor after its put can tell."""
-    clock = MovingRuntime()
-    with another(place, clock) as writer:
+    with another(place) as writer:
         add(writer, "w0")
 
         def sleep() -> None:
             for number in range(6):
                 add(g, f"p{number}")
-            clock.ahead += 2 * HOUR
             clean(g, place, keep=1)
 
         with at_point("before put", sleep) as reached:
@@ -273,20 +282,25 @@ def test_a_commit_without_files_that_slept_before_its_put_is_no_ghost(
 
 
 def test_an_idle_handle_finds_the_head_after_cleanup(g: Graph, place: Path) -> None:
-    clock = MovingRuntime()
-    with another(place, clock) as idle:
+    with another(place) as idle:
         assert names(idle) == []
         for number in range(6):
             add(g, f"p{number}")
         clean(g, place, keep=1)
-        clock.ahead += 2 * HOUR
         assert len(names(idle)) == 6
         add(idle, "mine")
         assert len(names(g)) == 7
     assert_sound(g)
 
 
-@pytest.mark.parametrize("use", ["restore", "branch", "tag"])
+USES: dict[str, Callable[[Graph], object]] = {
+    "restore": lambda w: w.restore("main~3"),
+    "branch": lambda w: w.create_branch("new", "main~3"),
+    "tag": lambda w: w.tag("new", "main~3"),
+}
+
+
+@pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("point", ["before pin", "before put"])
 def test_an_old_version_that_is_about_to_be_used_again_is_spared_or_refused(
     g: Graph, place: Path, use: str, point: str
@@ -294,28 +308,48 @@ def test_an_old_version_that_is_about_to_be_used_again_is_spared_or_refused(
     for number in range(5):
         add(g, f"p{number}")
     g.optimize()
-    uses: dict[str, Callable[[Graph], object]] = {
-        "restore": lambda w: w.restore("main~3"),
-        "branch": lambda w: w.create_branch("new", "main~3"),
-        "tag": lambda w: w.tag("new", "main~3"),
-    }
+    Time.now.wait(place, 2 * HOUR)
     with another(place) as writer:
 
         def others() -> None:
             with another(place) as cleaner:
-                clean(cleaner, place, keep=1)
+                assert cleaner.cleanup(keep=1, older_than=0).removed
 
         with at_point(point, others) as reached:
             if point == "before pin":
                 with pytest.raises(Reclaimed):
-                    uses[use](writer)
+                    USES[use](writer)
             else:
-                uses[use](writer)
+                USES[use](writer)
                 ref = "main" if use == "restore" else "new"
                 assert names(writer, ref) == ["p0", "p1"]
         assert reached
     assert_sound(g)
     assert not list((place / "__recovery").glob("*.json"))
+
+
+@pytest.mark.parametrize("use", USES)
+def test_who_slept_over_what_held_an_old_version_in_place_is_refused(
+    g: Graph, place: Path, use: str
+) -> None:
+    for number in range(5):
+        add(g, f"p{number}")
+    g.optimize()
+    with another(place) as writer:
+
+        def sleep() -> None:
+            with another(place) as cleaner:
+                clean(cleaner, place, keep=1)
+                clean(cleaner, place, keep=1)
+
+        with at_point("before put", sleep) as reached, pytest.raises(OmnigraphError) as told:
+            USES[use](writer)
+        assert reached
+        assert told.value.code in ("reclaimed", "conflict", "contention")
+    assert_sound(g)
+    assert g.branches() == ["main"]
+    assert g.tags() == {}
+    assert len(names(g)) == 5
 
 
 @pytest.mark.parametrize("nth", [1, 2])
@@ -324,8 +358,7 @@ def test_a_merge_that_slept_looks_at_its_source_again(g: Graph, place: Path, nth
     g.create_branch("side")
     add(g.branch("side"), "s")
     add(g, "b")
-    clock = MovingRuntime()
-    with another(place, clock) as merger:
+    with another(place) as merger:
 
         def sleep() -> None:
             with another(place) as other:
@@ -335,7 +368,6 @@ def test_a_merge_that_slept_looks_at_its_source_again(g: Graph, place: Path, nth
                 other.delete_branch("side")
                 other.create_branch("side", "main")
                 clean(other, place, keep=1)
-            clock.ahead += 2 * HOUR
 
         with at_point("tables committed" if nth == 1 else "before put", sleep):
             told = None
@@ -377,22 +409,15 @@ def test_what_an_operation_said_it_would_do_is_spared_until_it_is_dead(
     write_intent(g._session.objects, job)
     with pytest.raises(ZeroDivisionError), at_point("staged", lambda: 1 / 0):
         add(g, "staged by the job")
+    Time.now.wait(place, 2 * HOUR)
     kept = files(place)
-    # Cleanup goes by the clock of the store, so the intent has to be old by its own words too.
-    old = Intent(id=job.id, kind="load", created_at=now - int(3 * HOUR * 1e6), heartbeat=now)
-    write_intent(g._session.objects, old)
-    done = clean(g, place, keep=9)
+    now = Time.now.now()
+    write_intent(g._session.objects, msgspec.structs.replace(job, heartbeat=now))
+    done = g.cleanup(keep=9, older_than=0)
     assert done.removed == []
     assert "under way" in done.spared[0]
     assert files(place) == kept
-    dead = Intent(
-        id=job.id,
-        kind="load",
-        created_at=now - int(30 * 24 * HOUR * 1e6),
-        heartbeat=now - int(30 * 24 * HOUR * 1e6),
-    )
-    write_intent(g._session.objects, dead)
-    age(place, 30 * 24 * HOUR)
+    Time.now.wait(place, 30 * 24 * HOUR)
     assert {"dead intent", "unreferenced"} <= set(g.cleanup(keep=9).by_reason())
     assert_sound(g, tidy=True)
 
