@@ -147,12 +147,14 @@ def test_lines_are_counted_over_the_parts_of_a_file(
     twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     entries: list[Any] = [person(f"p{i}", nick="ok") for i in range(200)]
+    entries[120] = person("p20")  # found by a join, in another part than the first
     entries[150] = person("p150", age=-3)
     entries[199] = "{"
     path = write_lines(tmp_path / "f.jsonl", entries)
     monkeypatch.setattr("omnigraph.spark.pipeline.plan_parts", small_parts)
     _, other = twins.load(path, on_error="quarantine")
-    assert [reject.line for reject in other.rejected] == [151, 200]
+    assert [reject.line for reject in other.rejected] == [151, 200, 121]
+    assert "stands in f.jsonl line 21 already" in other.rejected[2].reason
     for text in ("", "\n\n", json.dumps(person("last"))):
         path.write_text(text)
         twins.load(path, mode="merge")
@@ -185,3 +187,22 @@ def test_a_load_that_loses_a_race_is_checked_again(
     assert [reject.rule for reject in result.rejected] == ["unique"]
     names = twins.there.snapshot().scan("Person", columns=["id"]).read_all()["id"].to_pylist()
     assert sorted(names) == ["a", "b", "quick"]
+
+
+@pytest.mark.slow
+def test_executors_index_what_they_wrote_in_the_same_commit(
+    twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.engine.load.indexing.INDEXED_ROWS", 10)
+    people = [person(f"p{i}") for i in range(40)]
+    edges = [knows(f"p{i}", f"p{i // 2}") for i in range(40)]
+    head = twins.there.snapshot().version
+    twins.load(write_lines(tmp_path / "all.jsonl", [*people, *edges]))
+    twins.load(write_lines(tmp_path / "again.jsonl", [*people[:20], *edges]), mode="merge")
+    for graph in (twins.here, twins.there):
+        snapshot = graph.snapshot()
+        indexed = snapshot.view(snapshot.type("Knows")).table.indexed_columns
+        assert indexed == {"id", "src", "dst"}
+    assert twins.there.snapshot().version == head + 2
+    query = 'query q() { match { $p: Person { name: "p7" } $p knows $q } return { $q.name } }'
+    assert twins.there.query(query).to_pylist() == twins.here.query(query).to_pylist() != []
