@@ -6,7 +6,7 @@ that are pending in a transaction (or, later, that travel inside the graph versi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -191,6 +191,24 @@ class TableView:
         batches = self.table.scan([], ledger, filter=condition, addresses=True)
         found = np.concatenate([_NO_ADDRESSES, *[b.column(ADDRESS).to_numpy() for b in batches]])
         return found[~np.isin(found, self.overlay.hidden)] if len(self.overlay.hidden) else found
+
+    def ends_where(self, condition: pc.Expression, ledger: Ledger) -> pa.Table:
+        """Both ends of an edge type's visible rows that a condition over the ends keeps, with
+        their addresses. The ends are called the same in every table."""
+        names = ["src", "dst", ADDRESS]
+        schema = pa.schema(
+            [pa.field("src", pa.string()), pa.field("dst", pa.string()), (ADDRESS, pa.uint64())]
+        )
+        batches: Iterable[pa.RecordBatch] = ()
+        if not self.overlay.replaced and self.table.marks:
+            batches = self.table.scan(names[:2], ledger, filter=condition, addresses=True)
+        arrays = [[batch.column(name) for name in names] for batch in batches]
+        rows = pa.Table.from_batches(
+            [pa.RecordBatch.from_arrays(columns, schema=schema) for columns in arrays], schema
+        )
+        if len(self.overlay.hidden):
+            rows = rows.filter(pa.array(~np.isin(rows[ADDRESS].to_numpy(), self.overlay.hidden)))
+        return rows
 
     def matching(
         self,

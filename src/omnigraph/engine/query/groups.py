@@ -16,6 +16,7 @@ from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import (
     Aggregate,
     AggregateValue,
+    Constant,
     EdgeKind,
     EntityValue,
     Expression,
@@ -26,7 +27,7 @@ from omnigraph.lang.gq.walk import used_variables
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.logical import inner_patterns
 from omnigraph.plan.values import evaluate_array
-from omnigraph.plan.values.aggregates import aggregate, collect
+from omnigraph.plan.values.aggregates import aggregate, collect, tally
 from omnigraph.plan.values.codes import code_values, combine
 from omnigraph.plan.values.kinds import Value
 
@@ -68,12 +69,21 @@ def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
         if isinstance(one.argument, EntityValue):
             found.append(_of_entities(run, one, one.argument, frame, codes, count))
             continue
-        values = argument_values(run, one.argument, frame, leaves)
         counts = frame.counts
+        if _counts_rows(one):
+            found.append(pa.array(tally(codes, count, counts)))
+            continue
+        values = argument_values(run, one.argument, frame, leaves)
         result = aggregate(one.function, values, codes, count, counts, distinct=one.distinct)
         found.append(result)
     groups = GroupLeaves(keys, found, count)
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _counts_rows(one: Aggregate) -> bool:
+    """Whether it counts what is the same and not null in every row."""
+    constant = isinstance(one.argument, Constant) and one.argument.value is not None
+    return constant and one.function == "count" and not one.distinct
 
 
 def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:

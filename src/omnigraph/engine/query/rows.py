@@ -157,11 +157,11 @@ class TypeRows:
         """Of an edge type: both ends of the edges with one of these ids at one end, and their
         positions."""
         condition = pc.field(near).isin(ids)
-        stored = self.view.base_rows([near, far], condition, self._ledger)
+        stored = self.view.ends_where(condition, self._ledger)
         pending = self.view.pending_matches(condition)
-        rows = pa.concat_tables(
-            [stored.select([near, far]), self.view.overlay.rows.select([near, far]).take(pending)]
-        )
+        held = stored.select([near, far])
+        given = self.view.overlay.rows.select([near, far]).take(pending).cast(held.schema)
+        rows = pa.concat_tables([held, given])
         places = [self.positions_of(stored["_rowaddr"].to_numpy()), pending + self.stored]
         return rows, np.concatenate(places)
 

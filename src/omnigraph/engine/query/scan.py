@@ -15,7 +15,13 @@ from omnigraph.engine.query.entities import NONE
 from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
-from omnigraph.lang.gq.checked import Expression, PropertyValue, SystemValue, Variable
+from omnigraph.lang.gq.checked import (
+    Expression,
+    ParameterValue,
+    PropertyValue,
+    SystemValue,
+    Variable,
+)
 from omnigraph.lang.gq.walk import walk
 from omnigraph.model.identity import InvalidKeyError, derive_id
 from omnigraph.plan.query.logical import KeyTest
@@ -38,19 +44,21 @@ def find_by_key(run: Run, rows: TypeRows, key: KeyTest) -> np.ndarray:
 
 
 def _texts(run: Run, rows: TypeRows, key: KeyTest) -> list[str | None]:
-    leaves = FrameLeaves(Frame({}, 1), run)
     if key.ids is not None:
-        value = _python(evaluate(key.ids, leaves))
+        value = _python(key.ids, run)
         return (list(value) if value is not None else []) if key.many else [value]
-    values = {name: _python(evaluate(value, leaves)) for name, value in key.values}
+    values = {name: _python(value, run) for name, value in key.values}
     if not key.many:
         return [_derived(rows, values)]
     ((name, listed),) = values.items()
     return [_derived(rows, {name: value}) for value in listed or ()]
 
 
-def _python(value: Any) -> Any:
-    held = value[0] if isinstance(value, pa.Array) else value
+def _python(value: Expression, run: Run) -> Any:
+    if isinstance(value, ParameterValue):
+        return run.parameters[value.name]
+    found = evaluate(value, FrameLeaves(Frame({}, 1), run))
+    held = found[0] if isinstance(found, pa.Array) else found
     return held.as_py()
 
 

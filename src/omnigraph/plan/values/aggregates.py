@@ -36,7 +36,7 @@ def aggregate(
         values, groups, counts = values.take(pa.array(rows)), groups[rows], None
     match function:
         case "count":
-            return pa.array(_tally(groups, count, counts))
+            return pa.array(tally(groups, count, counts))
         case "sum" | "avg":
             return _sum_or_average(function, values, groups, count, counts)
         case "min" | "max":
@@ -45,7 +45,7 @@ def aggregate(
             return collect(values, groups, count, counts)
 
 
-def _tally(groups: np.ndarray, count: int, counts: np.ndarray | None) -> np.ndarray:
+def tally(groups: np.ndarray, count: int, counts: np.ndarray | None) -> np.ndarray:
     """How many rows each group has."""
     if counts is None:
         return np.bincount(groups, minlength=count).astype(np.int64)
@@ -59,7 +59,7 @@ def _tally(groups: np.ndarray, count: int, counts: np.ndarray | None) -> np.ndar
 def _sum_or_average(
     function: str, values: pa.Array, groups: np.ndarray, count: int, counts: np.ndarray | None
 ) -> pa.Array:
-    size = _tally(groups, count, counts)
+    size = tally(groups, count, counts)
     nothing = size == 0
     if pa.types.is_integer(values.type):
         sums = _integer_sums(values, groups, count, counts)
