@@ -1,5 +1,6 @@
 # Checking, cleaning, copying and recovering a graph.
 @file people.pg
+// Who is who in the story of upkeep and of copies.
 node Person {
     name: String @key
     age: I32?
@@ -10,13 +11,13 @@ Created g with 1 node type and 0 edge types.
 
 @set OMNIGRAPH_ROOT g
 @python
-for n in range(4):
+for n in range(5):
     with g.transaction() as tx:
         tx.append("Person", [{"name": f"person {n}", "age": n}])
 g.tag("v1", "main~1")
 @end
 $ omnigraph verify
-Looked at 6 versions, 5 table versions, 25 files: all sound.
+Looked at 7 versions, 6 table versions, 29 files: all sound.
 
 $ omnigraph cleanup --keep 1 --older-than 0s --dry-run
 There is nothing to clean.
@@ -29,19 +30,19 @@ for path in pathlib.Path("g").rglob("*"):
     os.utime(path, (held.st_atime, held.st_mtime - 7200))
 @end
 $ omnigraph cleanup --keep 1 --older-than 0s --dry-run
-Would delete 4 files (2.8 KB): old version.
-Would delete 5 files (1.3 KB): unreferenced.
-main can be read from version 5 on.
+Would delete 5 files (3.6 KB): old version.
+Would delete 7 files (2.1 KB): unreferenced.
+main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s
-! error: Cleanup deletes 9 files (4.2 KB) for good.
+! error: Cleanup deletes 12 files (5.7 KB) for good.
 ! help: Nothing was changed; say --yes to go on.
 [exit 2]
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes
-Deleted 4 files (2.8 KB): old version.
-Deleted 5 files (1.3 KB): unreferenced.
-main can be read from version 5 on.
+Deleted 5 files (3.6 KB): old version.
+Deleted 7 files (2.1 KB): unreferenced.
+main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes --json
 {
@@ -68,15 +69,15 @@ name  "person 0"
 age   0
 
 $ omnigraph entity Person 'person 0' --ref main~3
-! error: Version 3 of 'main' was reclaimed.
+! error: Version 4 of 'main' was reclaimed.
 ! help: Cleanup removed this version; only newer ones can be read.
 [exit 3]
 
 $ omnigraph verify --deep
-Looked at 3 versions, 2 table versions, 18 files, 4 rows: all sound.
+Looked at 3 versions, 2 table versions, 19 files, 5 rows: all sound.
 
 $ omnigraph copy backup
-Copied 1 branch, 1 tag, 3 versions in 13 files (8.0 KB) to backup.
+Copied 1 branch, 1 tag, 3 versions in 14 files (8.9 KB) to backup.
 
 $ omnigraph copy backup
 ! error: There is a graph at /here/backup already.
@@ -84,7 +85,7 @@ $ omnigraph copy backup
 [exit 4]
 
 $ omnigraph verify --root backup
-Looked at 3 versions, 2 table versions, 17 files: all sound.
+Looked at 3 versions, 2 table versions, 18 files: all sound.
 
 $ omnigraph upgrade --check
 The graph has format 1, which is the newest.
@@ -168,8 +169,8 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
     path.unlink()
 @end
 $ omnigraph verify
-schema  The schema text _schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg is missing.
-Looked at 5 versions, 2 table versions, 21 files: 1 wrong.
+schema  The schema text _schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg is missing.
+Looked at 5 versions, 2 table versions, 22 files: 1 wrong.
 [exit 1]
 
 $ omnigraph verify --json
@@ -177,7 +178,7 @@ $ omnigraph verify --json
   "ok": false,
   "deep": false,
   "looked_at": {
-    "files": 21,
+    "files": 22,
     "schemas": 1,
     "tables": 2,
     "versions": 5
@@ -186,8 +187,8 @@ $ omnigraph verify --json
     {
       "kind": "schema",
       "severity": "error",
-      "object": "_schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg",
-      "message": "The schema text _schema/98cfc339d0a46a1204209a21075afff8b4458600b0d0d80b8266834e39349f72.pg is missing."
+      "object": "_schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg",
+      "message": "The schema text _schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg is missing."
     }
   ]
 }
