@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -20,10 +21,15 @@ class Line:
 
 def medians(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, float]:
     """Seconds a call, by contender. Each round calls each contender once, so that whatever else
-    the machine does falls on all of them alike."""
+    the machine does falls on all of them alike; in another order each time, because who comes
+    after a long call with many threads finds cold caches."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
+    order = random.Random(rounds)
+    names = list(contenders)
     for _ in range(rounds):
-        for name, call in contenders.items():
+        order.shuffle(names)
+        for name in names:
+            call = contenders[name]
             start = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - start)
