@@ -15,6 +15,7 @@ from omnigraph.engine.columns import Columns
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.query.adjacency import Adjacencies
 from omnigraph.engine.query.prepare import Preparations
+from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import BranchNotFound, Corrupt, UnsafeStore
 from omnigraph.lang.near import near
@@ -62,6 +63,7 @@ class Session:
             write=lambda key, data, ledger: self.metered(ledger).put(key, data),
         )
         self.preparations = Preparations()
+        self.workspaces = Workspaces()
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()

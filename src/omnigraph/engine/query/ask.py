@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.engine.query.entities import Entities
-from omnigraph.engine.query.expand import Kernel
+from omnigraph.engine.query.expand import Expander, Kernel
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.networks import build_network
 from omnigraph.engine.query.prepare import Prepared
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.run import Observer, Run
 from omnigraph.engine.query.shape import schema_of
+from omnigraph.engine.query.workspace import Workspace
 from omnigraph.engine.view import TableView
 from omnigraph.errors import InvalidArgument, InvalidParameters
 from omnigraph.lang.gq import ParameterError, bind_parameters
@@ -117,20 +118,46 @@ class Asked:
         self._guard.cancel()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        yield from self._run(self._plan, self._snapshot.io).batches()
+        if self._view is not None:  # pending rows are nobody else's
+            yield from self._run(self._plan, self._workspace(self._snapshot.io)).batches()
+            return
+        version = self._snapshot.graph_version
+        key = (
+            version.branch,
+            version.incarnation,
+            version.version,
+            version.commit.id,
+            self._kernel,
+        )
+        pool = self._session.workspaces
+        workspace = pool.take(key)
+        if workspace is None:
+            workspace = self._workspace(self._snapshot.io)
+        else:
+            workspace.entities.go_on(self._snapshot.view, self._snapshot.io)
+            workspace.expander.go_on(self._guard)
+        try:
+            yield from self._run(self._plan, workspace).batches()
+        finally:
+            pool.give(key, workspace)
 
-    def _run(self, plan: Plan, ledger: Ledger, observer: Observer | None = None) -> Run:
+    def _workspace(self, ledger: Ledger) -> Workspace:
+        session = self._session
+        entities = Entities(self._view or self._snapshot.view, session.columns, ledger)
+        expander = Expander(
+            entities, session.adjacencies, self._snapshot.catalog, self._guard, self._kernel
+        )
+        return Workspace(entities, expander)
+
+    def _run(self, plan: Plan, workspace: Workspace, observer: Observer | None = None) -> Run:
         session = self._session
         self._guard.begin()
         return Run(
             plan,
-            catalog=self._snapshot.catalog,
-            entities=Entities(self._view or self._snapshot.view, session.columns, ledger),
-            adjacencies=session.adjacencies,
+            workspace=workspace,
             parameters=self._values,
             guard=self._guard,
             now=session.runtime.now(),
-            kernel=self._kernel,
             rows_in_memory=session.settings.query_rows,
             observer=observer,
         )
@@ -141,7 +168,7 @@ class Asked:
         ledger = Ledger()
         monotonic = self._session.runtime.monotonic
         observer = Observer(monotonic, ledger)
-        run = self._run(self._plan, ledger, observer)
+        run = self._run(self._plan, self._workspace(ledger), observer)
         began = monotonic()
         rows = sum(batch.num_rows for batch in run.batches())
         seconds = monotonic() - began
@@ -159,4 +186,6 @@ class Asked:
         )
 
     def network(self) -> Any:
-        return build_network(self._plan, lambda plan: self._run(plan, self._snapshot.io))
+        return build_network(
+            self._plan, lambda plan: self._run(plan, self._workspace(self._snapshot.io))
+        )

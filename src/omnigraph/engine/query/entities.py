@@ -31,10 +31,15 @@ class Entities:
         self._rows: dict[str, TypeRows] = {}
         self._next = 0
 
+    def go_on(self, view: Callable[[GraphType], TableView], ledger: Ledger) -> None:
+        """The same types for another query, which pays for what it asks."""
+        self._view = view
+        self.ledger = ledger
+
     def rows(self, kind: GraphType) -> TypeRows:
         found = self._rows.get(kind.table_key)
         if found is None:
-            found = TypeRows(self._view(kind), self.columns, self._next, self.ledger)
+            found = TypeRows(self._view(kind), self.columns, self._next, self)
             self._next += max(1, found.capacity)  # an empty type has its own place too
             self._rows[kind.table_key] = found
         return found

@@ -17,7 +17,7 @@ from omnigraph.engine.query.entities import NONE, Entities
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.neighbours import Neighbours
 from omnigraph.engine.query.rows import TypeRows
-from omnigraph.lang.gq.checked import Direction, EdgeStep
+from omnigraph.lang.gq.checked import Direction, EdgeStep, Traversal
 from omnigraph.model.catalog import Catalog, GraphType
 
 Kernel = Literal["auto", "indexed", "adjacency"]
@@ -26,6 +26,7 @@ CHUNK = 1 << 18
 _FEW = 1024
 _LARGE = 100_000
 _TOUCHES = 3
+_LEGS = 1024
 _BITS = 1 << 25
 
 
@@ -88,9 +89,34 @@ class Expander:
         self._guard = guard
         self._kernel = kernel
         self._arrays: dict[tuple[str, str], Arrays] = {}
+        self._legs: dict[tuple[int, bool], tuple[Traversal, list[Leg]]] = {}
         self.used: set[str] = set()
 
+    def go_on(self, guard: Guard) -> None:
+        """What is known serves another query, within its own bounds."""
+        self._guard = guard
+        self.used = set()
+
     # Legs
+
+    def legs_of(
+        self,
+        traversal: Traversal,
+        *,
+        backward: bool,
+        here: Sequence[GraphType],
+        there: Sequence[GraphType],
+    ) -> list[Leg]:
+        """The legs of a traversal, worked out once; held together with it, because its `id()` is
+        its own only while it lives."""
+        key = (id(traversal), backward)
+        held = self._legs.get(key)
+        if held is None:
+            if len(self._legs) >= _LEGS:
+                self._legs.clear()
+            legs = self.legs(traversal.steps, backward=backward, here=here, there=there)
+            held = self._legs[key] = (traversal, legs)
+        return held[1]
 
     def legs(
         self,
@@ -222,6 +248,7 @@ class Expander:
 
     def _by_adjacency(self, leg: Leg, count: int) -> bool:
         if leg.key in self._arrays:
+            self.used.add("adjacency")
             return True
         if self._kernel != "auto":
             by_adjacency = self._kernel == "adjacency"

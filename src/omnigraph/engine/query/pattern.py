@@ -134,15 +134,12 @@ def _check_product(left: int, right: int) -> None:
 
 
 def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
-    found = run.legs.get((id(traversal), backward))
-    if found is None:
-        here, there = traversal.source, traversal.target
-        if backward:
-            here, there = there, here
-        found = run.legs[id(traversal), backward] = run.expander.legs(
-            traversal.steps, backward=backward, here=run.kinds(here), there=run.kinds(there)
-        )
-    return found
+    here, there = traversal.source, traversal.target
+    if backward:
+        here, there = there, here
+    return run.expander.legs_of(
+        traversal, backward=backward, here=run.kinds(here), there=run.kinds(there)
+    )
 
 
 def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[Frame]:

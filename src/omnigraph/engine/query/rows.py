@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +24,20 @@ _FEW = 512
 _ONE_BY_ONE = 8
 
 
+class Books(Protocol):
+    """Whoever knows on which ledger requests are booked right now."""
+
+    ledger: Ledger
+
+
 class TypeRows:
     """One view's rows. `base` is where the positions of this type begin in a query's numbers."""
 
-    def __init__(self, view: TableView, columns: Columns, base: int, ledger: Ledger) -> None:
+    def __init__(self, view: TableView, columns: Columns, base: int, books: Books) -> None:
         self.view = view
         self.base = base
         self._columns = columns
-        self._ledger = ledger
+        self._books = books
 
     @property
     def kind(self) -> GraphType:
@@ -68,7 +75,7 @@ class TypeRows:
         if self.is_plain:
             return self
         plain = replace(self.view, overlay=Overlay.empty(self.kind))
-        return TypeRows(plain, self._columns, self.base, self._ledger)
+        return TypeRows(plain, self._columns, self.base, self._books)
 
     # Which rows there are
 
@@ -93,7 +100,7 @@ class TypeRows:
             if mark.deletion is None:
                 parts.append(np.arange(start, start + mark.physical, dtype=np.int64))
             else:
-                offsets = self._columns.live_offsets(self.view.table, mark, self._ledger)
+                offsets = self._columns.live_offsets(self.view.table, mark, self._books.ledger)
                 parts.append(offsets + start)
         return np.concatenate(parts)
 
@@ -123,7 +130,7 @@ class TypeRows:
 
     def find(self, columns: tuple[str, ...], texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Which of the texts have rows, and the positions of these."""
-        found = self.view.find(columns, texts, self._ledger)
+        found = self.view.find(columns, texts, self._books.ledger)
         if not len(found.pending):
             return found.base_positions, self.positions_of(found.addresses)
         which = np.concatenate([found.base_positions, found.pending_positions])
@@ -135,7 +142,7 @@ class TypeRows:
     def matching(self, condition: pc.Expression) -> np.ndarray:
         """Positions of the stored rows that a condition over the table's columns keeps, filtered
         by Lance, and of all pending ones."""
-        addresses = self.view.addresses_where(condition, self._ledger)
+        addresses = self.view.addresses_where(condition, self._books.ledger)
         pending = np.arange(self.stored, self.capacity, dtype=np.int64)
         return np.concatenate([np.sort(self.positions_of(addresses)), pending])
 
@@ -157,7 +164,7 @@ class TypeRows:
         """Of an edge type: both ends of the edges with one of these ids at one end, and their
         positions."""
         condition = pc.field(near).isin(ids)
-        stored = self.view.ends_where(condition, self._ledger)
+        stored = self.view.ends_where(condition, self._books.ledger)
         pending = self.view.pending_matches(condition)
         held = stored.select([near, far])
         given = self.view.overlay.rows.select([near, far]).take(pending).cast(held.schema)
@@ -194,10 +201,10 @@ class TypeRows:
         table = self.view.table
         column = self.view.column_of(name)
         if len(self.marks) == 1:
-            return self._columns.read(table, self.marks, column, self._ledger)[0]
+            return self._columns.read(table, self.marks, column, self._books.ledger)[0]
 
         def join() -> pa.Array:
-            parts = self._columns.read(table, self.marks, column, self._ledger)
+            parts = self._columns.read(table, self.marks, column, self._books.ledger)
             return pa.concat_arrays(parts) if parts else pa.array([], self._type(name))
 
         if self.view.overlay.replaced:
@@ -221,7 +228,7 @@ class TypeRows:
             table, column, mark = self.view.table, self.view.column_of(name), self.marks[0]
             held = self._columns.held(table, mark, column)
             if held is None and self._columns.worth_reading(table, mark, column, len(positions)):
-                held = self._columns.read(table, self.marks, column, self._ledger)[0]
+                held = self._columns.read(table, self.marks, column, self._books.ledger)[0]
             if held is not None:
                 if len(positions) == 1 and positions[0] >= 0:
                     return held.slice(int(positions[0]), 1)
@@ -245,7 +252,7 @@ class TypeRows:
             where = np.flatnonzero(ordinals == ordinal)
             held = self._columns.held(table, mark, column)
             if held is None and self._columns.worth_reading(table, mark, column, len(where)):
-                held = self._columns.read(table, [mark], column, self._ledger)[0]
+                held = self._columns.read(table, [mark], column, self._books.ledger)[0]
             if held is None:
                 asked.append(where)
                 continue
@@ -261,7 +268,7 @@ class TypeRows:
 
     def _take_through_lance(self, name: str, positions: np.ndarray) -> pa.Array:
         distinct, inverse = np.unique(positions, return_inverse=True)
-        rows = self.view.take(self.addresses_of(distinct), [name], self._ledger)
+        rows = self.view.take(self.addresses_of(distinct), [name], self._books.ledger)
         return rows[name].combine_chunks().take(pa.array(inverse))
 
 

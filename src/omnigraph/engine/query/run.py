@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.query.adjacency import Adjacencies
-from omnigraph.engine.query.entities import Entities
-from omnigraph.engine.query.expand import Expander, Kernel, Leg
 from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.gather import batches
 from omnigraph.engine.query.groups import pattern_aggregate
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.leaves import FrameLeaves, objects_of
 from omnigraph.engine.query.pattern import exists, run_pattern
+from omnigraph.engine.query.workspace import Workspace
 from omnigraph.lang.gq.checked import EdgeKind, Exists, NodeKind, PatternAggregate
-from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import ROW, Plan, Step, argument_variables
 from omnigraph.plan.values import evaluate_array
 from omnigraph.telemetry import Ledger
@@ -41,24 +39,20 @@ class Run:
         self,
         plan: Plan,
         *,
-        catalog: Catalog,
-        entities: Entities,
-        adjacencies: Adjacencies,
+        workspace: Workspace,
         parameters: Mapping[str, Any],
         guard: Guard,
         now: int,
-        kernel: Kernel,
         rows_in_memory: int,
         observer: Observer | None = None,
     ) -> None:
         self.plan = plan
-        self.entities = entities
+        self.entities = workspace.entities
+        self.expander = workspace.expander
         self.parameters = parameters
         self.guard = guard
         self.now = now
         self.rows_in_memory = rows_in_memory
-        self.expander = Expander(entities, adjacencies, catalog, guard, kernel)
-        self.legs: dict[tuple[int, bool], list[Leg]] = {}
         query = plan.query
         self.is_lazy = query.limit is not None and not (
             query.order or query.group or query.distinct

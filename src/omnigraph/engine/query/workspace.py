@@ -1,0 +1,46 @@
+"""Owns what queries of one version leave for the next: its types with their numbers, the arrays
+that edges are followed by. Nothing in a workspace depends on a query, and one query has it at a
+time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from omnigraph.engine.query.entities import Entities
+from omnigraph.engine.query.expand import Expander, Kernel
+
+_VERSIONS = 4
+_EACH = 4
+
+Key = tuple[str, int, int, str, Kernel]
+"""Branch, incarnation, version, commit, and how edges are followed."""
+
+
+@dataclass(frozen=True)
+class Workspace:
+    entities: Entities
+    expander: Expander
+
+
+class Workspaces:
+    """The workspaces of versions that were asked lately."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._free: OrderedDict[Key, list[Workspace]] = OrderedDict()
+
+    def take(self, key: Key) -> Workspace | None:
+        with self._lock:
+            held = self._free.get(key)
+            return held.pop() if held else None
+
+    def give(self, key: Key, workspace: Workspace) -> None:
+        with self._lock:
+            held = self._free.setdefault(key, [])
+            self._free.move_to_end(key)
+            if len(held) < _EACH:
+                held.append(workspace)
+            while len(self._free) > _VERSIONS:
+                self._free.popitem(last=False)
