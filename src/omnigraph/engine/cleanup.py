@@ -83,7 +83,7 @@ class _Cleanup:
             return report
         self._announce(needs, now)
         reach("cleanup announced")
-        needs = self._look(now, cutoffs=needs.cutoffs, settled=True)
+        needs = self._look(now, cutoffs=needs.cutoffs, before=needs.chains)
         self._archive(needs)
         reach("cleanup archived")
         removals = self._spent(needs)
@@ -99,8 +99,16 @@ class _Cleanup:
 
     # Looking
 
-    def _look(self, now: int, *, cutoffs: Cutoffs | None = None, settled: bool = False) -> _Needs:
-        """With `settled` floors are those that the branches carry, whoever announced them."""
+    def _look(
+        self,
+        now: int,
+        *,
+        cutoffs: Cutoffs | None = None,
+        before: dict[str, Chain] | None = None,
+    ) -> _Needs:
+        """With the chains as they were `before` the announcement, floors are those that the
+        branches carry, whoever announced them."""
+        settled = before is not None
         session, ledger = self._session, self._ledger
         chains = survey_chains(session, ledger)
         intents = list_intents(self._objects)
@@ -113,9 +121,16 @@ class _Cleanup:
             for branch, chain in chains.items()
         }
         wanted = needed_versions(session, [chain.end for chain in chains.values()], ledger)
+        # A version counts that was there before this cleanup said that it would go: who holds it
+        # may have looked just before.
+        ends = {branch: chain.end for branch, chain in (chains | (before or {})).items()}
         for known in intents:
             if known.intent is not None and not self._is_dead(known, now):
-                wanted |= {(pin.branch, pin.version) for pin in known.intent.pins}
+                wanted |= {
+                    (pin.branch, pin.version)
+                    for pin in known.intent.pins
+                    if pin.branch in ends and _is_there(ends[pin.branch], pin.version)
+                }
         if settled:
             for branch, chain in chains.items():
                 wanted |= {(branch, number) for number in chain.end.kept}
@@ -211,8 +226,13 @@ class _Cleanup:
             floor = resolve_floor(chain.versions, chain.put_at(), self._policy, needs.cutoffs)
             if end.deleted and floor == end.floor:
                 return  # nobody binds to it, and there is nothing to say
-            # Not what was kept before: a tag that is gone needs nothing any more.
-            kept = {number for branch, number in needs.wanted if branch == end.branch}
+            # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
+            # cleanup has taken since this one looked.
+            kept = {
+                number
+                for branch, number in needs.wanted
+                if branch == end.branch and _is_there(end, number)
+            }
             version = msgspec.structs.replace(
                 end,
                 token=session.runtime.ulid(),
@@ -293,6 +313,11 @@ def read_store_time(session: Session, ledger: Ledger) -> int:
         return file.modified
     finally:
         objects.delete(key)
+
+
+def _is_there(end: GraphVersion, number: int) -> bool:
+    """Whether no cleanup has passed a version of this chain."""
+    return number >= end.floor or number in end.kept
 
 
 def _removal(file: StoredFile, reason: Reason) -> Removal:
