@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _FIRST: Final = 1024
 _MERGE: Final = 1 << 16
+_LOOSE: Final = 512
+"""So many rows may stay as they are: finding out which are alike would take longer."""
 _PRODUCT: Final = 500_000_000
 
 
@@ -318,10 +320,12 @@ def _test(run: Run, conditions: tuple[Expression, ...], frames: Iterator[Frame])
 def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Iterator[Frame]:
     """Merges what has come so far whenever it has doubled: bounded by what is distinct."""
     held: list[Frame] = []
-    size, settled = 0, 0
+    size, settled, loose = 0, 0, 0
     for frame in frames:
         run.guard.check()
-        if not size and not rows_repeat(frame, variables):
+        few = bool(variables) and loose + frame.rows <= _LOOSE
+        if not size and (few or not rows_repeat(frame, variables)):
+            loose += frame.rows
             yield Frame(
                 {key: column for key, column in frame.columns.items() if key in variables},
                 frame.rows,
