@@ -19,6 +19,8 @@ from omnigraph.errors import BranchMoved
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
+    from omnigraph.engine.algorithms.network import Edges
+    from omnigraph.engine.algorithms.run import AlgorithmResult
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.diff import Diff
     from omnigraph.engine.export import ExportFormat, ExportResult
@@ -196,6 +198,28 @@ class Branch:
             message=message,
             if_commit=if_commit,
             idempotency_key=idempotency_key,
+        )
+
+    def algorithm(
+        self,
+        name: str,
+        *,
+        edges: Edges = None,
+        direction: Literal["out", "in", "both"] | None = None,
+        write_to: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+        **options: Any,
+    ) -> AlgorithmResult:
+        return self._held().algorithm(
+            name,
+            edges=edges,
+            direction=direction,
+            branch=self.name,
+            write_to=write_to,
+            actor=actor,
+            message=message,
+            **options,
         )
 
     def run(
