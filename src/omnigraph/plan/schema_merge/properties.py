@@ -17,7 +17,7 @@ from omnigraph.model.catalog import (
 from omnigraph.model.schema import PropertyDecl
 from omnigraph.model.types import EnumType, PropertyType, arrow_type
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Sides
-from omnigraph.plan.schema_merge.three_way import merge_order, merge_sets
+from omnigraph.plan.schema_merge.three_way import merge_order, merge_rename, merge_sets
 from omnigraph.plan.schema_merge.twins import joined
 from omnigraph.plan.schema_merge.values import ColumnMap, ConflictKind
 
@@ -66,13 +66,12 @@ def merge_property(table: str, base: P | None, ours: P, theirs: P, conflicts: Co
                 facets[facet] = merged
                 continue
         facets[facet] = conflicts.pick(f"the {facet}", where, before, left, right)
-    renamed = ours if facets["name"] == ours.name else theirs
     if isinstance(ours, Property) and isinstance(theirs, Property):
         facets |= {"filled": ours.filled or theirs.filled, "twins": joined(ours, theirs)}
     return msgspec.structs.replace(
         ours,
         **facets,
-        rename_from=renamed.rename_from,
+        rename_from=merge_rename(facets["name"], base, ours, theirs),
         annotations=conflicts.merge_annotations(
             where,
             base.annotations if base is not None else (),

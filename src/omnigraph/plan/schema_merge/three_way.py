@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from omnigraph.model.schema import same
 
@@ -22,6 +22,26 @@ def pick(base: T, ours: T, theirs: T) -> T:
     if same(base, ours):
         return theirs
     raise ContradictionError
+
+
+class Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def rename_from(self) -> str | None: ...
+
+
+def merge_rename(name: object, base: Named | None, ours: Named, theirs: Named) -> str | None:
+    """The note of where the name came from: that of the side which gave it, and where both have
+    it, of the side that changed the note."""
+    if ours.name != theirs.name:
+        return ours.rename_from if ours.name == name else theirs.rename_from
+    try:
+        before = base.rename_from if base is not None else None
+        return pick(before, ours.rename_from, theirs.rename_from)
+    except ContradictionError:
+        return min(note for note in (ours.rename_from, theirs.rename_from) if note is not None)
 
 
 def merge_sets(base: Iterable[H], ours: Iterable[H], theirs: Iterable[H]) -> set[H]:

@@ -8,7 +8,7 @@ from omnigraph.model.catalog import EdgeType, GraphType, NodeType
 from omnigraph.model.schema import Range
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Where
 from omnigraph.plan.schema_merge.properties import merge_properties
-from omnigraph.plan.schema_merge.three_way import merge_order, merge_sets
+from omnigraph.plan.schema_merge.three_way import merge_order, merge_rename, merge_sets
 from omnigraph.plan.schema_merge.twins import joined
 from omnigraph.plan.schema_merge.values import ColumnMap
 
@@ -24,13 +24,14 @@ def merge_type(
     where: Where = (ours.table_key, None)
     before = base if base is not None else _shell(ours)
     properties, columns, retired = merge_properties(before, ours, theirs, conflicts)
-    name = conflicts.pick("the name", where, before.name, ours.name, theirs.name)
+    first = before.name if base is not None else _first_name(ours, theirs)
+    name = conflicts.pick("the name", where, first, ours.name, theirs.name)
     key_before = before.key if base is not None else None
     merged = msgspec.structs.replace(
         ours,
         name=name,
         twins=joined(ours, theirs),
-        rename_from=ours.rename_from if name == ours.name else theirs.rename_from,
+        rename_from=merge_rename(name, base, ours, theirs),
         properties=properties,
         retired=retired,
         key=conflicts.pick("the key", where, key_before, ours.key, theirs.key),
@@ -49,6 +50,14 @@ def merge_type(
         },
     )
     return _merge_own(before, merged, ours, theirs, conflicts), columns
+
+
+def _first_name(ours: GraphType, theirs: GraphType) -> str | None:
+    """The name under which both sides added the type, if one of them renamed it since."""
+    by_us, by_them = ours.rename_from == theirs.name, theirs.rename_from == ours.name
+    if by_us == by_them:
+        return ours.name if ours.name == theirs.name else None
+    return theirs.name if by_us else ours.name
 
 
 def _merge_own(
