@@ -157,14 +157,21 @@ def test_only_the_publisher_puts_graph_versions() -> None:
 
 
 def test_no_plain_put_may_name_a_key_that_decides() -> None:
-    """Replacing is for what has its content as its name, and for tickets in the queue."""
+    """Replacing is for what has its content as its name, for tickets in the queue, for intents
+    that are refreshed while they run, for what is derived, and for asking a store its time."""
     found = {
         (path.name, function)
         for path, tree in modules()
         for function, node in calls(tree)
         if ast.unparse(node.func).endswith("objects.put")
     }
-    assert found == {("session.py", "write_schema"), ("queue.py", "_show")}
+    assert found == {
+        ("session.py", "write_schema"),
+        ("queue.py", "_show"),
+        ("intents.py", "write_intent"),
+        ("digests.py", "write_digests"),
+        ("cleanup.py", "read_store_time"),
+    }
 
 
 BROKEN_OUTSIDE = [
