@@ -16,7 +16,12 @@ from omnigraph.model.violation import Violation
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 ANSWERS = "task long, answer binary"
-_LACKING = ("ModuleNotFoundError", "No module named 'omnigraph'", "No module named 'lance'")
+_LACKING = (
+    "ModuleNotFoundError",
+    "PackageNotFoundError",
+    "No module named 'omnigraph'",
+    "No module named 'lance'",
+)
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
