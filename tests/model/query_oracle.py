@@ -238,7 +238,9 @@ class Oracle:
             case c.Aggregate() | c.RowProperty() | c.RowSystem():
                 raise AssertionError(f"{node} stands in no checked read")
             case c.Nearest() | c.Bm25() | c.Rrf() | c.TextSearch():
-                raise NotImplementedError("searches have no oracle")
+                raise AssertionError(
+                    "a search is refused before it runs, so it has no rows to foretell"
+                )
             case _:
                 assert_never(node)
 

@@ -18,7 +18,7 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.model.catalog import EdgeType, GraphType, row_schema
 from omnigraph.model.identity import InvalidKeyError, derive_id
-from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ScalarType
+from omnigraph.plan.families import share_texts
 from omnigraph.plan.validate import key_texts
 from omnigraph.plan.values.rows import Bindings, fixed_value, is_fixed
 
@@ -100,21 +100,9 @@ def _column(side: Expression, other: Expression) -> str | None:
     has another text."""
     if not isinstance(side, RowProperty | RowSystem) or not is_fixed(other):
         return None
-    kind = getattr(other.type.kind, "item", None) or other.type.kind
-    family = _family(ScalarType(kind) if isinstance(kind, Base) else kind)
-    if family is None or family != _family(side.type.kind):
+    if not share_texts(side.type.kind, other.type.kind):
         return None
     return side.column if isinstance(side, RowSystem) else side.property.name
-
-
-def _family(kind: object) -> str | None:
-    if isinstance(kind, EnumType):
-        return "text"
-    if not isinstance(kind, ScalarType) or kind.base in FLOATS or kind.base is Base.BLOB:
-        return None
-    if kind.base in INTEGER_RANGES:
-        return "integer"
-    return {Base.STRING: "text"}.get(kind.base, kind.base.value)
 
 
 def _texts(

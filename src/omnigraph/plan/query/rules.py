@@ -21,7 +21,8 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.model.catalog import GraphType
-from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ScalarType
+from omnigraph.model.types import Base, ScalarType
+from omnigraph.plan.families import share_texts
 from omnigraph.plan.query.logical import (
     Candidate,
     KeyTest,
@@ -117,23 +118,8 @@ def _key_of(variable: Variable) -> tuple[str, ...]:
 
 
 def _derives(side: PropertyValue, other: Expression) -> bool:
-    """Whether an id can be derived from a value that equals the property: both are texts, integers,
-    Bools, Dates or DateTimes. A float may equal an integer and has another text."""
-    if used_variables(other):
-        return False
-    kind = getattr(other.type.kind, "item", None) or other.type.kind
-    family = _family(ScalarType(kind) if isinstance(kind, Base) else kind)
-    return family is not None and family == _family(side.type.kind)
-
-
-def _family(kind: object) -> str | None:
-    if isinstance(kind, EnumType):
-        return "text"
-    if not isinstance(kind, ScalarType) or kind.base in FLOATS:
-        return None
-    if kind.base in INTEGER_RANGES:
-        return "integer"
-    return {Base.STRING: "text"}.get(kind.base, kind.base.value)
+    """Whether an id can be derived from a value that equals the property."""
+    return not used_variables(other) and share_texts(side.type.kind, other.type.kind)
 
 
 PATTERN_RULES: Final[tuple[Rule, ...]] = (split_conditions, place_conditions, find_keys)
