@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.engine.copying import copy
-    from omnigraph.engine.graph import Graph, init, open
+    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.opening import init, open
     from omnigraph.engine.snapshot import Snapshot
-    from omnigraph.engine.transaction import Transaction
+    from omnigraph.engine.upkeep.copying import copy
+    from omnigraph.engine.write.transaction import Transaction
     from omnigraph.settings import Settings
 
 __all__ = ["Graph", "Settings", "Snapshot", "Transaction", "__version__", "copy", "init", "open"]
@@ -24,11 +25,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Graph": "omnigraph.engine.graph",
-    "copy": "omnigraph.engine.copying",
-    "init": "omnigraph.engine.graph",
-    "open": "omnigraph.engine.graph",
+    "copy": "omnigraph.engine.upkeep.copying",
+    "init": "omnigraph.engine.opening",
+    "open": "omnigraph.engine.opening",
     "Snapshot": "omnigraph.engine.snapshot",
-    "Transaction": "omnigraph.engine.transaction",
+    "Transaction": "omnigraph.engine.write.transaction",
     "Settings": "omnigraph.settings",
 }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import omnigraph
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.transaction import Transaction
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.runtime import SystemRuntime
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger

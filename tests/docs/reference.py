@@ -14,9 +14,10 @@ from omnigraph.cli.commands import SECTIONS
 from omnigraph.cli.help import command_help, overview
 from omnigraph.cli.paint import Paint
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.graph import Graph, init, open
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import init, open
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.transaction import Transaction
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
 from omnigraph.lang.pg.codes import TITLES as PG_TITLES
 from omnigraph.runtime import SystemRuntime

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.ancestry import find_merge_bases
+from omnigraph.engine.merge.ancestry import find_merge_bases
 from omnigraph.errors import MergeFailed
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger

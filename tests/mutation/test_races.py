@@ -13,7 +13,7 @@ from omnigraph import Graph
 from omnigraph.engine.mutation import run
 from omnigraph.engine.mutation.lower import lower_mutation
 from omnigraph.engine.mutation.result import TypeCounts
-from omnigraph.engine.statements import AppendRows, Statement
+from omnigraph.engine.write.statements import AppendRows, Statement
 from omnigraph.errors import (
     BranchMoved,
     Contention,

@@ -17,8 +17,8 @@ import pytest
 
 import omnigraph
 from omnigraph.engine import graph as graph_module
-from omnigraph.engine import optimize as optimize_module
-from omnigraph.engine.folding import Folding
+from omnigraph.engine.upkeep import optimize as optimize_module
+from omnigraph.engine.upkeep.folding import Folding
 from omnigraph.errors import MergeFailed
 from omnigraph.plan.optimize import BY_HAND, BY_ITSELF
 from omnigraph.settings import Settings

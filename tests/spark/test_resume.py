@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph, runtime
-from omnigraph.engine.recovery import Recovery
+from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import IntentNotFound, InvalidArgument
 from tests.contract.graphs import rows
 from tests.load.world import knows, new_graph, person, write_lines

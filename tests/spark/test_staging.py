@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.engine.publisher import Publisher
+from omnigraph.engine.write.publisher import Publisher
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Append, Lineage, PublishPlan
 from omnigraph.runtime import SYSTEM

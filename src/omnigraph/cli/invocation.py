@@ -49,7 +49,7 @@ class Invocation:
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:
         """The graph, open for reading alone."""
-        from omnigraph.engine.graph import open
+        from omnigraph.engine.opening import open
 
         with open(self.root, mode="r", runtime=self.watched_runtime()) as graph:
             yield graph
@@ -57,7 +57,7 @@ class Invocation:
     @contextlib.contextmanager
     def writing(self, branch: str = "main") -> Iterator[Graph]:
         """The graph, open for writing; `branch` is where an interrupted write is looked for."""
-        from omnigraph.engine.graph import open
+        from omnigraph.engine.opening import open
 
         root = self.root
         self._written = branch
@@ -76,7 +76,7 @@ class Invocation:
         version carries a token that only its writer can have made."""
         if self._written is None or not self._tokens:
             return None
-        from omnigraph.engine.graph import open
+        from omnigraph.engine.opening import open
 
         mine = set(self._tokens)
         with open(self.root, mode="r") as graph, contextlib.suppress(OmnigraphError):

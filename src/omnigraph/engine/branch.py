@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.engine.cursor import BEGINNING
+from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.errors import BranchMoved
 from omnigraph.telemetry import Ledger
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from omnigraph.engine.algorithms.network import Edges
     from omnigraph.engine.algorithms.run import AlgorithmResult
     from omnigraph.engine.blob import Blob
-    from omnigraph.engine.diff import Diff
     from omnigraph.engine.export import ExportFormat, ExportResult
-    from omnigraph.engine.feed import Block
     from omnigraph.engine.graph import Graph
+    from omnigraph.engine.history.diff import Diff
+    from omnigraph.engine.history.feed import Block
+    from omnigraph.engine.history.log import Log
+    from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.load.result import LoadResult, OnLoadProgress
-    from omnigraph.engine.log import Log
-    from omnigraph.engine.merge import Merge
-    from omnigraph.engine.migration import Applied
+    from omnigraph.engine.merge.run import Merge
     from omnigraph.engine.mutation.result import MutationResult
-    from omnigraph.engine.optimize_report import OnProgress, Optimized
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.snapshot import Snapshot
-    from omnigraph.engine.timeline import Moment
-    from omnigraph.engine.transaction import Transaction
+    from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+    from omnigraph.engine.write.migration import Applied
+    from omnigraph.engine.write.transaction import Transaction
     from omnigraph.model.version import Commit, GraphVersion
     from omnigraph.plan.migrate import MigrationPlan
 

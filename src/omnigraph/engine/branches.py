@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.engine.history import History
-from omnigraph.engine.pinning import held_version
-from omnigraph.engine.publisher import commit_after, put_version, require_unprotected
+from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.pinning import held_version
+from omnigraph.engine.write.publisher import commit_after, put_version, require_unprotected
 from omnigraph.errors import BranchExists, MainBranch, Reclaimed, TagExists
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import ForkPoint, GraphVersion, chain_key

@@ -1,72 +1,61 @@
-"""Owns the handle on a graph: opens it and hands everything on. It decides nothing itself."""
+"""Owns the handle on a graph: hands everything on and decides nothing itself."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
-from omnigraph.engine import branches, manifest, protection, tags, timeline
+from omnigraph.engine import branches, manifest, protection, tags
 from omnigraph.engine.algorithms.network import Edges
 from omnigraph.engine.algorithms.run import AlgorithmCall, AlgorithmResult, run_algorithm
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
-from omnigraph.engine.cleanup import cleanup
-from omnigraph.engine.cleanup_report import Cleaned
-from omnigraph.engine.cursor import BEGINNING
-from omnigraph.engine.diff import Diff, make_diff
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.export import ExportFormat, ExportResult, export
-from omnigraph.engine.feed import Block, Feed
-from omnigraph.engine.folding import Folding
-from omnigraph.engine.formats import FormatReport, check_format, upgrade
-from omnigraph.engine.history import History
+from omnigraph.engine.history import timeline
+from omnigraph.engine.history.cursor import BEGINNING
+from omnigraph.engine.history.diff import Diff, make_diff
+from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.history.log import Log, make_log
+from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.restore import restore
+from omnigraph.engine.history.revert import revert
+from omnigraph.engine.history.timeline import Moment
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.run import LoadOptions, load
-from omnigraph.engine.log import Log, make_log
-from omnigraph.engine.merge import Merge, merge_branches
-from omnigraph.engine.migration import Applied, apply_schema, create_tables, read_schema
+from omnigraph.engine.merge.run import Merge, merge_branches
 from omnigraph.engine.mutation.result import MutationResult
 from omnigraph.engine.mutation.run import MutationOptions, mutate
-from omnigraph.engine.optimize import optimize
-from omnigraph.engine.optimize_report import OnProgress, Optimized
-from omnigraph.engine.publisher import put_version
 from omnigraph.engine.query.ask import ask
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.result import Result
-from omnigraph.engine.recovery import Recovery
-from omnigraph.engine.restore import restore
-from omnigraph.engine.revert import revert
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.timeline import Moment
-from omnigraph.engine.transaction import Transaction
-from omnigraph.engine.verify import verify
-from omnigraph.engine.verify_report import Verification
+from omnigraph.engine.upkeep.cleanup import cleanup
+from omnigraph.engine.upkeep.cleanup_report import Cleaned
+from omnigraph.engine.upkeep.folding import Folding
+from omnigraph.engine.upkeep.formats import FormatReport, check_format
+from omnigraph.engine.upkeep.optimize import optimize
+from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+from omnigraph.engine.upkeep.recovery import Recovery
+from omnigraph.engine.upkeep.verify import verify
+from omnigraph.engine.upkeep.verify_report import Verification
+from omnigraph.engine.write.migration import Applied, apply_schema, read_schema, schema_text
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.errors import (
     Conflict,
-    GraphExists,
-    GraphNotFound,
     InvalidArgument,
-    NotApplied,
-    OmnigraphError,
     ReadOnly,
-    UnsafeStore,
 )
-from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
-from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
+from omnigraph.model.version import Commit
+from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.plan.retain import Policy, read_duration
-from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
-from omnigraph.settings import Settings
-from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.roots import parse_root
 from omnigraph.telemetry import Ledger
 
 T = TypeVar("T")
@@ -425,7 +414,7 @@ class Graph:
     def plan_schema(self, schema: str | os.PathLike[str], *, branch: str = "main") -> MigrationPlan:
         """What applying a schema would do."""
         self._require_open()
-        text = read_text(schema)
+        text = schema_text(schema)
         snapshot = self.snapshot(branch)
         populated = {key for key, pin in snapshot.graph_version.pins.items() if pin.rows}
         return plan_migration(snapshot.catalog, read_schema(text), populated=populated)
@@ -443,7 +432,7 @@ class Graph:
         return apply_schema(
             self._session,
             branch,
-            read_text(schema),
+            schema_text(schema),
             actor=actor,
             message=message,
             retry_for=self._session.settings.retry_for,
@@ -618,134 +607,3 @@ class Graph:
 def _check_limit(limit: int | None) -> None:
     if limit is not None and limit < 0:
         raise InvalidArgument(f"The limit {limit} is below zero.")
-
-
-def init(
-    root: str | os.PathLike[str],
-    *,
-    schema: str | os.PathLike[str],
-    actor: str | None = None,
-    settings: Settings | None = None,
-    runtime: Runtime = SYSTEM,
-) -> Graph:
-    """Creates a graph with a schema, given as text or as the path of a `.pg` file.
-
-    The first graph version decides who wins when two create at once; whatever a loser or a crash
-    leaves behind is unreferenced.
-    """
-    text = read_text(schema)
-    declared = read_schema(text)
-    session = _session(root, settings, runtime)
-    ledger = Ledger()
-    if _has_graph(session, ledger):
-        raise GraphExists(f"There is a graph at {session.root.uri} already.")
-    catalog = apply_steps(None, plan_migration(None, declared).steps)
-    texts = session.write_schema(text, catalog, ledger)
-    pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
-    now = runtime.now()
-    commit = Commit(
-        id=encode_ulid(now // 1000, 0)[:10] + runtime.ulid()[10:],
-        parents=(),
-        kind="init",
-        created_at=now,
-        operation=runtime.ulid(),
-        actor=actor,
-    )
-    first = GraphVersion(
-        format=FORMAT,
-        graph=runtime.ulid(),
-        token=runtime.ulid(),
-        branch="main",
-        incarnation=1,
-        version=1,
-        commit=commit,
-        schema=texts[0],
-        catalog=texts[1],
-        tables=tuple(pins),
-    )
-    reach("init staged")
-    _create(session, first, ledger)
-    return Graph(session, "rw", ledger)
-
-
-def open(  # noqa: A001
-    root: str | os.PathLike[str],
-    *,
-    mode: Mode = "rw",
-    settings: Settings | None = None,
-    runtime: Runtime = SYSTEM,
-) -> Graph:
-    """Opens a graph for reading and writing ("rw") or for reading alone ("r")."""
-    if mode not in ("rw", "r"):
-        raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
-    session = _session(root, settings, runtime)
-    ledger = Ledger()
-    try:
-        stamp = session.versions(ledger).read_stamp()
-    except Absent:
-        _adopt_unstamped(session, mode, ledger)
-    else:
-        if stamp.format < FORMAT and mode == "rw":
-            upgrade(session, ledger)
-    return Graph(session, mode, ledger)
-
-
-def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
-    """The creator died between the first version and the stamp: the graph is complete."""
-    try:
-        head = session.versions(ledger).read_head("main")
-    except Absent:
-        raise GraphNotFound(f"There is no graph at {session.root.uri}.") from None
-    if mode == "rw":
-        stamp = GraphStamp(format=head.format, graph=head.graph)
-        session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
-
-
-def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
-    versions = session.versions(ledger)
-    # The store is probed with an object that nobody else uses before anything is decided by it.
-    probe = GraphStamp(format=first.format, graph=first.graph)
-    probe_key = f"__wait/{first.graph}"
-    objects = session.metered(ledger)
-    try:
-        if not (
-            objects.put_if_absent(probe_key, b"") and not objects.put_if_absent(probe_key, b"")
-        ):
-            raise UnsafeStore(f"{session.root.uri} does not honour put-if-absent.")
-    except Ambiguous as error:
-        raise NotApplied(f"{session.root.uri} cannot be written: {error}.") from error
-    finally:
-        with contextlib.suppress(OmnigraphError):
-            objects.delete(probe_key)
-    if put_version(session, first, ledger, stamped=False) is not None:
-        raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
-    reach("init put")
-    with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
-        versions.write_stamp(probe, after=session.files_of(first))
-
-
-def _has_graph(session: Session, ledger: Ledger) -> bool:
-    objects = session.metered(ledger)
-    if objects.exists("_graph.json"):
-        return True
-    return bool(objects.list("__manifest/main/", limit=1))
-
-
-def _session(root: str | os.PathLike[str], settings: Settings | None, runtime: Runtime) -> Session:
-    settings = settings or Settings.from_environment()
-    place = parse_root(root)
-    return Session(place, place.objects(settings), settings, runtime)
-
-
-def read_text(schema: str | os.PathLike[str]) -> str:
-    """A schema is a text if it holds a brace or is empty, else the path of a file."""
-    if not isinstance(schema, str | os.PathLike):
-        raise InvalidArgument(f"A schema is a text or a path, not {type(schema).__name__}.")
-    if isinstance(schema, str) and ("{" in schema or "\n" in schema or not schema.strip()):
-        return schema
-    try:
-        return Path(schema).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument(
-            f"The schema {os.fspath(schema)!r} cannot be read: {error}."
-        ) from None

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.engine.history import History
-from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.telemetry import Ledger
 
 

@@ -32,7 +32,7 @@ from omnigraph.store.versions import Versions, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.engine.folding import Folding
+    from omnigraph.engine.upkeep.folding import Folding
 
 _CACHED_VERSIONS = 1024
 _CACHED_CATALOGS = 64

@@ -6,10 +6,10 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.engine.branches import require_free, withdraw
-from omnigraph.engine.history import History
-from omnigraph.engine.pinning import held_version
-from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.pinning import held_version
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import BranchNotFound, Reclaimed, TagNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.refs import check_branch_name

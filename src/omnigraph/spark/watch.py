@@ -6,8 +6,8 @@ from __future__ import annotations
 import contextlib
 import threading
 
-from omnigraph.engine.recovery import Recovery
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import PublishPlan

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.cleanup_report import Cleaned
+from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.errors import HistoryGap, InvalidArgument, OmnigraphError, Reclaimed
 from omnigraph.settings import Settings
 from omnigraph.store.intents import Intent, write_intent

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.feed import Block, Feed
-from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import (
     BranchNotFound,
     CursorMismatch,

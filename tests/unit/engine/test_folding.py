@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph
-from omnigraph.engine.folding import PURPOSE
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.upkeep.folding import PURPOSE
 from omnigraph.errors import StoreFailure
 from omnigraph.plan.optimize import BY_ITSELF, LAGGING
 from omnigraph.settings import Settings
@@ -151,7 +151,7 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
             raise StoreFailure("the disk is on fire")
 
         with monkeypatch.context() as patch:
-            patch.setattr("omnigraph.engine.optimize.stage_compaction", broken)
+            patch.setattr("omnigraph.engine.upkeep.optimize.stage_compaction", broken)
             for n in range(BY_ITSELF.tail + 3):
                 append(g, n)
         assert g.maintenance is not None
@@ -164,7 +164,7 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
 def test_in_the_background_a_write_does_not_wait_for_the_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.engine import folding, optimize
+    from omnigraph.engine.upkeep import folding, optimize
 
     go, threads = threading.Event(), set()
     fold = optimize.optimize
@@ -190,7 +190,7 @@ def test_in_the_background_a_write_does_not_wait_for_the_fold(
 def test_when_the_background_lags_far_behind_the_writer_folds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.engine.folding import Folding
+    from omnigraph.engine.upkeep.folding import Folding
 
     monkeypatch.setattr(Folding, "_hand_over", lambda *_: None)
     with create(tmp_path, BACKGROUND) as g:

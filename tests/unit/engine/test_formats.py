@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine import formats, graph, publisher
+from omnigraph.engine import opening
+from omnigraph.engine.upkeep import formats
+from omnigraph.engine.write import publisher
 from omnigraph.errors import NewerFormat, OlderFormat
 from omnigraph.model import formats as lifts
 from omnigraph.model import version as model
@@ -46,7 +48,7 @@ def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
 
     number = model.FORMAT + 1
     monkeypatch.setattr(lifts, "LIFTS", {model.FORMAT: step})
-    for module in (model, stored, publisher, graph):
+    for module in (model, stored, publisher, opening):
         monkeypatch.setattr(module, "FORMAT", number)
 
 
@@ -125,7 +127,7 @@ def test_a_program_that_was_open_meanwhile_does_not_write_any_more(
     with omnigraph.open(frozen, settings=SETTINGS) as old:
         old.snapshot()
         with monkeypatch.context() as patch:
-            for module in (model, stored, publisher, graph):
+            for module in (model, stored, publisher, opening):
                 patch.setattr(module, "FORMAT", 2)
             patch.setattr(lifts, "LIFTS", {1: lambda held: held})
             omnigraph.open(frozen, settings=SETTINGS).close()

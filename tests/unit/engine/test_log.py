@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.ancestry import contains, joined, origin_of
-from omnigraph.engine.log import Log
-from omnigraph.engine.publisher import commit_after, put_version
+from omnigraph.engine.history.log import Log
+from omnigraph.engine.merge.ancestry import contains, joined, origin_of
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import (
     BranchNotFound,
     Corrupt,

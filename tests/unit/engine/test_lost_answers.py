@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine import graph as graph_module
+from omnigraph.engine import opening
 from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
@@ -336,7 +336,7 @@ def test_a_commit_that_landed_while_the_machine_slept_is_never_reported_as_faile
 
 def creation(faults: list[Fault], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, str]:
     root = fresh_root()
-    original = graph_module._session
+    original = opening._session
 
     def session(*given: Any) -> Any:
         made = original(*given)
@@ -344,7 +344,7 @@ def creation(faults: list[Fault], monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
         return made
 
     with monkeypatch.context() as patch:
-        patch.setattr(graph_module, "_session", session)
+        patch.setattr(opening, "_session", session)
         try:
             omnigraph.init(root, schema=SCHEMA, settings=SETTINGS)
         except OmnigraphError as error:

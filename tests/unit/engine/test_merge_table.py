@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.transaction import Transaction
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.errors import MergeFailed
 from omnigraph.settings import Settings
 from tests.model.merge_oracle import State, Told, equal, merge_states

@@ -12,7 +12,7 @@ import pytest
 import omnigraph
 from omnigraph import runtime
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.optimize_report import Progress
+from omnigraph.engine.upkeep.optimize_report import Progress
 from omnigraph.errors import (
     InvalidArgument,
     PreconditionFailed,

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.publisher import Publisher
+from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
 from omnigraph.plan.publish import Append, Lineage, PublishPlan
 from omnigraph.settings import Settings

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine import restore as restoring
-from omnigraph.engine import revert as reverting
-from omnigraph.engine.publisher import Publisher
+from omnigraph.engine.history import restore as restoring
+from omnigraph.engine.history import revert as reverting
+from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import (
     Conflict,
     InvalidArgument,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.timeline import read_moments
+from omnigraph.engine.history.timeline import read_moments
 from omnigraph.errors import BranchNotFound, HistoryGap, InvalidArgument, TypeNotFound
 from omnigraph.model.changes import Op
 from omnigraph.settings import Settings

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph import Graph, runtime
-from omnigraph.engine.transaction import Transaction
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.errors import BranchMoved, Conflict, InvalidData, OmnigraphError
 from tests.unit.engine.clock import Clock
 from tests.unit.engine.faulty import SETTINGS, new_graph, over

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.migration import read_schema
+from omnigraph.engine.write.migration import read_schema
 from omnigraph.model.catalog import GraphType, row_schema
 from omnigraph.plan.merge import Row, RowMerge, SideDelta, Strategy, merge_rows
 from omnigraph.plan.migrate import apply_steps, plan_migration

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from omnigraph.engine.migration import read_schema
+from omnigraph.engine.write.migration import read_schema
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.optimize import (
     BY_HAND,

@@ -153,7 +153,7 @@ def test_nothing_makes_an_attached_commit_after_creation() -> None:
 
 def test_only_the_publisher_puts_graph_versions() -> None:
     found = {where for path, tree in modules() for where in version_puts(path, tree)}
-    assert found == {("engine/publisher.py", "put_version")}
+    assert found == {("engine/write/publisher.py", "put_version")}
 
 
 def test_no_plain_put_may_name_a_key_that_decides() -> None:

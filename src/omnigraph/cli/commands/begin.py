@@ -32,15 +32,15 @@ def init(
         omnigraph init s3://bucket/people --schema people.pg --as ada
     """
     from omnigraph.cli.config import require_root
-    from omnigraph.engine import graph
-    from omnigraph.engine.migration import read_schema
+    from omnigraph.engine.opening import init as create
+    from omnigraph.engine.write.migration import read_schema
 
     if root is not None and cli.options.root is not None and root != cli.options.root:
         raise InvalidArgument(f"Two roots were given: {root} and {cli.options.root}.")
     where = require_root(root or cli.options.root, cli.config)
     text = cli.read_text(schema)
     read_schema(text, schema)
-    with graph.init(
+    with create(
         where, schema=f"{text}\n", actor=cli.actor(actor), runtime=cli.watched_runtime()
     ) as g:
         snapshot = g.snapshot()

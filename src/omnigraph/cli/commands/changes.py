@@ -10,7 +10,7 @@ from omnigraph.cli.arguments import Cli, Kinds, Limit, OfBranch, Ops, Types
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.feed import Block
+    from omnigraph.engine.history.feed import Block
 
 
 def changes(

@@ -32,7 +32,7 @@ def copy(
         omnigraph copy /backup/people
         omnigraph --root s3://bucket/people copy people.graph --ref review
     """
-    from omnigraph.engine.copying import copy as copy_graph
+    from omnigraph.engine.upkeep.copying import copy as copy_graph
 
     with progress_bar(cli.out) as report:
         done = copy_graph(

@@ -10,7 +10,7 @@ from omnigraph.cli.arguments import Cli, Kinds, Limit, Ops, Types
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.diff import Diff
+    from omnigraph.engine.history.diff import Diff
 
 
 def diff(

@@ -149,7 +149,7 @@ def _catalog(ref: str, schema: str | None, cli: Invocation) -> Catalog:
     if schema is None:
         with cli.reading() as g:
             return g.snapshot(ref).catalog
-    from omnigraph.engine.migration import read_schema
+    from omnigraph.engine.write.migration import read_schema
     from omnigraph.plan.migrate import apply_steps, plan_migration
 
     declared = read_schema(cli.read_text(schema), schema)

@@ -11,7 +11,7 @@ from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import size_text
 
 if TYPE_CHECKING:
-    from omnigraph.engine.optimize_report import Optimized, Progress, TypeReport
+    from omnigraph.engine.upkeep.optimize_report import Optimized, Progress, TypeReport
 
 _GAVE_WAY = 7
 

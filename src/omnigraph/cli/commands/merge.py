@@ -15,7 +15,7 @@ from omnigraph.errors import InvalidArgument, InvalidData, MergeFailed
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.merge import Merge
+    from omnigraph.engine.merge.run import Merge
 
 _CONFLICT = 4
 Resolved = dict[tuple[str, str], Mapping[str, Any] | None]

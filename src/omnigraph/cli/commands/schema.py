@@ -122,7 +122,7 @@ def apply_(
 
 def _read(file: str, cli: Invocation) -> str:
     """A schema that is wrong is told with its place in this file."""
-    from omnigraph.engine.migration import read_schema
+    from omnigraph.engine.write.migration import read_schema
 
     text = cli.read_text(file)
     read_schema(text, file)

@@ -12,9 +12,9 @@ from omnigraph.cli.paint import Paint
 from omnigraph.cli.texts import count_text, size_text
 
 if TYPE_CHECKING:
-    from omnigraph.engine.cleanup_report import Cleaned
-    from omnigraph.engine.formats import FormatReport
-    from omnigraph.engine.verify_report import Verification
+    from omnigraph.engine.upkeep.cleanup_report import Cleaned
+    from omnigraph.engine.upkeep.formats import FormatReport
+    from omnigraph.engine.upkeep.verify_report import Verification
 
 
 def verify(

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from omnigraph.engine import branches
-from omnigraph.engine.history import History
+from omnigraph.engine.history.refs import History
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, TypeCounts
 from omnigraph.engine.load.state import TOLD, Mode
-from omnigraph.engine.publisher import Publisher, recall, require_unprotected
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.publisher import Publisher, recall, require_unprotected
 from omnigraph.errors import (
     BranchExists,
     BranchNotFound,

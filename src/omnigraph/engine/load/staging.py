@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.state import ORIGIN, LoadState, TypeRows
-from omnigraph.engine.stage import by_column
+from omnigraph.engine.write.stage import by_column
 from omnigraph.model.catalog import EdgeType, GraphType, row_schema, table_schema
 from omnigraph.plan.load.lines import blob_columns
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from omnigraph.engine.mutation.values import inserted_row
-from omnigraph.engine.statements import (
+from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteWhere,
     Statement,

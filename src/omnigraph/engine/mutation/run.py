@@ -9,12 +9,12 @@ from typing import Any
 
 from omnigraph.engine.mutation.lower import is_blind, lower_mutation
 from omnigraph.engine.mutation.result import MutationResult, TypeCounts
-from omnigraph.engine.publisher import Published
 from omnigraph.engine.query.ask import bound
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.statements import Statement
-from omnigraph.engine.write import Write
+from omnigraph.engine.write.attempt import Write
+from omnigraph.engine.write.publisher import Published
+from omnigraph.engine.write.statements import Statement
 from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery
 from omnigraph.model.catalog import Catalog
 from omnigraph.plan.publish import Lineage

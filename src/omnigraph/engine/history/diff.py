@@ -1,0 +1,144 @@
+"""Owns the diff of two snapshots: type by type, computed when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.history.differ import TypeDelta, diff_type
+from omnigraph.engine.snapshot import Snapshot, find_type
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.changes import Change, Op
+from omnigraph.plan.migrate import MigrationPlan, plan_between
+from omnigraph.plan.schema_merge import align
+from omnigraph.telemetry import Ledger
+
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class Diff:
+    """The changes that lead from one snapshot to another. Iterating yields `Change`s; nothing is
+    read before, and each type is read when its turn comes."""
+
+    old: Snapshot
+    new: Snapshot
+    types: frozenset[str] | None
+    kinds: frozenset[str]
+    ops: frozenset[Op]
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+    def __iter__(self) -> Iterator[Change]:
+        for delta in self.deltas():
+            yield from _changes(delta, self.ops)
+
+    def deltas(self) -> Iterator[TypeDelta]:
+        """Changes as Arrow tables, one value for each type that changed."""
+        for before, after in self._pairs():
+            delta = diff_type(
+                None if before is None else self._aligned.view(before),
+                None if after is None else self.new.view(after),
+                self.io,
+            )
+            if not delta.empty:
+                yield delta
+
+    def summary(self) -> dict[str, dict[str, int]]:
+        """Counts by type and operation."""
+        counts = {}
+        for delta in self.deltas():
+            sizes = {
+                Op.INSERT: delta.inserts.num_rows,
+                Op.UPDATE: delta.after.num_rows,
+                Op.DELETE: delta.deletes.num_rows,
+            }
+            kind = delta.new or delta.old
+            assert kind is not None
+            shown = {str(op): n for op, n in sizes.items() if n and op in self.ops}
+            if shown:
+                counts[kind.name] = shown
+        return counts
+
+    @property
+    def schema(self) -> MigrationPlan:
+        """What changed in the schema, as the steps that lead from the one to the other."""
+        return plan_between(self._aligned.catalog, self.new.catalog)
+
+    @cached_property
+    def _aligned(self) -> Snapshot:
+        """The old snapshot, with the ids that the new one has for what both have."""
+        aligned = align(self.new.catalog, self.old.catalog)
+        return replace(self.old, catalog=aligned(self.old.catalog))
+
+    def _pairs(self) -> Iterator[tuple[GraphType | None, GraphType | None]]:
+        """Types by their stable ids, so that a renamed type is the same type."""
+        olds = {kind.id: kind for kind in self._aligned.catalog.by_key.values()}
+        for new in self.new.catalog.by_key.values():
+            old = olds.pop(new.id, None)
+            if self._wanted(new) or (old is not None and self._wanted(old)):
+                yield old, new
+        for old in olds.values():
+            if self._wanted(old):
+                yield old, None
+
+    def _wanted(self, kind: GraphType) -> bool:
+        if kind.table_key.split(":", 1)[0] not in self.kinds:
+            return False
+        return self.types is None or bool(self.types & {kind.name, kind.table_key})
+
+
+def make_diff(
+    old: Snapshot,
+    new: Snapshot,
+    *,
+    types: Sequence[str] | None,
+    kinds: Sequence[str] | None,
+    ops: Sequence[str] | None,
+) -> Diff:
+    for name in types or ():
+        if old.catalog.find(name) is None:
+            find_type(new.catalog, name)
+    return Diff(
+        old,
+        new,
+        None if types is None else frozenset(types),
+        _chosen("kind", kinds, ("node", "edge")),
+        frozenset(Op(op) for op in _chosen("operation", ops, tuple(Op))),
+    )
+
+
+def _chosen(what: str, given: Sequence[str] | None, known: Collection[str]) -> frozenset[str]:
+    if given is None:
+        return frozenset(known)
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(
+                f"{name!r} is not a {what} of change.", help=f"There are {', '.join(known)}."
+            )
+    return frozenset(given)
+
+
+def _changes(delta: TypeDelta, ops: frozenset[Op]) -> Iterator[Change]:
+    kind = delta.new or delta.old
+    assert kind is not None
+    side, name = kind.table_key.split(":", 1)
+    if Op.DELETE in ops:
+        for row in _dicts(delta.deletes):
+            yield Change(Op.DELETE, side, name, row["id"], row, None)
+    if Op.INSERT in ops:
+        for row in _dicts(delta.inserts):
+            yield Change(Op.INSERT, side, name, row["id"], None, row)
+    if Op.UPDATE in ops:
+        pairs = zip(_dicts(delta.before), _dicts(delta.after), delta.changed, strict=True)
+        for before, after, changed in pairs:
+            yield Change(Op.UPDATE, side, name, after["id"], before, after, changed)
+
+
+def _dicts(rows: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in rows.to_batches(max_chunksize=_ROWS_AT_ONCE):
+        yield from batch.to_pylist()

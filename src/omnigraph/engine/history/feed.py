@@ -1,0 +1,204 @@
+"""Owns the change feed: what happened to a branch, commit by commit, from any point onwards.
+
+Every commit on the first-parent history of the branch is one block, oldest first, across the
+point where the branch was forked, as `git log --first-parent` tells it. A commit that changed
+nothing that a reader or the filter can see is an empty block, so that its cursor moves on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from omnigraph.engine.history.cursor import (
+    BEGINNING,
+    Cursor,
+    Place,
+    check_cursor,
+    decode_cursor,
+    is_cursor,
+    recreated,
+)
+from omnigraph.engine.history.diff import Diff, make_diff
+from omnigraph.engine.history.path import Path
+from omnigraph.engine.history.refs import History
+from omnigraph.engine.session import Session, hash_call
+from omnigraph.engine.snapshot import Snapshot, find_type
+from omnigraph.errors import InvalidArgument, RefNotFound
+from omnigraph.model.catalog import Catalog
+from omnigraph.model.refs import CommitRef, parse_ref
+from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.plan.migrate import MigrationPlan
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Block:
+    """One commit and what it did. `changes` are read when they are iterated, type by type;
+    `cursor` is the place after this block."""
+
+    commit: Commit
+    cursor: str
+    changes: Diff
+
+    @property
+    def schema(self) -> MigrationPlan:
+        """What the commit changed in the schema; no steps when it did not."""
+        return self.changes.schema
+
+
+class Feed:
+    """The changes of one branch. `types` are looked up in its newest schema and followed by
+    their stable ids when they are renamed."""
+
+    def __init__(
+        self,
+        session: Session,
+        branch: str,
+        *,
+        types: Sequence[str] | None,
+        kinds: Sequence[str] | None,
+        ops: Sequence[str] | None,
+        ledger: Ledger,
+    ) -> None:
+        self._session = session
+        self._branch = branch
+        self._ledger = ledger
+        head = session.live_head(branch, ledger)
+        self._path = Path(session, head, ledger)
+        present = session.snapshot(head, ledger)
+        self._chosen = make_diff(present, present, types=None, kinds=kinds, ops=ops)
+        self._types: frozenset[str] | None = None
+        if types is not None:
+            self._types = frozenset(find_type(present.catalog, name).id for name in types)
+        self._digest = hash_call(
+            [
+                None if self._types is None else sorted(self._types),
+                sorted(self._chosen.kinds),
+                sorted(self._chosen.ops),
+            ]
+        )
+
+    def place_of(self, since: str) -> Place | None:
+        """Where blocks are to go on from; None is before the first commit."""
+        if not isinstance(since, str):
+            raise InvalidArgument(f"since is a text, not {type(since).__name__}.")
+        if since == BEGINNING:
+            return None
+        if is_cursor(since):
+            cursor = decode_cursor(since)
+            head = self._path.head
+            check_cursor(
+                cursor,
+                graph=head.graph,
+                branch=self._branch,
+                incarnation=head.incarnation,
+                filter=self._digest,
+            )
+            return cursor.place
+        ref = parse_ref(since)
+        if isinstance(ref, CommitRef) and ref.branch is None:
+            since = f"{self._branch}@{ref.commit}"
+        version = History(self._session, self._ledger).resolve(since)
+        place = self._path.settle(Place(version.branch, version.version))
+        if not self._path.holds(place):
+            raise RefNotFound(
+                f"{since!r} is not in the history of the branch {self._branch!r}.",
+                help="Changes go along the first parents, as the log of the branch does.",
+            )
+        return place
+
+    def blocks(
+        self,
+        after: Place | None,
+        *,
+        limit: int | None,
+        follow: bool,
+        poll: float,
+        stopped: Callable[[], bool],
+    ) -> Generator[Block, None, None]:
+        """Up to the head or, with `follow`, for ever: until the generator is closed or `stopped`
+        says so. A block is made whole before it is given, so it can be asked for again."""
+        place = after
+        while limit is None or limit > 0:
+            step = self._step(place)
+            if step is not None:
+                old, new, place = step
+                limit = None if limit is None else limit - 1
+                yield self._block(old, new, place)
+            elif not follow or stopped():
+                return
+            else:
+                self._session.runtime.sleep(poll)
+                if not stopped():
+                    self._refresh()
+
+    def _refresh(self) -> None:
+        known = self._path.head
+        head = self._session.live_head(self._branch, self._ledger)
+        if head.incarnation != known.incarnation:
+            raise recreated(self._branch)
+        if head.version != known.version:
+            self._path = Path(self._session, head, self._ledger)
+
+    def _step(self, place: Place | None) -> tuple[GraphVersion | None, GraphVersion, Place] | None:
+        """The versions before and after the next block, and its place."""
+        path = self._path
+        if place is None:
+            return None, path.read(path.first()), path.first()
+        if path.holds(place):
+            following = path.after(place)
+            if following is None:
+                return None
+            return path.read(place), path.read(following), following
+        # A fast-forward took the branch to a past that does not lead through this place: one
+        # block tells the difference.
+        arrived = Place(self._branch, path.head.first)
+        return path.read(place), path.read(arrived), path.settle(arrived)
+
+    def _block(self, old: GraphVersion | None, new: GraphVersion, place: Place) -> Block:
+        after = self._session.snapshot(new, self._ledger)
+        if old is None:
+            nothing = msgspec.structs.replace(new, tables=())
+            before = Snapshot(nothing, Catalog(), self._session, self._ledger)
+        else:
+            before = self._session.snapshot(old, self._ledger)
+        head = self._path.head
+        cursor = Cursor(
+            graph=head.graph,
+            branch=self._branch,
+            incarnation=head.incarnation,
+            filter=self._digest,
+            place=place,
+            commit=new.commit.id,
+        )
+        tables = self._changed_tables(before.graph_version, new)
+        return Block(
+            new.commit,
+            cursor.text,
+            Diff(before, after, tables, self._chosen.kinds, self._chosen.ops),
+        )
+
+    def _changed_tables(self, old: GraphVersion, new: GraphVersion) -> frozenset[str]:
+        """Where a reader can see a difference, which needs no look at the tables."""
+        follows = new.commit.parents[:1] == (old.commit.id,)
+        olds = {pin.type_id: pin for pin in old.tables}
+        news = {pin.type_id: pin for pin in new.tables}
+        changed = set()
+        for type_id in olds.keys() | news.keys():
+            was, now = olds.get(type_id), news.get(type_id)
+            wanted = self._types is None or type_id in self._types
+            if wanted and not (was and now and _same_contents(was, now, follows)):
+                changed |= {pin.key for pin in (was, now) if pin is not None}
+        return frozenset(changed)
+
+
+def _same_contents(was: TablePin, now: TablePin, follows: bool) -> bool:
+    """Counters tell only between a version and the one that it was made from."""
+    if was.location != now.location:
+        return False
+    return was.lance_version == now.lance_version or (
+        follows and was.content_version == now.content_version
+    )

@@ -1,0 +1,95 @@
+"""Owns the path to a head: the versions along the first parents as places, in both directions.
+
+A branch begins with a version that repeats the commit it was forked from, and so does a branch
+that was fast-forwarded; on the path a commit is only where it was made.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.engine.history.cursor import Place
+from omnigraph.engine.session import Session
+from omnigraph.errors import Corrupt, HistoryGap
+from omnigraph.model.version import GraphVersion
+from omnigraph.store.objects import Absent
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Versions of one branch that follow each other."""
+
+    branch: str
+    low: int
+    high: int
+
+    def holds(self, place: Place) -> bool:
+        return self.branch == place.branch and self.low <= place.version <= self.high
+
+
+class Path:
+    """Numbers of a branch are contiguous, so the path takes one read for each fork on it."""
+
+    def __init__(self, session: Session, head: GraphVersion, ledger: Ledger) -> None:
+        self._session = session
+        self._ledger = ledger
+        self.head = head
+        self._stretches = self._find()
+
+    def first(self) -> Place:
+        """Where the history begins."""
+        return Place(self._stretches[0].branch, self._stretches[0].low)
+
+    def holds(self, place: Place) -> bool:
+        return any(stretch.holds(place) for stretch in self._stretches)
+
+    def after(self, place: Place) -> Place | None:
+        """The next place; None at the head. The place is one that the path holds."""
+        index = next(i for i, stretch in enumerate(self._stretches) if stretch.holds(place))
+        if place.version < self._stretches[index].high:
+            return Place(place.branch, place.version + 1)
+        if index + 1 == len(self._stretches):
+            return None
+        return Place(self._stretches[index + 1].branch, self._stretches[index + 1].low)
+
+    def settle(self, place: Place) -> Place:
+        """Where the commit of a place was made."""
+        version = self.read(place)
+        while version.version == version.first and version.forked_from is not None:
+            place = Place(version.forked_from.branch, version.forked_from.version)
+            version = self.read(place)
+        return place
+
+    def read(self, place: Place) -> GraphVersion:
+        head = self.head
+        gone = place.branch == head.branch and place.version < head.floor
+        if not gone:
+            try:
+                return self._session.read_version(place.branch, place.version, self._ledger)
+            except Absent:
+                gone = place.version < self._session.head(place.branch, self._ledger).floor
+        if gone:
+            raise HistoryGap(
+                f"The history of {head.branch!r} can no longer be read at version "
+                f"{place.version} of {place.branch!r}: cleanup has passed it."
+            )
+        raise Corrupt(f"Version {place.version} of the branch {place.branch!r} is missing.")
+
+    def _find(self) -> list[Stretch]:
+        """Oldest first. What cleanup has passed cannot be followed further; a first place that
+        is gone says so when it is read."""
+        found: list[Stretch] = []
+        version = self.head
+        while True:
+            fork = version.forked_from
+            low = version.first + (fork is not None)
+            if low <= version.version:
+                found.append(Stretch(version.branch, low, version.version))
+            if fork is None:
+                return found[::-1]
+            try:
+                version = self.read(Place(fork.branch, fork.version))
+            except HistoryGap:
+                found.append(Stretch(fork.branch, fork.version, fork.version))
+                return found[::-1]

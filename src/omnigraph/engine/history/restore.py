@@ -1,0 +1,168 @@
+"""Owns restoring: a new commit whose contents are those of an older version, by pointer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.pinning import held_version
+from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.errors import Conflict
+from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.plan.publish import (
+    Adopt,
+    Lineage,
+    PublishPlan,
+    Register,
+    SchemaChange,
+    TableAction,
+    Tombstone,
+)
+from omnigraph.telemetry import Ledger
+
+KIND = "restore"
+
+
+@dataclass
+class _Pinned:
+    """A restore as the publisher sees it: bound to one head, planned again by its caller."""
+
+    plan: PublishPlan
+    base: GraphVersion
+    late: Callable[[], bool]
+
+    def replan(self, head: GraphVersion) -> None:
+        raise Conflict("The branch moved while it was restored.")
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Whether what holds the target in place may have been taken for dead by now."""
+        return self.late()
+
+
+def restore(
+    session: Session,
+    ref: str,
+    branch: str,
+    *,
+    actor: str | None,
+    message: str | None,
+    retry_for: float,
+    ledger: Ledger,
+) -> Commit:
+    """Tables and schema become what they are at the ref; no row is read or copied. When the
+    branch moves meanwhile, its new head is restored. The head's own commit, if it is so already."""
+    with held_version(session, ref, ledger) as target:
+        return _restore(
+            session,
+            target,
+            branch,
+            actor=actor,
+            message=message,
+            retry_for=retry_for,
+            ledger=ledger,
+        )
+
+
+def _restore(
+    session: Session,
+    target: GraphVersion,
+    branch: str,
+    *,
+    actor: str | None,
+    message: str | None,
+    retry_for: float,
+    ledger: Ledger,
+) -> Commit:
+    began = session.runtime.monotonic()
+    deadline = began + retry_for
+
+    def late() -> bool:
+        return session.runtime.monotonic() - began > session.settings.grace / 2
+
+    lineage = Lineage(
+        kind=KIND,
+        operation=session.runtime.ulid(),
+        actor=actor,
+        message=message or f"restore {target.commit.id}",
+    )
+    while True:
+        head = session.live_head(branch, ledger)
+        require_unprotected(head, KIND)
+        actions = tuple(plan_actions(head, target))
+        schema = _renew_schema(session, head, target, ledger)
+        if not actions and schema is None:
+            return head.commit
+        plan = PublishPlan(
+            branch=branch,
+            base_version=head.version,
+            base_incarnation=head.incarnation,
+            actions=actions,
+            lineage=lineage,
+            # Whatever is written meanwhile would survive in the tables that stay as they are.
+            reads={key: pin.content_version for key, pin in head.pins.items()},
+            schema=schema,
+        )
+        left = max(0.0, deadline - session.runtime.monotonic())
+        try:
+            work = _Pinned(plan, head, late)
+            published = Publisher(session).publish(work, ledger, retry_for=left)
+        except Conflict as error:
+            if not error.retryable or late() or session.runtime.monotonic() > deadline:
+                raise
+            continue
+        assert published.version is not None
+        return published.version.commit
+
+
+def plan_actions(head: GraphVersion, target: GraphVersion) -> Iterator[TableAction]:
+    """What makes the head's tables the target's. Pure. Counters go on growing: one that came
+    back would tell a writer under way that nothing had changed."""
+    for key in head.pins.keys() - target.pins.keys():
+        yield Tombstone(table=key)
+    for key, pin in target.pins.items():
+        now = head.pins.get(key)
+        if now is None:
+            yield Register(table=key, pin=_above_all(pin, head))
+        elif now.type_id != pin.type_id:
+            yield Adopt(table=key, base=now.lance_version, pin=_above_all(pin, head))
+        elif not _same_contents(head, now, target, pin):
+            yield Adopt(table=key, base=now.lance_version, pin=pin)
+
+
+def _above_all(pin: TablePin, head: GraphVersion) -> TablePin:
+    """A counter that no table in the past of the head can have had: each version in it has
+    raised a counter by one at most."""
+    versions = head.version + sum(head.ancestry.values())
+    number = max(versions, pin.table_version, *(p.table_version for p in head.tables)) + 1
+    return msgspec.structs.replace(pin, table_version=number, content_version=number)
+
+
+def _same_contents(head: GraphVersion, now: TablePin, target: GraphVersion, pin: TablePin) -> bool:
+    """On one chain the counter tells, so that what was only compacted stays compacted."""
+    if now.location != pin.location:
+        return False
+    one_chain = (head.branch, head.incarnation) == (target.branch, target.incarnation)
+    return now.lance_version == pin.lance_version or (
+        one_chain and now.content_version == pin.content_version
+    )
+
+
+def _renew_schema(
+    session: Session, head: GraphVersion, target: GraphVersion, ledger: Ledger
+) -> SchemaChange | None:
+    """The target's schema as a new generation, so that ids given after it are new too."""
+    if head.catalog == target.catalog:
+        return None
+    now = session.read_catalog(head.catalog, ledger)
+    then = session.read_catalog(target.catalog, ledger)
+    if head.schema == target.schema and now == msgspec.structs.replace(
+        then, generation=now.generation
+    ):
+        return None
+    renewed = msgspec.structs.replace(then, generation=max(now.generation, then.generation) + 1)
+    text = session.read_schema_text(target.schema, ledger)
+    schema, catalog = session.write_schema(text, renewed, ledger)
+    return SchemaChange(schema=schema, catalog=catalog)

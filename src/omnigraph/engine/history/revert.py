@@ -1,0 +1,180 @@
+"""Owns reverting: a new commit that undoes the row changes of one commit, three-way.
+
+What the commit did is the base, what it found is wanted, and the head has the say where a later
+commit has changed the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.history.diff import make_diff
+from omnigraph.engine.history.differ import TypeDelta
+from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.undo import Undone, undo_type
+from omnigraph.engine.session import Session
+from omnigraph.engine.write.integrity import check_integrity
+from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.engine.write.stage import StagedAppends, stage_work
+from omnigraph.engine.write.work import SHOWN, Work, refuse
+from omnigraph.errors import InvalidArgument, RefNotFound, RevertFailed
+from omnigraph.model.catalog import NodeType
+from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.refs import CommitRef, parse_ref
+from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.violation import Violation
+from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.plan.validate import check_rows
+from omnigraph.runtime import reach
+from omnigraph.telemetry import Ledger
+
+KIND = "revert"
+
+
+class Reversal:
+    """A revert under way, as the publisher sees it; made again on every new head."""
+
+    plan: PublishPlan
+
+    def __init__(
+        self, session: Session, deltas: Sequence[TypeDelta], lineage: Lineage, ledger: Ledger
+    ) -> None:
+        self._session = session
+        self._deltas = deltas
+        self._lineage = lineage
+        self._ledger = ledger
+        self._base: GraphVersion | None = None
+        self._staged_at = 0
+
+    @property
+    def base(self) -> GraphVersion:
+        assert self._base is not None
+        return self._base
+
+    def stale(self, head: GraphVersion) -> bool:
+        age = (self._session.runtime.now() - self._staged_at) / 1e6
+        return self._staged_at <= head.gc_cutoff or age >= self._session.settings.grace / 2
+
+    def replan(self, head: GraphVersion) -> None:
+        require_unprotected(head, KIND)
+        self._base = head
+        work = Work(self._session.snapshot(head, self._ledger))
+        self._undo(work)
+        check_integrity(work)
+        self._staged_at = self._session.runtime.now()
+        staged = stage_work(work, StagedAppends(), self._ledger)
+        reach("staged")
+        self.plan = PublishPlan(
+            branch=head.branch,
+            base_version=head.version,
+            base_incarnation=head.incarnation,
+            actions=staged.actions,
+            lineage=self._lineage,
+            checks={table: head.pins[table].content_version for table in work.checks},
+        )
+
+    def _undo(self, work: Work) -> None:
+        conflicts: list[MergeConflict] = []
+        violations: list[Violation] = []
+        removed: dict[str, list[str]] = {}
+        kinds = {kind.id: kind for kind in work.snapshot.catalog.types}
+        for delta in self._deltas:
+            assert delta.new is not None
+            kind = kinds.get(delta.new.id)
+            if kind is None:
+                conflicts.append(_dropped(delta.new.name))
+                continue
+            undone: Undone = undo_type(delta, work.read(kind), self._ledger)
+            conflicts += undone.conflicts
+            violations += check_rows(kind, undone.rows)
+            work.change(kind, undone.rows, undone.origins, undone.gone)
+            if isinstance(kind, NodeType):
+                removed[kind.name] = undone.removed
+        if conflicts:
+            rest = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+            raise RevertFailed(conflicts[0].message + rest, conflicts=conflicts)
+        violations += islice(_orphans(work, removed), SHOWN)
+        refuse(violations[:SHOWN], more=len(violations) - SHOWN)
+
+
+def revert(
+    session: Session,
+    commit: str,
+    branch: str,
+    *,
+    actor: str | None,
+    message: str | None,
+    retry_for: float,
+    ledger: Ledger,
+) -> Commit:
+    """The head's own commit if there is nothing left to undo."""
+    history = History(session, ledger)
+    head = session.live_head(branch, ledger)
+    require_unprotected(head, KIND)
+    version = _find(history, commit, branch)
+    parent = next(islice(history.walk(version), 1, None), None)
+    if parent is None:
+        raise InvalidArgument(f"Commit {version.commit.id} is the first one: nothing was before.")
+    if parent.catalog != version.catalog:
+        raise InvalidArgument(
+            f"Commit {version.commit.id} changed the schema; a revert undoes changes of rows.",
+            help=f"restore({parent.commit.id!r}) brings back everything as it was before it.",
+        )
+    old, new = session.snapshot(parent, ledger), session.snapshot(version, ledger)
+    deltas = list(make_diff(old, new, types=None, kinds=None, ops=None).deltas())
+    lineage = Lineage(
+        kind=KIND,
+        operation=session.runtime.ulid(),
+        actor=actor,
+        message=message or f"revert {version.commit.id}",
+    )
+    reversal = Reversal(session, deltas, lineage, ledger)
+    reversal.replan(head)
+    if not reversal.plan.actions:
+        return head.commit
+    published = Publisher(session).publish(reversal, ledger, retry_for=retry_for)
+    assert published.version is not None
+    return published.version.commit
+
+
+def _find(history: History, commit: str, branch: str) -> GraphVersion:
+    """On the branch itself, which is cheap to look through, else anywhere."""
+    ref = parse_ref(commit)
+    if isinstance(ref, CommitRef) and ref.branch is None:
+        try:
+            return history.resolve(f"{branch}@{ref.commit}")
+        except RefNotFound:
+            pass
+    return history.resolve(commit)
+
+
+def _dropped(name: str) -> MergeConflict:
+    return MergeConflict(
+        ConflictKind.SCHEMA, name, None, f"The type {name} was dropped by a later commit."
+    )
+
+
+def _orphans(work: Work, removed: dict[str, list[str]]) -> Iterator[Violation]:
+    """Edges of nodes that would go, which is for their owners to decide."""
+    for edge in work.snapshot.catalog.edges:
+        for end, node_name in (("src", edge.source), ("dst", edge.target)):
+            ids = removed.get(node_name)
+            if not ids:
+                continue
+            view = work.read(edge)
+            found = view.find((end,), ids, work.ledger)
+            parts = [view.overlay.rows.take(pa.array(found.pending)).select(["id", end])]
+            if len(found.addresses):
+                parts.append(view.take(np.unique(found.addresses), ["id", end], work.ledger))
+            for row in pa.concat_tables(parts).to_pylist():
+                yield Violation(
+                    type=node_name,
+                    rule="orphan",
+                    id=row[end],
+                    message=f"{node_name} {row[end]!r} would be gone, but {edge.name} "
+                    f"{row['id']!r} has it as its {end}.",
+                )

@@ -1,0 +1,145 @@
+"""Owns the table versions that a merge makes: widened, with merged rows, with shared fragments.
+
+Nobody can see them before the merge is published.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.merge.sides import kind_in, pin_in
+from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.view import NEW, Overlay
+from omnigraph.engine.write.stage import by_column
+from omnigraph.model.catalog import GraphType, table_schema
+from omnigraph.model.version import TablePin, TableStatistics
+from omnigraph.plan.publish import Adopt
+from omnigraph.plan.row_type import row_type
+from omnigraph.store import commits
+from omnigraph.store.staging import StagedDeletes, shared_fragments, stage_deletes, stage_rows
+from omnigraph.store.tables import Table
+
+if TYPE_CHECKING:
+    from omnigraph.engine.merge.check import Checked
+
+
+def commit_merge(m: Merging, checked: Checked) -> None:
+    """Adds the actions that bring the merge about. A dry run only says which they would be."""
+    for key, pin in m.pointed.items():
+        mine = pin_in(m.ours, m.catalog.by_key[key])
+        assert mine is not None
+        moved = msgspec.structs.replace(pin, key=mine.key, type_id=mine.type_id)
+        m.actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved))
+        m.adopted.append(key)
+    if m.dry_run:
+        return
+    for key in sorted(m.merged.keys() | checked.wide):
+        _commit_type(m, checked, m.catalog.by_key[key])
+
+
+def _commit_type(m: Merging, checked: Checked, kind: GraphType) -> None:
+    pin = pin_in(m.ours, kind)
+    assert pin is not None
+    table, statistics = checked.work.view(kind).table, TableStatistics()
+    overlay = checked.work.overlays.get(kind.table_key)
+    if overlay is not None and overlay.touched:
+        table, written = _changed(m, kind, table, overlay)
+        inserted = int(np.count_nonzero(overlay.origins == NEW))
+        updated = len(overlay.origins) - inserted
+        deleted = len(overlay.hidden) - updated
+        statistics = TableStatistics(
+            inserted=inserted, updated=updated, deleted=deleted, bytes=written
+        )
+    if table.version == pin.lance_version:
+        return
+    m.session.tables.keep(table)
+    moved = msgspec.structs.replace(
+        pin, lance_version=table.version, rows=table.rows, fragments=len(table.marks)
+    )
+    m.actions.append(Adopt(table=pin.key, base=pin.lance_version, pin=moved, statistics=statistics))
+
+
+def _changed(m: Merging, kind: GraphType, table: Table, overlay: Overlay) -> tuple[Table, int]:
+    """The version with the merged rows, and how many bytes they took."""
+    fragments, left = _shared(m, kind, overlay, table)
+    rows = by_column(kind, overlay.rows.filter(pa.array(left)))
+    staged = stage_rows(table, rows, m.ledger) if rows.num_rows else None
+    deletes = StagedDeletes()
+    if len(overlay.hidden):
+        deletes = stage_deletes(table, overlay.hidden, m.ledger)
+    written = (*fragments, *(staged.fragments if staged else ()))
+    changed = commits.change(table, table.version, deletes, written, m.ledger)
+    return changed, staged.bytes if staged else 0
+
+
+def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
+    """Our table with the columns that the merge brings."""
+    table = m.session.tables.open(pin.location, pin.lance_version, m.ledger)
+    schema = table_schema(kind)
+    mine = kind_in(m.ours, kind)
+    held = {p.id: p for p in mine.properties} if mine is not None else {}
+    fields, fills, casts = [], {}, {}
+    facts = row_type(kind)
+    for p in kind.properties:
+        if p.column in table.schema.names:
+            continue
+        fields.append(schema.field(p.column))
+        if p.id in held:
+            casts[p.column] = held[p.id].column
+        elif facts.filled_value(p.name) is not None:
+            fills[p.column] = facts.filled_array(p.name, 1)
+    fill = None
+    if fills:
+        fill = pa.RecordBatch.from_arrays(
+            list(fills.values()), schema=pa.schema([schema.field(name) for name in fills])
+        )
+    wide = commits.add_columns(table, table.version, pa.schema(fields), fill, casts, m.ledger)
+    m.session.tables.keep(wide)
+    return wide
+
+
+def _shared(
+    m: Merging, kind: GraphType, overlay: Overlay, table: Table
+) -> tuple[tuple[str, ...], np.ndarray]:
+    """Fragments that the source appended and that can be ours too without copying a row, and
+    which pending rows are left to write."""
+    left = np.ones(overlay.rows.num_rows, dtype=bool)
+    yours = kind_in(m.theirs, kind)
+    base = m.base.table(kind).snapshot
+    was = kind_in(base, kind)
+    if yours is None or not overlay.rows.num_rows:
+        return (), left
+    view = m.theirs.view(yours)
+    if view.table.location != table.location:
+        return (), left  # a fragment names its files relative to its table
+    known = (
+        set() if was is None else {mark.files[0] for mark in base.view(was).table.marks.values()}
+    )
+    answered = {entity for name, entity in m.strategy.rows or {} if name == kind.name}
+    fragments: list[str] = []
+    new = overlay.origins == NEW
+    ids = overlay.rows["id"].combine_chunks()
+    for number, text in shared_fragments(view.table, table, known, _valued(kind, yours)):
+        held = view.fragment_ids_of(number, m.ledger)
+        where = pc.index_in(held, value_set=ids)
+        if where.null_count or answered.intersection(held.to_pylist()):
+            continue
+        places = where.to_numpy()
+        if new[places].all() and left[places].all():
+            fragments.append(text)
+            left[places] = False
+    return tuple(fragments), left
+
+
+def _valued(kind: GraphType, yours: GraphType) -> frozenset[str]:
+    """Columns that a row of theirs has a value in, so that null would be wrong."""
+    held = {p.id for p in yours.properties}
+    facts = row_type(kind)
+    return frozenset(
+        p.column for p in kind.properties if p.id in held or facts.filled_value(p.name) is not None
+    )

@@ -1,0 +1,262 @@
+"""Owns merging as a write: which tables are adopted, which are merged row by row, and the commit.
+
+Its cost follows the change: a table that one side changed is taken by pointer; of one that both
+changed only the fragments that differ are read, and those that the source appended are shared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from omnigraph.engine.merge.ancestry import contains, find_merge_bases, joined, origin_of, past
+from omnigraph.engine.merge.base import MergeBase
+from omnigraph.engine.merge.tables import MergedTables, merge_tables
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.publisher import Publisher, put_version
+from omnigraph.errors import Conflict, InvalidArgument, MergeFailed, SelfMerge
+from omnigraph.lang.pg.print import print_schema
+from omnigraph.model.catalog import Catalog, declared
+from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.version import Commit, ForkPoint, GraphVersion, chain_key
+from omnigraph.plan.merge import Side, Strategy
+from omnigraph.plan.publish import Lineage, Merged, PublishPlan, SchemaChange
+from omnigraph.plan.schema_merge import align, merge_schemas
+from omnigraph.telemetry import Ledger
+
+Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """What a merge did, or with `dry_run` would do. `changes` counts rows by type."""
+
+    outcome: Outcome
+    commit: Commit | None
+    base: str | None = None
+    adopted: tuple[str, ...] = ()
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    conflicts: tuple[MergeConflict, ...] = ()
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+
+def merge_branches(
+    session: Session,
+    source: str,
+    into: str,
+    *,
+    strategy: str | Mapping[str, str] | None,
+    resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None,
+    message: str | None,
+    actor: str | None,
+    dry_run: bool,
+) -> Merge:
+    """All or nothing. When the target moves meanwhile, it is done again on its new head."""
+    if source == into:
+        raise SelfMerge(f"The branch {source!r} cannot be merged into itself.")
+    ledger = Ledger()
+    chosen = read_strategy(strategy, resolve)
+    deadline = session.runtime.monotonic() + session.settings.retry_for
+    seen, theirs = session.runtime.now(), session.live_head(source, ledger)
+    while True:
+        ours = session.live_head(into, ledger)
+        if session.outlived(seen, ours):
+            # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
+            seen, theirs = session.runtime.now(), session.live_head(source, ledger)
+        try:
+            return _merge(session, ours, theirs, seen, chosen, message, actor, dry_run, ledger)
+        except MergeFailed:
+            raise
+        except Conflict:
+            if session.runtime.monotonic() > deadline:
+                raise
+
+
+def read_strategy(
+    strategy: str | Mapping[str, str] | None,
+    resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None,
+) -> Strategy:
+    if strategy is not None and not isinstance(strategy, str | Mapping):
+        raise InvalidArgument(
+            f"A strategy is 'ours', 'theirs' or a mapping, not {type(strategy).__name__}."
+        )
+    given = {"*": strategy} if isinstance(strategy, str) else dict(strategy or {})
+    sides: dict[str, Side] = {}
+    for place, side in given.items():
+        if side not in ("ours", "theirs"):
+            raise InvalidArgument(
+                f"The strategy {side!r} is not known.", help="There are 'ours' and 'theirs'."
+            )
+        sides[place] = "ours" if side == "ours" else "theirs"
+    rows = (
+        None if resolve is None else {k: None if v is None else dict(v) for k, v in resolve.items()}
+    )
+    return Strategy(everywhere=sides.pop("*", None), places=sides, rows=rows)
+
+
+def _merge(
+    session: Session,
+    ours: GraphVersion,
+    theirs: GraphVersion,
+    seen: int,
+    strategy: Strategy,
+    message: str | None,
+    actor: str | None,
+    dry_run: bool,
+    ledger: Ledger,
+) -> Merge:
+    if contains(ours, origin_of(session, theirs, ledger)):
+        return Merge("already_up_to_date", None, io=ledger)
+    if contains(theirs, origin_of(session, ours, ledger)):
+        if strategy.rows:
+            raise InvalidArgument(
+                f"{theirs.branch!r} has everything that {ours.branch!r} has, so there is nothing "
+                "to resolve.",
+                help="Merge without `resolve`, or write the rows to the branch.",
+            )
+        if not dry_run:
+            fast_forward(session, ours, theirs, ledger)
+        return Merge("fast_forward", theirs.commit, io=ledger)
+    mine, yours = (session.read_catalog(side.catalog, ledger) for side in (ours, theirs))
+    aligned = align(mine, yours)
+    base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), aligned, ledger)
+    left = Snapshot(ours, aligned(mine), session, ledger)
+    right = Snapshot(theirs, aligned(yours), session, ledger)
+    catalog = _merge_catalogs(base.catalog, left.catalog, right.catalog)
+    tables = merge_tables(session, base, left, right, catalog, strategy, ledger, dry_run=dry_run)
+    if tables.conflicts:
+        if dry_run:
+            return _result(tables, base, None, ledger)
+        raise failed(tables.conflicts)
+    if dry_run:
+        return _result(tables, base, None, ledger)
+    commit = _publish(session, ours, theirs, seen, catalog, tables, message, actor, ledger)
+    return _result(tables, base, commit, ledger)
+
+
+def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
+    rest = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    return MergeFailed(conflicts[0].message + rest, conflicts=conflicts)
+
+
+def _result(tables: MergedTables, base: MergeBase, commit: Commit | None, ledger: Ledger) -> Merge:
+    return Merge(
+        "merged", commit, base.commit, tables.adopted, tables.changes, tables.conflicts, ledger
+    )
+
+
+def fast_forward(
+    session: Session, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
+) -> GraphVersion:
+    """The target becomes what the source is: the same commit, from here on with its past. Like a
+    new branch it begins a stretch of its own chain."""
+    version = msgspec.structs.replace(
+        ours,
+        token=session.runtime.ulid(),
+        version=ours.version + 1,
+        first=ours.version + 1,
+        commit=theirs.commit,
+        schema=theirs.schema,
+        catalog=theirs.catalog,
+        tables=theirs.tables,
+        same=theirs.same,
+        maintained=0,
+        forked_from=ForkPoint(
+            branch=theirs.branch, incarnation=theirs.incarnation, version=theirs.version
+        ),
+        ancestry={k: v for k, v in past(theirs).items() if k != chain_key(ours)},
+    )
+    if put_version(session, version, ledger, after=session.files_of(theirs)) is not None:
+        raise Conflict(f"The branch {ours.branch!r} moved.")
+    return version
+
+
+def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
+    """Schemas merge first: a side that did not change its schema takes the other's."""
+    if theirs in (base, ours):
+        return ours
+    if ours == base:
+        return theirs
+    merged = merge_schemas(base, ours, theirs)
+    if merged.catalog is not None:
+        return merged.catalog
+    raise failed(
+        tuple(
+            MergeConflict(
+                ConflictKind.SCHEMA,
+                conflict.type,
+                None,
+                conflict.message,
+                property=conflict.property,
+                base=conflict.base,
+                ours=conflict.ours,
+                theirs=conflict.theirs,
+            )
+            for conflict in merged.conflicts
+        )
+    )
+
+
+def _publish(
+    session: Session,
+    ours: GraphVersion,
+    theirs: GraphVersion,
+    seen: int,
+    catalog: Catalog,
+    tables: MergedTables,
+    message: str | None,
+    actor: str | None,
+    ledger: Ledger,
+) -> Commit:
+    schema = None
+    if catalog.digest == theirs.catalog:
+        schema = SchemaChange(schema=theirs.schema, catalog=theirs.catalog)
+    elif catalog.digest != ours.catalog:
+        text = print_schema(declared(catalog))
+        schema_hash, catalog_hash = session.write_schema(text, catalog, ledger)
+        schema = SchemaChange(schema=schema_hash, catalog=catalog_hash)
+    if schema is not None and schema.catalog == ours.catalog:
+        schema = None
+    lineage = Lineage(
+        kind="merge",
+        operation=session.runtime.ulid(),
+        actor=actor,
+        message=message or f"merge {theirs.branch} into {ours.branch}",
+        merged=Merged(commit=theirs.commit.id, ancestry=joined(ours, theirs)),
+    )
+    plan = PublishPlan(
+        branch=ours.branch,
+        base_version=ours.version,
+        base_incarnation=ours.incarnation,
+        actions=tables.actions,
+        lineage=lineage,
+        # What was merged rests on all of our tables, so any change starts it anew.
+        reads={key: pin.content_version for key, pin in ours.pins.items()},
+        schema=schema,
+    )
+    published = Publisher(session).publish(
+        _Pinned(plan, ours, session, seen), ledger, retry_for=session.settings.retry_for
+    )
+    assert published.version is not None
+    return published.version.commit
+
+
+@dataclass
+class _Pinned:
+    """A merge as the publisher sees it: bound to one head, done again by its caller."""
+
+    plan: PublishPlan
+    base: GraphVersion
+    session: Session
+    seen: int
+
+    def replan(self, head: GraphVersion) -> None:
+        raise Conflict("The branch moved while it was merged.")
+
+    def stale(self, head: GraphVersion) -> bool:
+        # Also a commit that changed no table changed the past that ours says it has.
+        return head.version != self.base.version or self.session.outlived(self.seen, head)

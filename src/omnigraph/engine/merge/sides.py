@@ -1,0 +1,112 @@
+"""Owns how one side of a merge sees a type: under which name, where its rows lie, in which form."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from omnigraph.engine.history.differ import TypeDelta, diff_type
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.model.types import arrow_type
+from omnigraph.model.version import TablePin
+from omnigraph.plan.merge import Row, SideDelta
+from omnigraph.plan.row_type import row_type
+from omnigraph.telemetry import Ledger
+
+Place = tuple[str, str] | None
+
+
+def kind_in(snapshot: Snapshot, kind: GraphType) -> GraphType | None:
+    """A type as a side knows it: by its id, whatever it is called there."""
+    for candidate in snapshot.catalog.types:
+        if candidate.id == kind.id:
+            return candidate
+    return None
+
+
+def pin_in(snapshot: Snapshot, kind: GraphType) -> TablePin | None:
+    known = kind_in(snapshot, kind)
+    return None if known is None else snapshot.graph_version.pins[known.table_key]
+
+
+def place(snapshot: Snapshot, kind: GraphType) -> Place:
+    pin = pin_in(snapshot, kind)
+    return None if pin is None else (pin.location, pin.lance_version)
+
+
+def untouched(was: Snapshot, side: Snapshot, kind: GraphType) -> bool:
+    """Whether a side has the rows of the base. Maintenance gives a table another place and leaves
+    its counter alone, which tells where the side follows the base on one stretch of a branch."""
+    if place(was, kind) == place(side, kind):
+        return True
+    old, new = pin_in(was, kind), pin_in(side, kind)
+    if old is None or new is None or old.location != new.location:
+        return False
+    before, after = was.graph_version, side.graph_version
+    begin = (before.branch, before.incarnation)
+    fork = after.forked_from
+    follows = begin == (after.branch, after.incarnation) and after.first <= before.version
+    forked = fork is not None and (*begin, before.version) == (
+        fork.branch,
+        fork.incarnation,
+        fork.version,
+    )
+    return (follows or forked) and old.content_version == new.content_version
+
+
+def fits(kind: GraphType, side: GraphType) -> bool:
+    """Whether a side's table has every column of the merged type, in its type."""
+    return {(p.id, p.column, arrow_type(p.type)) for p in kind.properties} <= {
+        (p.id, p.column, arrow_type(p.type)) for p in side.properties
+    }
+
+
+def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Table:
+    """Rows of a side as rows of the merged type: a property that the side does not have has
+    what it was filled with, as if the side had added it."""
+    schema = row_schema(kind)
+    if side is None or not rows.num_rows:
+        return schema.empty_table()
+    facts = row_type(kind)
+    names = {p.id: p.name for p in side.properties}
+    columns = []
+    for column in schema:
+        prop = facts.properties.get(column.name)
+        if prop is None:
+            columns.append(rows[column.name])
+        elif prop.id in names:
+            columns.append(rows[names[prop.id]].cast(column.type))
+        else:
+            columns.append(facts.filled_array(prop.name, rows.num_rows))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def diff_sides(was: Snapshot, now: Snapshot, kind: GraphType, ledger: Ledger) -> TypeDelta:
+    """What became of a type between two snapshots, as rows of each."""
+    old, new = kind_in(was, kind), kind_in(now, kind)
+    return diff_type(
+        None if old is None else was.view(old), None if new is None else now.view(new), ledger
+    )
+
+
+def delta_as(kind: GraphType, delta: TypeDelta) -> SideDelta:
+    """The same as rows of the merged type."""
+    return SideDelta(
+        inserts=converted(delta.inserts, delta.new, kind),
+        deletes=converted(delta.deletes, delta.old, kind),
+        before=converted(delta.before, delta.old, kind),
+        after=converted(delta.after, delta.new, kind),
+    )
+
+
+def entities_in(side: Snapshot, kind: GraphType, ids: list[str], ledger: Ledger) -> dict[str, Row]:
+    """Some entities on one side, those that are there, as rows of the merged type."""
+    known = kind_in(side, kind)
+    if known is None or not ids:
+        return {}
+    view = side.view(known)
+    found = view.find(("id",), ids, ledger).addresses
+    if not len(found):
+        return {}
+    rows = view.take(found, view.schema.names, ledger)
+    return {row["id"]: row for row in converted(rows, known, kind).to_pylist()}

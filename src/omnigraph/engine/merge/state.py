@@ -1,0 +1,75 @@
+"""Owns the state of one merge: base, sides, one catalog, and what each side did to a type.
+
+It reads; what comes of it is decided in `merge_tables`, checked in `merge_check` and made in
+`merge_commit`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from omnigraph.engine.history.differ import TypeDelta
+from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
+from omnigraph.engine.merge.sides import diff_sides, entities_in, untouched
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.conflicts import MergeConflict
+from omnigraph.model.version import TablePin
+from omnigraph.plan.merge import Row, RowMerge, SideDelta, Strategy
+from omnigraph.plan.publish import TableAction
+from omnigraph.telemetry import Ledger
+
+
+@dataclass
+class Merging:
+    """`pointed` are tables taken from the source as they are, `merged` those that both changed,
+    `arrived` types that only the source has. `theirs` knows what both added by our ids."""
+
+    session: Session
+    base: MergeBase
+    ours: Snapshot
+    theirs: Snapshot
+    catalog: Catalog
+    strategy: Strategy
+    ledger: Ledger
+    dry_run: bool
+    actions: list[TableAction] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
+    conflicts: list[MergeConflict] = field(default_factory=list)
+    changes: dict[str, dict[str, int]] = field(default_factory=dict)
+    merged: dict[str, RowMerge] = field(default_factory=dict)
+    pointed: dict[str, TablePin] = field(default_factory=dict)
+    arrived: list[GraphType] = field(default_factory=list)
+    _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict)
+
+    def changed(self, side: Snapshot, kind: GraphType) -> bool:
+        """Whether a side has other rows than the base."""
+        was = self.base.table(kind)
+        return was.imagined or not untouched(was.snapshot, side, kind)
+
+    def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
+        """What a side did to a type, as rows of that side; read once. Of a base that is only
+        imagined, what it did since the nearest that is real."""
+        key = (id(side), kind.id)
+        if key not in self._deltas:
+            was = self.base.table(kind).snapshot
+            self._deltas[key] = diff_sides(was, side, kind, self.ledger)
+        return self._deltas[key]
+
+    def side(self, side: Snapshot, kind: GraphType) -> SideDelta:
+        """What a side did to a type since the base, as rows of the merged type."""
+        was = self.base.table(kind)
+        known = self.delta(side, kind)
+        return delta_between(kind, was, BaseTable(side), self.ledger, known=known)
+
+    def entity(self, side: Snapshot, kind: GraphType, entity: str) -> Row | None:
+        """One entity on one side, as a row of the merged type."""
+        return entities_in(side, kind, [entity], self.ledger).get(entity)
+
+    def was(self, kind: GraphType, entity: str) -> Row | None:
+        """One entity at the base."""
+        table = self.base.table(kind)
+        if entity in table.rows:
+            return table.rows[entity]
+        return self.entity(table.snapshot, kind, entity)

@@ -1,0 +1,144 @@
+"""Owns how a graph comes to be open: created with a schema, or found at its root."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from omnigraph.engine.graph import Graph, Mode
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.formats import upgrade
+from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
+from omnigraph.engine.write.publisher import put_version
+from omnigraph.errors import (
+    GraphExists,
+    GraphNotFound,
+    InvalidArgument,
+    NotApplied,
+    OmnigraphError,
+    UnsafeStore,
+)
+from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
+from omnigraph.plan.migrate import apply_steps, plan_migration
+from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
+from omnigraph.settings import Settings
+from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.roots import parse_root
+from omnigraph.telemetry import Ledger
+
+
+def init(
+    root: str | os.PathLike[str],
+    *,
+    schema: str | os.PathLike[str],
+    actor: str | None = None,
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+) -> Graph:
+    """Creates a graph with a schema, given as text or as the path of a `.pg` file.
+
+    The first graph version decides who wins when two create at once; whatever a loser or a crash
+    leaves behind is unreferenced.
+    """
+    text = schema_text(schema)
+    declared = read_schema(text)
+    session = _session(root, settings, runtime)
+    ledger = Ledger()
+    if _has_graph(session, ledger):
+        raise GraphExists(f"There is a graph at {session.root.uri} already.")
+    catalog = apply_steps(None, plan_migration(None, declared).steps)
+    texts = session.write_schema(text, catalog, ledger)
+    pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
+    now = runtime.now()
+    commit = Commit(
+        id=encode_ulid(now // 1000, 0)[:10] + runtime.ulid()[10:],
+        parents=(),
+        kind="init",
+        created_at=now,
+        operation=runtime.ulid(),
+        actor=actor,
+    )
+    first = GraphVersion(
+        format=FORMAT,
+        graph=runtime.ulid(),
+        token=runtime.ulid(),
+        branch="main",
+        incarnation=1,
+        version=1,
+        commit=commit,
+        schema=texts[0],
+        catalog=texts[1],
+        tables=tuple(pins),
+    )
+    reach("init staged")
+    _create(session, first, ledger)
+    return Graph(session, "rw", ledger)
+
+
+def open(  # noqa: A001
+    root: str | os.PathLike[str],
+    *,
+    mode: Mode = "rw",
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+) -> Graph:
+    """Opens a graph for reading and writing ("rw") or for reading alone ("r")."""
+    if mode not in ("rw", "r"):
+        raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
+    session = _session(root, settings, runtime)
+    ledger = Ledger()
+    try:
+        stamp = session.versions(ledger).read_stamp()
+    except Absent:
+        _adopt_unstamped(session, mode, ledger)
+    else:
+        if stamp.format < FORMAT and mode == "rw":
+            upgrade(session, ledger)
+    return Graph(session, mode, ledger)
+
+
+def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
+    """The creator died between the first version and the stamp: the graph is complete."""
+    try:
+        head = session.versions(ledger).read_head("main")
+    except Absent:
+        raise GraphNotFound(f"There is no graph at {session.root.uri}.") from None
+    if mode == "rw":
+        stamp = GraphStamp(format=head.format, graph=head.graph)
+        session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
+
+
+def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
+    versions = session.versions(ledger)
+    # The store is probed with an object that nobody else uses before anything is decided by it.
+    probe = GraphStamp(format=first.format, graph=first.graph)
+    probe_key = f"__wait/{first.graph}"
+    objects = session.metered(ledger)
+    try:
+        if not (
+            objects.put_if_absent(probe_key, b"") and not objects.put_if_absent(probe_key, b"")
+        ):
+            raise UnsafeStore(f"{session.root.uri} does not honour put-if-absent.")
+    except Ambiguous as error:
+        raise NotApplied(f"{session.root.uri} cannot be written: {error}.") from error
+    finally:
+        with contextlib.suppress(OmnigraphError):
+            objects.delete(probe_key)
+    if put_version(session, first, ledger, stamped=False) is not None:
+        raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
+    reach("init put")
+    with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
+        versions.write_stamp(probe, after=session.files_of(first))
+
+
+def _has_graph(session: Session, ledger: Ledger) -> bool:
+    objects = session.metered(ledger)
+    if objects.exists("_graph.json"):
+        return True
+    return bool(objects.list("__manifest/main/", limit=1))
+
+
+def _session(root: str | os.PathLike[str], settings: Settings | None, runtime: Runtime) -> Session:
+    settings = settings or Settings.from_environment()
+    place = parse_root(root)
+    return Session(place, place.objects(settings), settings, runtime)

@@ -1,0 +1,277 @@
+"""Owns copying a graph from one root to another, while writers go on: also backup and restore.
+
+Everything but the ends of chains is immutable, so a copy is consistent when no end refers to what
+was not copied. Tables go first, then versions, `main` last but one and the stamp last: before
+that there is no graph at the target, and the same call goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.survey import Chain, needed_versions, survey_chain, survey_chains
+from omnigraph.engine.upkeep.trace import Trace, holds
+from omnigraph.errors import (
+    Conflict,
+    Corrupt,
+    GraphExists,
+    GraphNotFound,
+    InvalidArgument,
+    NotApplied,
+    RefNotFound,
+)
+from omnigraph.model.version import GraphVersion, chain_key
+from omnigraph.runtime import SYSTEM, Runtime, reach
+from omnigraph.settings import Settings
+from omnigraph.store.files import is_candidate, location_of
+from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.roots import parse_root
+from omnigraph.store.versions import STAMP_KEY, encode_version, version_key
+from omnigraph.telemetry import Ledger
+
+_PARALLEL = 4
+"""Files are in memory while they are on their way, so only a few at once."""
+_ATTEMPTS = 5
+
+
+@dataclass
+class Copied:
+    """What was copied; `skipped` files were there already, from an earlier attempt."""
+
+    branches: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    versions: int = 0
+    files: int = 0
+    bytes: int = 0
+    skipped: int = 0
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+
+OnCopied = Callable[[int, int], None]
+"""Called with files done and files in all."""
+
+
+def copy(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    *,
+    refs: Sequence[str] | None = None,
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+    progress: OnCopied | None = None,
+) -> Copied:
+    """Copies a graph with all its branches, tags and history, or with `refs` only these branches
+    and tags, and main. The target must not hold a graph. The copy is the same graph: cursors and
+    commits mean the same in both."""
+    settings = settings or Settings.from_environment()
+    places = [parse_root(src), parse_root(dst)]
+    if places[0].uri == places[1].uri:
+        raise InvalidArgument("A graph cannot be copied onto itself.")
+    source, target = (
+        Session(place, place.objects(settings), settings, runtime) for place in places
+    )
+    return _Copy(source, target, progress).run(refs)
+
+
+class _Copy:
+    def __init__(self, source: Session, target: Session, progress: OnCopied | None) -> None:
+        self._source = source
+        self._target = target
+        self._progress = progress
+        self._ledger = Ledger()
+        self.report = Copied(io=self._ledger)
+
+    def run(self, refs: Sequence[str] | None) -> Copied:
+        stamp = self._read_stamp()
+        if self._target.objects.exists(STAMP_KEY):
+            raise GraphExists(f"There is a graph at {self._target.root.uri} already.")
+        chains = self._survey(refs)
+        while not self._copied_tables(chains):
+            chains = self._survey(refs)
+        self._copy_prefix("_schema/")
+        for branch in self._source.objects.groups("__history/"):
+            self._copy_prefix(f"__history/{branch}/")
+        reach("tables copied")
+        for branch in sorted(chains, key=lambda name: (name == "main", name)):
+            self._write_chain(chains[branch])
+        reach("versions copied")
+        self._put(STAMP_KEY, stamp)
+        ends = [chain.end for chain in chains.values()]
+        self.report.branches = tuple(end.branch for end in ends if not end.deleted)
+        self.report.tags = tuple(end.branch for end in ends if end.tag)
+        return self.report
+
+    def _read_stamp(self) -> bytes:
+        try:
+            self._source.versions(self._ledger).read_stamp()  # a newer format is refused here
+            return self._source.objects.get(STAMP_KEY)
+        except Absent:
+            raise GraphNotFound(f"There is no graph at {self._source.root.uri}.") from None
+
+    # What there is
+
+    def _survey(self, refs: Sequence[str] | None) -> dict[str, Chain]:
+        """The chains to copy, such that each end finds what it refers to: a merge may come
+        between the look at its source and the look at its target."""
+        chains = survey_chains(self._source, self._ledger)
+        if refs is not None:
+            for name in refs:
+                if name not in chains or (chains[name].end.deleted and not chains[name].end.tag):
+                    raise RefNotFound(f"There is no branch or tag {name!r}.", help="")
+            wanted = self._closure({"main", *refs}, chains)
+            chains = {name: chain for name, chain in chains.items() if name in wanted}
+        while True:
+            late = {
+                branch
+                for chain in chains.values()
+                for branch, number in _references(chain.versions)
+                if branch in chains and number > chains[branch].end.version
+            }
+            if not late:
+                return chains
+            chains |= {branch: survey_chain(self._source, branch, self._ledger) for branch in late}
+
+    def _closure(self, names: set[str], chains: dict[str, Chain]) -> set[str]:
+        """With the chains that their history goes through, for logs and merges to come."""
+        found: set[str] = set()
+        waiting = set(names)
+        while waiting:
+            name = waiting.pop()
+            found.add(name)
+            referred = {branch for branch, _ in _references(chains[name].versions)}
+            waiting |= (referred & chains.keys()) - found
+        return found
+
+    def _moved(self, chains: dict[str, Chain]) -> bool:
+        for branch, chain in chains.items():
+            self._source.forget_head(branch)
+            if self._source.head(branch, self._ledger).floor > chain.end.floor:
+                return True
+        return False
+
+    # Tables
+
+    def _copied_tables(self, chains: dict[str, Chain]) -> bool:
+        """False: cleanup of the source has passed something, and what it left is to be copied."""
+        try:
+            self._copy_tables(chains)
+        except (Absent, Corrupt):
+            if not self._moved(chains):
+                raise
+            return False
+        return True
+
+    def _copy_tables(self, chains: dict[str, Chain]) -> None:
+        ledger, source = self._ledger, self._source
+        trace = Trace(source, ledger)
+        roots: list[GraphVersion] = []
+        for chain in chains.values():
+            roots += [one for one in chain.versions if one.tag or not one.deleted]
+        for branch, number in needed_versions(source, [c.end for c in chains.values()], ledger):
+            with contextlib.suppress(Absent):
+                roots.append(source.read_record(branch, number, ledger))
+        for branch, chain in chains.items():
+            roots += [source.read_record(branch, number, ledger) for number in chain.end.kept]
+        trace.follow(roots)
+        for traced in trace.tables.values():
+            if traced.error is not None:
+                raise traced.error
+        needed = trace.needed()
+        keys = [
+            (file.key, file.size)
+            for location in sorted(trace.locations)
+            for file in source.objects.files(f"{location}/")
+            if location_of(file.key) == location
+            and "/_refs/" not in file.key
+            and (holds(needed, file.key) or not is_candidate(file.key, location))
+        ]
+        listed = {key for key, _ in keys}
+        for key in needed.files:
+            if key not in listed:
+                raise Corrupt(f"{key} is missing.")
+        self._copy_files(keys)
+
+    def _copy_prefix(self, prefix: str) -> None:
+        files = self._source.objects.files(prefix)
+        self._copy_files([(f.key, f.size) for f in files if "/.tmp-" not in f.key])
+
+    def _copy_files(self, keys: Sequence[tuple[str, int]]) -> None:
+        top = sorted({key.rsplit("/", 1)[0] + "/" for key, _ in keys})
+        there = {
+            file.key: file.size for prefix in top for file in self._target.objects.files(prefix)
+        }
+        waiting = [(key, size) for key, size in keys if there.get(key) != size]
+        self.report.skipped += len(keys) - len(waiting)
+
+        def one(item: tuple[str, int]) -> int:
+            data = self._source.objects.get(item[0])
+            self._put(item[0], data)
+            return len(data)
+
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            for done, size in enumerate(pool.map(one, waiting)):
+                self.report.files += 1
+                self.report.bytes += size
+                if self._progress is not None:
+                    self._progress(done + 1, len(waiting))
+        self._ledger.record("get", "copy", count=len(waiting))
+        self._ledger.record("put", "copy", count=len(waiting))
+
+    # Versions
+
+    def _write_chain(self, chain: Chain) -> None:
+        for version in chain.versions:
+            self._put(version_key(version.branch, version.version), encode_version(version))
+        self.report.versions += len(chain.versions)
+
+    def _put(self, key: str, data: bytes) -> None:
+        """Durable, and only where nothing else is: two copies to one place do not mix."""
+        objects = self._target.objects
+        lost = ""
+        for _ in range(_ATTEMPTS):
+            try:
+                if objects.put_if_absent(key, data):
+                    return
+            except Ambiguous as error:
+                lost = str(error)
+            try:
+                held = objects.get(key)
+            except Absent:
+                continue
+            if held == data:
+                return
+            if key.startswith("__manifest/") and _same_version(held, data):
+                return
+            raise Conflict(
+                f"{self._target.root.uri}/{key} is there already, with something else in it.",
+                help="Copy to an empty place.",
+            )
+        raise NotApplied(f"{self._target.root.uri}/{key} cannot be written: {lost}.")
+
+
+def _same_version(held: bytes, data: bytes) -> bool:
+    with contextlib.suppress(msgspec.MsgspecError):
+        return bool(msgspec.json.decode(held) == msgspec.json.decode(data))
+    return False
+
+
+def _references(versions: Iterable[GraphVersion]) -> set[tuple[str, int]]:
+    """Branches and versions of them that these versions have in their past."""
+    found: set[tuple[str, int]] = set()
+    for version in versions:
+        for chain, number in version.ancestry.items():
+            found.add((chain.split(":", 1)[1], number))
+        if version.forked_from is not None:
+            found.add((version.forked_from.branch, version.forked_from.version))
+        found.discard((chain_key(version).split(":", 1)[1], version.version))
+    return found
+
+
+__all__ = ["Copied", "copy"]

@@ -1,0 +1,125 @@
+"""Owns maintenance that happens by itself: tails of small fragments are folded after writes.
+
+A fold is a commit of its own, made after the write that made it due has landed, and booked on a
+ledger of its own: the caller neither pays for it nor can it fail the caller. What a write finds
+out costs nothing, because it just made the version that it looks at.
+"""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Mapping
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.optimize import optimize, pieces_of
+from omnigraph.errors import OmnigraphError
+from omnigraph.plan.optimize import BY_ITSELF, LAGGING, Limits, tail_length
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+PURPOSE = "maintenance"
+_PATIENCE = 5.0
+
+
+class MaintenanceLedger(Ledger):
+    """Books everything under one purpose, so that metrics tell it from what callers asked for."""
+
+    def record(
+        self, verb: str, purpose: str, *, count: int = 1, size: int = 0, hops: int | None = None
+    ) -> None:
+        super().record(verb, PURPOSE, count=count, size=size, hops=hops)
+
+
+class Folding:
+    """The folds of one open graph. `io` is what they took, `folds` how many were published,
+    `failed` the last reason why one was not."""
+
+    def __init__(self, session: Session, limits: Limits = BY_ITSELF) -> None:
+        self._session = session
+        self._limits = limits
+        self._inline = session.settings.folding == "inline"
+        self._one = threading.Lock()
+        self._news = threading.Condition()
+        self._due: dict[str, set[str]] = {}
+        self._busy = False
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self.io = MaintenanceLedger()
+        self.folds = 0
+        self.failed: str | None = None
+
+    def after(self, branch: str, tables: Mapping[str, tuple[Table, Table]]) -> None:
+        """Looks at what a write has made, and folds what has become too long: at once, or soon,
+        in the background. If the background has fallen far behind, the writer does it after all:
+        better a slow write than slow reads."""
+        limits, due, late = self._limits, set(), False
+        for key, (_, new) in tables.items():
+            if len(new.marks) <= limits.tail:
+                continue
+            length = tail_length(pieces_of(new), limits)
+            if length > limits.tail:
+                due.add(key)
+                late = late or length > limits.tail * LAGGING
+        if not due or self._closed:
+            return
+        if self._inline or late:
+            self._fold(branch, due)
+        else:
+            self._hand_over(branch, due)
+
+    def wait(self) -> None:
+        """Until nothing is due any more."""
+        with self._news:
+            self._news.wait_for(lambda: self._closed or not (self._due or self._busy))
+
+    def close(self) -> None:
+        """Ends the thread, after the fold that it may be at."""
+        with self._news:
+            self._closed = True
+            self._due.clear()
+            self._news.notify_all()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+            atexit.unregister(self.close)
+
+    def _hand_over(self, branch: str, tables: set[str]) -> None:
+        with self._news:
+            self._due.setdefault(branch, set()).update(tables)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._work, name="omnigraph-folding", daemon=True
+                )
+                self._thread.start()
+                # A daemon may be stopped anywhere when the interpreter goes; this ends it first.
+                atexit.register(self.close)
+            self._news.notify_all()
+
+    def _work(self) -> None:
+        while True:
+            with self._news:
+                self._busy = False
+                self._news.notify_all()
+                self._news.wait_for(lambda: self._closed or bool(self._due))
+                if self._closed:
+                    return
+                branch, tables = self._due.popitem()
+                self._busy = True
+            self._fold(branch, tables)
+
+    def _fold(self, branch: str, tables: set[str]) -> None:
+        with self._one:
+            try:
+                done = optimize(
+                    self._session,
+                    branch,
+                    sorted(tables),
+                    limits=self._limits,
+                    retry_for=_PATIENCE,
+                    ledger=self.io,
+                )
+            except OmnigraphError as error:
+                # The write has landed; the next one will try again.
+                self.failed = error.message
+                return
+        self.folds += done.commit is not None

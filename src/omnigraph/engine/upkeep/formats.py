@@ -1,0 +1,104 @@
+"""Owns upgrading a graph to the format of this program: work first, stamp last.
+
+Each branch says so by a commit, which older programs refuse to follow; a run that is interrupted,
+or meets another one, goes on from what it finds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
+from omnigraph.errors import OlderFormat
+from omnigraph.model import version as model
+from omnigraph.model.version import GraphStamp, GraphVersion
+from omnigraph.runtime import reach
+from omnigraph.store.versions import STAMP_KEY
+from omnigraph.telemetry import Ledger
+
+ACTOR = "omnigraph:maintenance"
+KIND = "upgrade"
+
+
+@dataclass(frozen=True)
+class FormatReport:
+    """`branches` are those whose newest version has an older format than the program's."""
+
+    stamp: int
+    program: int
+    oldest: int
+    branches: tuple[str, ...] = ()
+
+    @property
+    def current(self) -> bool:
+        return self.stamp == self.program and not self.branches
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "current": self.current,
+            "stamp": self.stamp,
+            "program": self.program,
+            "oldest": self.oldest,
+            "branches": list(self.branches),
+        }
+
+
+def check_format(session: Session, ledger: Ledger) -> FormatReport:
+    """Reads only."""
+    versions = session.versions(ledger)
+    waiting = []
+    for branch in versions.list_branches():
+        number = versions.find_head(branch)
+        if versions.read_format(branch, number) < model.FORMAT:
+            waiting.append(branch)
+    stamp = versions.read_stamp()
+    return FormatReport(stamp.format, model.FORMAT, model.OLDEST_FORMAT, tuple(waiting))
+
+
+def upgrade(session: Session, ledger: Ledger) -> FormatReport:
+    """Brings every branch, and then the stamp, to the format of the program; gives what it was."""
+    before = check_format(session, ledger)
+    if before.stamp < model.OLDEST_FORMAT:
+        raise OlderFormat(
+            f"The graph has format {before.stamp}; this program reads {model.OLDEST_FORMAT} to "
+            f"{model.FORMAT}."
+        )
+    for branch in before.branches:
+        _upgrade_branch(session, branch, ledger)
+        reach("branch upgraded")
+    if before.stamp < model.FORMAT:
+        graph = session.versions(ledger).read_stamp().graph
+        stamp = GraphStamp(format=model.FORMAT, graph=graph)
+        session.metered(ledger).put(STAMP_KEY, msgspec.json.encode(stamp))
+    return before
+
+
+def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
+    versions = session.versions(ledger)
+    while True:
+        number = versions.find_head(branch)
+        if versions.read_format(branch, number) >= model.FORMAT:
+            return
+        end = versions.read(branch, number)
+        session.saw_head(end)
+        if put_version(session, _next(session, end), ledger, stamped=False) is None:
+            return
+
+
+def _next(session: Session, end: GraphVersion) -> GraphVersion:
+    version = msgspec.structs.replace(
+        end, format=model.FORMAT, token=session.runtime.ulid(), version=end.version + 1
+    )
+    if end.tag:
+        return msgspec.structs.replace(version, first=version.version)
+    commit = commit_after(session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)
+    return msgspec.structs.replace(
+        version,
+        commit=commit,
+        same=(end.commit.id, *end.same)[:RECENT_SAME],
+        maintained=end.maintained + 1,
+    )

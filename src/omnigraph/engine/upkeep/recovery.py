@@ -1,0 +1,244 @@
+"""Owns what becomes of intents: shown with their age, resumed from their plan, or discarded.
+
+Resuming publishes what was staged, once: whether that happened already is looked up in every
+version since the intent was written, and not only among recent keys (hazard 17).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.write.publisher import Publisher
+from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
+from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.store.intents import (
+    Intent,
+    KnownIntent,
+    delete_intent,
+    intent_key,
+    list_intents,
+    write_intent,
+)
+from omnigraph.store.objects import Absent
+from omnigraph.telemetry import Ledger
+
+ACTOR = "omnigraph:recovery"
+DISCARD = "discard"
+
+
+@dataclass(frozen=True)
+class IntentReport:
+    """`age` and `silent_for` in seconds: since it began, and since it was last heard of. It is
+    `dead` when it was silent for longer than the grace period; `problem` says why it cannot be
+    read."""
+
+    id: str
+    kind: str | None
+    actor: str | None
+    branch: str | None
+    age: float
+    silent_for: float
+    dead: bool
+    resumable: bool
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
+
+class Recovery:
+    """The intents of one graph."""
+
+    def __init__(self, session: Session, *, writable: bool) -> None:
+        self._session = session
+        self._writable = writable
+
+    def list(self) -> list[IntentReport]:
+        """Oldest first."""
+        known = list_intents(self._session.metered(Ledger()))
+        return [self._report(one) for one in known]
+
+    def begin(
+        self,
+        kind: str,
+        *,
+        actor: str | None = None,
+        branch: str | None = None,
+        base: GraphVersion | None = None,
+        details: dict[str, str] | None = None,
+    ) -> Intent:
+        """Writes down that something long begins: what it stages from now on is safe."""
+        runtime = self._session.runtime
+        now = runtime.now()
+        intent = Intent(
+            id=runtime.ulid(),
+            kind=kind,
+            created_at=now,
+            heartbeat=now,
+            actor=actor,
+            branch=branch,
+            base=None if base is None else base.version,
+            incarnation=None if base is None else base.incarnation,
+            details=details or {},
+        )
+        write_intent(self._session.metered(Ledger()), intent)
+        return intent
+
+    def beat(self, intent: Intent, *, plan: PublishPlan | None = None) -> Intent:
+        """It is still alive; with a plan, all of it is staged and anybody can finish it."""
+        changes: dict[str, Any] = {"heartbeat": self._session.runtime.now()}
+        if plan is not None:
+            changes |= {
+                "plan": msgspec.json.encode(plan).decode(),
+                "operation": plan.lineage.operation,
+                "branch": plan.branch,
+                "base": plan.base_version,
+                "incarnation": plan.base_incarnation,
+            }
+        intent = msgspec.structs.replace(intent, **changes)
+        write_intent(self._session.metered(Ledger()), intent)
+        return intent
+
+    def end(self, intent: Intent) -> None:
+        delete_intent(self._session.metered(Ledger()), intent.id)
+
+    def resume(self, id: str) -> Commit:
+        """Publishes what the intent had staged, unless it was published already; the commit says
+        whose work it was."""
+        intent = self._read(id)
+        if intent.plan is None or intent.branch is None:
+            raise InvalidArgument(
+                f"The {intent.kind} {id} had not staged everything when it stopped.",
+                help="Run it again, and discard the intent.",
+            )
+        ledger = Ledger()
+        try:
+            plan = msgspec.json.decode(intent.plan, type=PublishPlan)
+        except msgspec.MsgspecError as error:
+            raise Corrupt(f"The plan of the intent {id} cannot be read: {error}.") from error
+        done = self._find(intent, ledger)
+        if done is None:
+            whose = f" of {intent.actor}" if intent.actor else ""
+            words = f"resumed {intent.kind}{whose}"
+            if plan.lineage.message:
+                words += f": {plan.lineage.message}"
+            lineage = msgspec.structs.replace(plan.lineage, actor=ACTOR, message=words)
+            plan = msgspec.structs.replace(plan, lineage=lineage)
+            done = self._publish(plan, intent, ledger)
+        self.end(intent)
+        return done
+
+    def discard(self, id: str) -> Commit | None:
+        """Gives up what the intent had staged; cleanup takes it. The log of its branch says so."""
+        intent = self._read(id)
+        ledger = Ledger()
+        commit = None
+        if intent.branch is not None:
+            head = self._session.live_head(intent.branch, ledger)
+            whose = f" of {intent.actor}" if intent.actor else ""
+            plan = PublishPlan(
+                branch=intent.branch,
+                base_version=head.version,
+                base_incarnation=head.incarnation,
+                actions=(),
+                lineage=Lineage(
+                    kind=DISCARD,
+                    operation=self._session.runtime.ulid(),
+                    actor=ACTOR,
+                    message=f"discarded {intent.kind}{whose} ({id})",
+                ),
+            )
+            commit = self._publish(plan, intent, ledger, base=head)
+        self.end(intent)
+        return commit
+
+    def _publish(
+        self,
+        plan: PublishPlan,
+        intent: Intent,
+        ledger: Ledger,
+        *,
+        base: GraphVersion | None = None,
+    ) -> Commit:
+        session = self._session
+        if base is None:
+            try:
+                base = session.read_version(plan.branch, plan.base_version, ledger)
+            except Absent:
+                raise Conflict(
+                    f"Version {plan.base_version} of {plan.branch!r}, on which the intent "
+                    f"{intent.id} rests, is gone.",
+                    help="Run the operation again, and discard the intent.",
+                ) from None
+        work = _Resumed(session, plan, base, intent.created_at)
+        published = Publisher(session).publish(work, ledger, retry_for=session.settings.retry_for)
+        assert published.version is not None
+        return published.version.commit
+
+    def _find(self, intent: Intent, ledger: Ledger) -> Commit | None:
+        """The commit of the intent's operation, if it landed."""
+        assert intent.branch is not None
+        assert intent.base is not None
+        head = self._session.head(intent.branch, ledger)
+        for number in range(head.version, intent.base, -1):
+            version = self._session.read_record(intent.branch, number, ledger)
+            if version.commit.operation == intent.operation:
+                return version.commit
+        return None
+
+    def _read(self, id: str) -> Intent:
+        intent_key(id)
+        if not self._writable:
+            raise ReadOnly(f"The graph {self._session.root.uri} is open for reading only.")
+        for known in list_intents(self._session.metered(Ledger())):
+            if known.id == id:
+                if known.intent is None:
+                    raise Corrupt(
+                        f"The intent {id} cannot be read: {known.problem}.",
+                        help=f"Look at {known.key}; delete the file if it is of no use.",
+                    )
+                return known.intent
+        raise IntentNotFound(f"There is no intent {id}.")
+
+    def _report(self, known: KnownIntent) -> IntentReport:
+        now = self._session.runtime.now()
+        intent = known.intent
+        began = known.modified if intent is None else intent.created_at
+        heard = known.modified if intent is None else intent.heartbeat
+        silent = max(0.0, (now - heard) / 1e6)
+        return IntentReport(
+            id=known.id,
+            kind=None if intent is None else intent.kind,
+            actor=None if intent is None else intent.actor,
+            branch=None if intent is None else intent.branch,
+            age=max(0.0, (now - began) / 1e6),
+            silent_for=silent,
+            dead=silent > self._session.settings.grace,
+            resumable=intent is not None and intent.plan is not None,
+            problem=known.problem,
+        )
+
+
+@dataclass
+class _Resumed:
+    """A plan that somebody else made, as the publisher sees it: it is bound as it is or not."""
+
+    session: Session
+    plan: PublishPlan
+    base: GraphVersion
+    since: int
+
+    def replan(self, head: GraphVersion) -> None:
+        raise Conflict(
+            f"What was staged no longer fits the branch {head.branch!r}.",
+            help="Run the operation again, and discard the intent.",
+        )
+
+    def stale(self, head: GraphVersion) -> bool:
+        """An intent is known to cleanup, so only what it said counts, not how long ago."""
+        return bool(self.plan.actions) and self.since <= head.gc_cutoff

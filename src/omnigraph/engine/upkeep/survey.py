@@ -1,0 +1,108 @@
+"""Owns the survey of a graph: its chains as they are, when the store took each version, and which
+versions something will still need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import combinations
+
+from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.trace import read_versions
+from omnigraph.errors import Corrupt, OmnigraphError
+from omnigraph.model.version import GraphVersion
+from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.versions import encode_branch, version_number
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Chain:
+    """All versions that a chain still has, oldest first, contiguous to the end; `left` are files
+    of versions below the floor that an earlier cleanup did not come to delete."""
+
+    versions: tuple[GraphVersion, ...]
+    files: dict[int, StoredFile]
+    left: tuple[StoredFile, ...]
+
+    def put_at(self) -> dict[int, int]:
+        """When the store took each version."""
+        return {number: file.modified for number, file in self.files.items()}
+
+    @property
+    def end(self) -> GraphVersion:
+        return self.versions[-1]
+
+
+def survey_chains(session: Session, ledger: Ledger) -> dict[str, Chain]:
+    """Every chain as it is now. A version that cannot be read stops it: what is damaged is not
+    cleaned."""
+    return {
+        branch: survey_chain(session, branch, ledger)
+        for branch in session.versions(ledger).list_branches()
+    }
+
+
+def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
+    while True:
+        files = session.metered(ledger).files(f"__manifest/{encode_branch(branch)}/")
+        held = {
+            version_number(file.key): file
+            for file in files
+            if file.key.endswith(".json") and "/.tmp-" not in file.key
+        }
+        end = session.versions(ledger).read(branch, max(held))
+        session.saw_head(end)
+        numbers = list(range(end.floor, end.version + 1))
+        found = read_versions(session, branch, numbers, ledger)
+        if any(isinstance(one, Absent) for one in found) and _moved(session, end, ledger):
+            continue  # another cleanup passed by
+        versions = []
+        for number, one in zip(numbers, found, strict=True):
+            if isinstance(one, Absent):
+                raise Corrupt(f"Version {number} of the branch {branch!r} is missing.")
+            if isinstance(one, OmnigraphError):
+                raise one
+            versions.append(one)
+        return Chain(
+            tuple(versions),
+            held,
+            tuple(held[number] for number in sorted(held) if number < end.floor),
+        )
+
+
+def _moved(session: Session, end: GraphVersion, ledger: Ledger) -> bool:
+    session.forget_head(end.branch)
+    return session.head(end.branch, ledger).floor > end.floor
+
+
+def needed_versions(
+    session: Session, ends: Iterable[GraphVersion], ledger: Ledger
+) -> set[tuple[str, int]]:
+    """What tags stand for, and what merges between living branches will compare with. A merge to
+    come has no older base than those that each two heads have now."""
+    found: set[tuple[str, int]] = set()
+    heads = []
+    for end in ends:
+        if end.tag and end.forked_from is not None:
+            found.add((end.forked_from.branch, end.forked_from.version))
+        if not end.deleted:
+            heads.append(end)
+    for one, other in combinations(heads, 2):
+        _add_bases(session, [one], other, found, ledger)
+    return found
+
+
+def _add_bases(
+    session: Session,
+    ours: list[GraphVersion],
+    theirs: GraphVersion,
+    found: set[tuple[str, int]],
+    ledger: Ledger,
+) -> None:
+    """Several bases are merged with each other first, so theirs are needed as well."""
+    bases = find_merge_bases(session, ours, theirs, ledger)
+    found.update((base.branch, base.version) for base in bases)
+    for step in range(1, len(bases)):
+        _add_bases(session, bases[:step], bases[step], found, ledger)

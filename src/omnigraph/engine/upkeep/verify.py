@@ -1,0 +1,274 @@
+"""Owns verifying: every version that can be read, the objects it names, and what is left over.
+
+It reports and repairs nothing. Whatever is damaged is one finding that names the object, and
+never keeps the rest from being looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.trace import (
+    Trace,
+    TracedTable,
+    holds,
+    list_files,
+    pinned,
+    read_versions,
+)
+from omnigraph.engine.upkeep.verify_bytes import check_bytes
+from omnigraph.engine.upkeep.verify_report import Verification
+from omnigraph.engine.upkeep.verify_rows import RowChecks
+from omnigraph.errors import OmnigraphError
+from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
+from omnigraph.store.files import TableFiles, is_candidate, location_of, version_file
+from omnigraph.store.history import Archive
+from omnigraph.store.objects import Absent, ObjectStore, StoredFile
+from omnigraph.store.versions import STAMP_KEY, encode_branch, version_key, version_number
+from omnigraph.telemetry import Ledger
+
+
+def verify(session: Session, *, deep: bool, record: bool, ledger: Ledger) -> Verification:
+    """`deep` also reads every row and every byte; with `record` the checksums of files that were
+    seen for the first time are kept, so that the next time tells whether they changed."""
+    return _Verifier(session, ledger, deep=deep, record=record).run()
+
+
+class _Verifier:
+    def __init__(self, session: Session, ledger: Ledger, *, deep: bool, record: bool) -> None:
+        self._session = session
+        self._ledger = ledger
+        self._record = record
+        self.report = Verification(deep=deep, io=ledger)
+        self._trace = Trace(session, ledger)
+        self._versions: list[GraphVersion] = []
+        self._heads: list[GraphVersion] = []
+
+    def run(self) -> Verification:
+        graph = self._check_stamp()
+        for branch in self._session.versions(self._ledger).list_branches():
+            self._check_chain(branch, graph)
+        self._check_schemas()
+        self._trace.follow(self._versions)
+        self._check_pins()
+        files = list_files(self._session, self._ledger)
+        self.report.looked_at["files"] = len(files)
+        self._check_files(files)
+        self._check_unreferenced(files)
+        if self.report.deep:
+            RowChecks(self._session, self._trace, self.report, self._ledger).run(
+                self._versions, self._heads
+            )
+            check_bytes(
+                self._session,
+                files,
+                self._trace.needed(),
+                self.report,
+                self._ledger,
+                record=self._record,
+            )
+        return self.report
+
+    def _check_stamp(self) -> str | None:
+        try:
+            return self._session.versions(self._ledger).read_stamp().graph
+        except Absent:
+            self.report.found("missing_stamp", STAMP_KEY, f"{STAMP_KEY} is missing.")
+        except OmnigraphError as error:
+            self.report.found("unreadable", STAMP_KEY, error.message)
+        return None
+
+    # Versions
+
+    def _check_chain(self, branch: str, graph: str | None) -> None:
+        listed = self._session.metered(self._ledger).list(f"__manifest/{encode_branch(branch)}/")
+        numbers = sorted(version_number(key) for key in listed)
+        found = dict(
+            zip(
+                numbers,
+                read_versions(self._session, branch, numbers, self._ledger),
+                strict=True,
+            )
+        )
+        held: dict[int, GraphVersion] = {}
+        for number, version in found.items():
+            match version:
+                case GraphVersion():
+                    held[number] = version
+                case Absent():
+                    pass  # cleanup passed by
+                case error:
+                    self.report.found(
+                        "unreadable_version", version_key(branch, number), error.message
+                    )
+        self.report.looked_at["versions"] += len(held)
+        if not held:
+            return
+        head = held[max(held)]
+        chain = {number: one for number, one in held.items() if number >= head.floor}
+        for number in range(head.floor, head.version + 1):
+            if number not in found:
+                key = version_key(branch, number)
+                self.report.found(
+                    "missing_version", key, f"Version {number} of {branch!r} is missing."
+                )
+        for version in chain.values():
+            self._check_version(version, graph)
+        for before, after in pairwise(chain[number] for number in sorted(chain)):
+            if after.version == before.version + 1:
+                self._check_step(before, after)
+        self._check_kept(head)
+        self._versions += [one for one in chain.values() if not one.deleted or one.tag]
+        if not head.deleted or head.tag:
+            self._heads.append(head)
+
+    def _check_version(self, version: GraphVersion, graph: str | None) -> None:
+        key = version_key(version.branch, version.version)
+        if graph is not None and version.graph != graph:
+            self.report.found("foreign_version", key, f"{key} belongs to another graph.")
+        if not version.first <= version.version:
+            self.report.found("broken_chain", key, f"{key} says that its branch begins after it.")
+        own = version.version > version.first  # a fork repeats the commit of another branch
+        if own and version.commit.kind in UNSEEN and version.maintained < 1:
+            self.report.found("broken_chain", key, f"{key} does not count itself as maintenance.")
+
+    def _check_step(self, before: GraphVersion, after: GraphVersion) -> None:
+        """A version follows on the one before it, unless it begins a stretch of its own."""
+        key = version_key(after.branch, after.version)
+        if after.first == after.version:
+            return
+        if after.floor < before.floor or after.gc_cutoff < before.gc_cutoff:
+            self.report.found("broken_chain", key, f"{key} takes back what cleanup said.")
+        if (after.incarnation, after.first) != (before.incarnation, before.first):
+            self.report.found("broken_chain", key, f"{key} does not follow on the version before.")
+        elif after.commit.parents[:1] != (before.commit.id,):
+            self.report.found(
+                "broken_parent",
+                key,
+                f"The commit {after.commit.id} in {key} does not have {before.commit.id}, the "
+                "one before it, as its first parent.",
+            )
+        elif (after.commit.created_at, after.commit.id) <= (
+            before.commit.created_at,
+            before.commit.id,
+        ):
+            self.report.found("clock", key, f"The commit in {key} is not later than its parent.")
+
+    def _check_kept(self, head: GraphVersion) -> None:
+        """Versions below the floor that something needs are in the archive."""
+        archive, objects = Archive(head.branch), self._session.metered(self._ledger)
+        for number in head.kept:
+            try:
+                self._versions.append(self._read_kept(archive, objects, number, head))
+            except Absent:
+                self.report.found(
+                    "missing_version",
+                    version_key(head.branch, number),
+                    f"Version {number} of {head.branch!r} is kept, but not in its history.",
+                )
+            except OmnigraphError as error:
+                self.report.found(
+                    "unreadable_version", version_key(head.branch, number), error.message
+                )
+
+    def _read_kept(
+        self, archive: Archive, objects: ObjectStore, number: int, head: GraphVersion
+    ) -> GraphVersion:
+        """In the archive, or still on its chain if cleanup did not come that far."""
+        try:
+            return archive.read(objects, number)
+        except Absent:
+            return self._session.versions(self._ledger).read(head.branch, number)
+
+    def _check_schemas(self) -> None:
+        for digest in sorted({version.schema for version in self._versions}):
+            try:
+                self._session.read_schema_text(digest, self._ledger)
+            except OmnigraphError as error:
+                self.report.found("schema", f"_schema/{digest}.pg", error.message)
+        for digest in sorted({version.catalog for version in self._versions}):
+            try:
+                self._session.fetch_catalog(digest, self._ledger)
+            except OmnigraphError as error:
+                self.report.found("schema", f"_schema/{digest}.json", error.message)
+            self.report.looked_at["schemas"] += 1
+
+    # Tables
+
+    def _check_pins(self) -> None:
+        self.report.looked_at["tables"] = len(self._trace.tables)
+        for (location, number), traced in self._trace.tables.items():
+            if traced.error is not None:
+                key = version_file(location, number)
+                self.report.found("table_version", key, traced.error.message)
+        told: set[tuple[str, str, int, int]] = set()
+        for version in self._versions:
+            for pin in version.tables:
+                fact = (*pinned(pin), pin.rows, pin.fragments)
+                if fact not in told:
+                    told.add(fact)
+                    self._check_pin(version, pin, self._trace.tables[pinned(pin)])
+
+    def _check_pin(self, version: GraphVersion, pin: TablePin, traced: TracedTable) -> None:
+        if traced.table is None:
+            return
+        key = version_file(*pinned(pin))
+        where = f"version {version.version} of {version.branch!r}"
+        rows, fragments = traced.table.rows, len(traced.table.marks)
+        if rows != pin.rows:
+            self.report.found(
+                "row_count", key, f"{pin.key} has {rows} rows; {where} says {pin.rows}."
+            )
+        if fragments != pin.fragments:
+            self.report.found(
+                "fragment_count",
+                key,
+                f"{pin.key} has {fragments} fragments; {where} says {pin.fragments}.",
+            )
+
+    # Files
+
+    def _check_files(self, files: dict[str, StoredFile]) -> None:
+        needed = self._trace.needed()
+        sizes: Counter[str] = Counter()
+        for key, file in files.items():
+            if "/_indices/" in key:
+                sizes["/".join(key.split("/")[:4]) + "/"] += file.size
+        for key, size in needed.files.items():
+            held = files.get(key)
+            if held is None:
+                # It may have come after the listing began, or with it.
+                if not self._session.metered(self._ledger).exists(key):
+                    self.report.found("missing_file", key, f"{key} is missing.")
+            elif held.size == 0 or size not in (None, held.size):
+                expected = "more than 0" if size is None else size
+                self.report.found(
+                    "file_size", key, f"{key} has {held.size} bytes; it should have {expected}."
+                )
+        for folder, size in needed.folders.items():
+            if size is not None and sizes[folder] != size:
+                self.report.found(
+                    "index_files",
+                    folder,
+                    f"{folder} holds {sizes[folder]} bytes; it should hold {size}.",
+                )
+
+    def _check_unreferenced(self, files: dict[str, StoredFile]) -> None:
+        needed, locations = self._trace.needed(), self._trace.locations
+        for key, file in files.items():
+            location = location_of(key)
+            if location is None or (location in locations and not is_spent(key, location, needed)):
+                continue
+            self.report.found(
+                "unreferenced",
+                key,
+                f"{key} ({file.size} bytes) belongs to no version.",
+                severity="note",
+            )
+
+
+def is_spent(key: str, location: str, needed: TableFiles) -> bool:
+    """Whether a file of a table that is in use belongs to none of the versions in use."""
+    return is_candidate(key, location) and not holds(needed, key)

@@ -1,0 +1,1 @@
+"""Writing: statements, the rows they come to, their checks, and the one place that publishes."""

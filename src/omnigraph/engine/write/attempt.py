@@ -1,0 +1,211 @@
+"""Owns a write under way: statements over one pinned base, and the plan that they come to.
+
+After a lost race it is made again on the new head: a write is a function of its snapshot.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections import Counter
+from collections.abc import Callable
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.integrity import check_integrity
+from omnigraph.engine.write.publisher import Published, Publisher, recall, require_unprotected
+from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
+from omnigraph.engine.write.statements import Statement, hash_statements
+from omnigraph.engine.write.work import Effect, Work
+from omnigraph.errors import InvalidArgument, InvalidData, PreconditionFailed
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.runtime import reach
+from omnigraph.store.objects import Absent
+from omnigraph.telemetry import Ledger
+
+Reshape = Callable[[list[Statement], Snapshot], list[Statement]]
+
+
+class _NothingLeftError(Exception):
+    """On the new head the statements match nothing, so there is nothing to publish."""
+
+
+class Write:
+    """`reshape` makes the statements anew when the schema has changed under them. `call` is what
+    tells this call from others with the same idempotency key, if its statements do not."""
+
+    plan: PublishPlan
+
+    def __init__(
+        self,
+        session: Session,
+        *,
+        branch: str,
+        lineage: Lineage,
+        if_commit: str | None,
+        idempotency_key: str | None,
+        reshape: Reshape,
+        ledger: Ledger,
+    ) -> None:
+        self._session = session
+        self._branch = branch
+        self._lineage = lineage
+        self._if_commit = if_commit
+        self._key = None if idempotency_key is None else _hash_key(idempotency_key)
+        self._done: GraphVersion | None = None
+        self._reshape = reshape
+        self._ledger = ledger
+        self._work: Work | None = None
+        self._fresh = False
+        self._appends = StagedAppends()
+        self._staged = StagedWork((), {})
+        self._staged_at = 0
+        self.call: str | None = None
+        self.statements: list[Statement] = []
+        self.reads: set[str] = set()
+
+    @property
+    def base(self) -> GraphVersion:
+        assert self._work is not None
+        return self._work.snapshot.graph_version
+
+    @property
+    def effects(self) -> Counter[tuple[str, Effect]]:
+        """How many entities of each table were inserted, updated and deleted on the last base."""
+        return Counter() if self._work is None else self._work.effects
+
+    def working(self, *, reading: bool) -> Work:
+        """The pinned base with everything so far. Blind appends need no look at the head; the
+        first statement that reads looks once, and nothing looks again (pin once)."""
+        need_fresh = reading or self._if_commit is not None or self._key is not None
+        if self._work is not None and (self._fresh or not need_fresh):
+            return self._work
+        head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
+        head = self._as_first_called(head)
+        self._require_commit(head)
+        require_unprotected(head, self._lineage.kind)
+        self._fresh = self._fresh or need_fresh
+        if self._work is None or head.version != self.base.version:
+            self._work = self._resolve(head)
+        return self._work
+
+    def run(self, statement: Statement, *, reading: bool) -> int:
+        affected = self.working(reading=reading).apply(statement)
+        self.statements.append(statement)
+        return affected
+
+    def moved_on(self) -> bool:
+        """Whether a refusal may be due to an old base, which is then replaced by a fresh one."""
+        if self._fresh or self._work is None:
+            return False
+        before = self.base.version
+        return self.working(reading=True).snapshot.version != before
+
+    def publish(self, *, retry_for: float) -> Published | None:
+        """None: there was nothing to do."""
+        if self._key is not None:
+            self.working(reading=True)
+        if self._done is not None:
+            return recall(self._keyed(), self._done)
+        if self.statements:
+            self._stage(self.working(reading=False))
+        if not self._staged.actions:
+            if self._if_commit is not None:
+                self._require_commit(self._session.live_head(self._branch, self._ledger))
+            return None
+        try:
+            published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
+        except _NothingLeftError:
+            return None
+        for table, (old, new) in published.tables.items():
+            # What was written is known, so that lookups need not read it.
+            rows, hidden = self._staged.rows[table]
+            self._session.lookups.carry(old, new, rows, hidden)
+        if self._session.folding is not None:
+            self._session.folding.after(self._branch, published.tables)
+        return published
+
+    # What the publisher asks for
+
+    def replan(self, head: GraphVersion) -> None:
+        self._stage(self._resolve(head))
+        if not self._staged.actions:
+            raise _NothingLeftError
+
+    def stale(self, head: GraphVersion) -> bool:
+        """Cleanup may have taken files that were staged before its cutoff, and will soon take
+        those older than half the grace period (hazard 7)."""
+        age = (self._session.runtime.now() - self._staged_at) / 1e6
+        if self._staged_at > head.gc_cutoff and age < self._session.settings.grace / 2:
+            return False
+        self._appends.clear()
+        return True
+
+    def _resolve(self, head: GraphVersion) -> Work:
+        """All statements so far, applied to another base."""
+        snapshot = self._session.snapshot(head, self._ledger)
+        before = None if self._work is None else self._work.snapshot.catalog.digest
+        if self.statements and before != head.catalog:
+            self.statements = self._reshape(self.statements, snapshot)
+        work = Work(snapshot)
+        for statement in self.statements:
+            work.apply(statement)
+        self._work = work
+        return work
+
+    def _stage(self, work: Work) -> None:
+        try:
+            check_integrity(work)
+        except InvalidData:
+            if not self.moved_on():
+                raise
+            work = self.working(reading=True)
+            check_integrity(work)
+        self._staged_at = self._session.runtime.now()
+        self._staged = stage_work(work, self._appends, self._ledger)
+        reach("staged")
+        pins = work.snapshot.graph_version.pins
+        self.plan = PublishPlan(
+            branch=self._branch,
+            base_version=work.snapshot.version,
+            base_incarnation=work.snapshot.graph_version.incarnation,
+            actions=self._staged.actions,
+            lineage=self._keyed(),
+            reads={table: pins[table].content_version for table in self.reads},
+            checks={table: pins[table].content_version for table in work.checks},
+            if_commit=self._if_commit,
+        )
+
+    def _as_first_called(self, head: GraphVersion) -> GraphVersion:
+        """A call that is repeated sees what it saw the first time: on what it made itself, an
+        append would find its own rows and fail."""
+        for recent in head.keys:
+            if recent.key == self._key:
+                self._done = head
+                with contextlib.suppress(Absent):
+                    return self._session.read_version(
+                        self._branch, recent.version - 1, self._ledger
+                    )
+        return head
+
+    def _keyed(self) -> Lineage:
+        if self._key is None:
+            return self._lineage
+        call = self.call or hash_statements(self.statements)
+        return msgspec.structs.replace(self._lineage, key=self._key, call=call)
+
+    def _require_commit(self, head: GraphVersion) -> None:
+        if self._if_commit is not None and not head.holds(self._if_commit):
+            raise PreconditionFailed(
+                f"The branch {self._branch!r} is at commit {head.commit.id}, not at "
+                f"{self._if_commit}."
+            )
+
+
+def _hash_key(key: str) -> str:
+    if not isinstance(key, str):
+        raise InvalidArgument(f"An idempotency key is a text, not {type(key).__name__}.")
+    return hashlib.sha256(key.encode()).hexdigest()[:16]

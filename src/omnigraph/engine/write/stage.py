@@ -1,0 +1,148 @@
+"""Owns the lowering of pending rows to table actions, with their files written."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.view import NEW, Overlay, TableView
+from omnigraph.engine.write.work import Work
+from omnigraph.model.catalog import GraphType, row_schema, table_schema
+from omnigraph.plan.publish import Append, Delete, Overwrite, TableAction, Update, Upsert
+from omnigraph.store.staging import Staged, StagedDeletes, stage_deletes, stage_rows
+from omnigraph.telemetry import Ledger
+
+_PARALLEL = 8
+
+
+@dataclass(frozen=True)
+class StagedWork:
+    """`rows` holds for each table the rows written, by column, and the addresses hidden."""
+
+    actions: tuple[TableAction, ...]
+    rows: dict[str, tuple[pa.Table, np.ndarray]]
+
+
+class StagedAppends:
+    """Fragments of appends, kept over rebases: the same rows need not be written twice."""
+
+    def __init__(self) -> None:
+        self._staged: dict[str, tuple[tuple[pa.Table, ...], Staged]] = {}
+
+    def recall(self, table: str, rows: list[pa.Table], fields: dict[int, str]) -> Staged | None:
+        known = self._staged.get(table)
+        if known is None or len(known[0]) != len(rows):
+            return None
+        same = all(a is b for a, b in zip(known[0], rows, strict=True))
+        return known[1] if same and known[1].fields == fields else None
+
+    def keep(self, table: str, rows: list[pa.Table], staged: Staged) -> None:
+        self._staged[table] = (tuple(rows), staged)
+
+    def clear(self) -> None:
+        self._staged.clear()
+
+
+def stage_work(work: Work, appends: StagedAppends, ledger: Ledger) -> StagedWork:
+    kinds = work.touched
+    if len(kinds) == 1:
+        staged = [_stage_type(work, kinds[0], appends, ledger)]
+    elif not kinds:
+        staged = []
+    else:
+        ledgers = [Ledger() for _ in kinds]
+        with ThreadPoolExecutor(_PARALLEL) as pool:
+            staged = list(
+                pool.map(lambda kind, own: _stage_type(work, kind, appends, own), kinds, ledgers)
+            )
+        ledger.join(ledgers)
+    return StagedWork(
+        actions=tuple(action for action, _ in staged if action is not None),
+        rows={
+            kind.table_key: (rows, work.overlays[kind.table_key].hidden)
+            for kind, (_, rows) in zip(kinds, staged, strict=True)
+        },
+    )
+
+
+def _stage_type(
+    work: Work, kind: GraphType, appends: StagedAppends, ledger: Ledger
+) -> tuple[TableAction | None, pa.Table]:
+    overlay = work.overlays[kind.table_key]
+    view = work.view(kind)
+    rows = by_column(kind, overlay.rows)
+    appended = work.only_appended.get(kind.table_key)
+    if appended is not None and not overlay.replaced and not len(overlay.hidden):
+        return _stage_append(view, rows, appended, appends, ledger), rows
+    staged = None
+    if rows.num_rows:
+        staged = stage_rows(view.table, rows, ledger)
+    fragments = staged.fragments if staged else ()
+    size = staged.bytes if staged else 0
+    if overlay.replaced:
+        action: TableAction = Overwrite(
+            table=kind.table_key,
+            base=view.table.version,
+            fragments=fragments,
+            rows=rows.num_rows,
+            deleted=view.table.rows,
+            bytes=size,
+        )
+        return action, rows
+    return _row_change(view, overlay, fragments, size, ledger), rows
+
+
+def _stage_append(
+    view: TableView,
+    rows: pa.Table,
+    appended: list[pa.Table],
+    appends: StagedAppends,
+    ledger: Ledger,
+) -> Append:
+    key = view.kind.table_key
+    staged = appends.recall(key, appended, view.table.fields)
+    if staged is None:
+        staged = stage_rows(view.table, rows, ledger)
+        appends.keep(key, appended, staged)
+    return Append(
+        table=key,
+        fragments=staged.fragments,
+        fields=staged.fields,
+        rows=staged.rows,
+        bytes=staged.bytes,
+    )
+
+
+def _row_change(
+    view: TableView, overlay: Overlay, fragments: tuple[str, ...], size: int, ledger: Ledger
+) -> TableAction | None:
+    deletes = StagedDeletes()
+    if len(overlay.hidden):
+        deletes = stage_deletes(view.table, overlay.hidden, ledger)
+    inserted = int(np.count_nonzero(overlay.origins == NEW))
+    updated = len(overlay.origins) - inserted
+    if not fragments and not len(overlay.hidden):
+        return None  # what was inserted was also deleted
+    make = Delete if not fragments else Upsert if inserted else Update
+    return make(
+        table=view.kind.table_key,
+        base=view.table.version,
+        updated_fragments=deletes.updated,
+        removed_fragments=deletes.removed,
+        fragments=fragments,
+        inserted=inserted,
+        updated=updated,
+        deleted=len(overlay.hidden) - updated,
+        bytes=size,
+    )
+
+
+def by_column(kind: GraphType, rows: pa.Table) -> pa.Table:
+    """Rows under the names of their columns, which may be older than the properties'."""
+    schema = table_schema(kind)
+    if rows.schema.names != row_schema(kind).names:
+        rows = rows.select(row_schema(kind).names)
+    return pa.Table.from_arrays(rows.columns, schema=schema)

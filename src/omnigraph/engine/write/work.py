@@ -1,0 +1,372 @@
+"""Owns the working state of a transaction: statements applied to a snapshot, in memory.
+
+It is a function of the snapshot and the statements, so after a lost race it is simply made
+again on the new snapshot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, assert_never
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as pads
+
+from omnigraph.engine.mutation.select import Selected, fetch_ahead, select_rows
+from omnigraph.engine.mutation.values import set_values
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.view import NEW, Overlay, TableView
+from omnigraph.engine.write.statements import (
+    AppendRows,
+    DeleteRows,
+    DeleteWhere,
+    OverwriteRows,
+    Statement,
+    UpdateRows,
+    UpdateWhere,
+    UpsertRows,
+)
+from omnigraph.errors import InvalidArgument, InvalidData
+from omnigraph.lang.near import near
+from omnigraph.model.catalog import EdgeType, GraphType, NodeType, row_schema, system_columns
+from omnigraph.model.violation import Violation
+from omnigraph.plan.complete import complete_rows, shape_values
+from omnigraph.plan.rows import RowGroup
+from omnigraph.plan.validate import check_rows
+from omnigraph.store.tables import ADDRESS
+
+SHOWN = 100
+_MANY_CHUNKS = 64
+
+Effect = Literal["inserted", "updated", "deleted"]
+
+
+class Work:
+    """Pending rows over a pinned snapshot. `checks` collects the tables that decisions rest on,
+    `only_appended` holds for each type the rows of its appends while nothing else touched it,
+    `effects` how many entities of each table the statements inserted, updated and deleted."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.overlays: dict[str, Overlay] = {}
+        self.checks: set[str] = set()
+        self.only_appended: dict[str, list[pa.Table] | None] = {}
+        self.effects: Counter[tuple[str, Effect]] = Counter()
+
+    @property
+    def ledger(self) -> Any:
+        return self.snapshot.io
+
+    def view(self, kind: GraphType) -> TableView:
+        return self.snapshot.view(kind, self.overlays.get(kind.table_key))
+
+    def read(self, kind: GraphType) -> TableView:
+        """A view on whose contents a decision will rest."""
+        self.checks.add(kind.table_key)
+        return self.view(kind)
+
+    @property
+    def touched(self) -> list[GraphType]:
+        by_key = self.snapshot.catalog.by_key
+        return [by_key[key] for key, overlay in self.overlays.items() if overlay.touched]
+
+    def apply(self, statement: Statement) -> int:
+        """Returns how many entities of the type it affected."""
+        kind = self.snapshot.type(statement.type)
+        match statement:
+            case UpsertRows():
+                self._count(kind, "updated", statement.merged)
+                return sum(self._upsert(kind, group) for group in statement.shaped.groups)
+            case OverwriteRows():
+                return self._overwrite(kind, statement)
+            case AppendRows():
+                return self._append(kind, statement)
+            case UpdateRows():
+                return self._update(kind, statement)
+            case DeleteRows():
+                return self._delete(kind, statement.where)
+            case UpdateWhere():
+                return self._update_where(kind, statement)
+            case DeleteWhere():
+                return self._delete_where(kind, statement)
+            case _:
+                assert_never(statement)
+
+    def _overlay(self, kind: GraphType) -> Overlay:
+        return self.overlays.get(kind.table_key) or Overlay.empty(kind)
+
+    def _count(self, kind: GraphType, effect: Effect, entities: int) -> None:
+        self.effects[kind.table_key, effect] += entities
+
+    def _put(self, kind: GraphType, overlay: Overlay, *, appended: pa.Table | None = None) -> None:
+        key = kind.table_key
+        if overlay.rows.num_columns and overlay.rows.column(0).num_chunks > _MANY_CHUNKS:
+            overlay = replace(overlay, rows=overlay.rows.combine_chunks())
+        self.overlays[key] = overlay
+        if appended is None:
+            self.only_appended[key] = None
+        elif (so_far := self.only_appended.setdefault(key, [])) is not None:
+            so_far.append(appended)
+
+    def change(
+        self, kind: GraphType, rows: pa.Table, origins: np.ndarray, gone: np.ndarray
+    ) -> None:
+        """Puts rows and hides addresses just so: whoever gives them has looked at the table and
+        answers for what hangs on it."""
+        self._put(kind, self._overlay(kind).hiding(gone).adding(rows, origins))
+
+    def _append(self, kind: GraphType, statement: AppendRows) -> int:
+        (group,) = statement.shaped.groups
+        rows = group.table
+        if not statement.generated_ids:
+            ids = rows["id"].to_pylist()
+            taken = self.read(kind).find(("id",), ids, self.ledger).positions
+            refuse(
+                [
+                    _taken(kind, ids[position], int(group.positions[position]))
+                    for position in taken[:SHOWN].tolist()
+                ],
+                more=len(taken) - SHOWN,
+            )
+        origins = np.full(rows.num_rows, NEW, dtype=np.uint64)
+        self._put(kind, self._overlay(kind).adding(rows, origins), appended=rows)
+        self._count(kind, "inserted", rows.num_rows)
+        return int(rows.num_rows)
+
+    def _upsert(self, kind: GraphType, group: RowGroup) -> int:
+        given = group.table
+        ids = given["id"].to_pylist()
+        view = self.read(kind)
+        found = view.find(("id",), ids, self.ledger)
+        origins = np.full(len(ids), NEW, dtype=np.uint64)
+        origins[found.base_positions] = found.addresses
+        overlay = view.overlay
+        if len(found.pending):
+            origins[found.pending_positions] = overlay.origins[found.pending]
+        rows = self._complete(view, group, found, origins)
+        self._put(kind, overlay.without(found.pending).adding(rows, origins))
+        known = len(found.positions)
+        self._count(kind, "updated", known)
+        self._count(kind, "inserted", len(ids) - known)
+        return len(ids)
+
+    def _complete(
+        self, view: TableView, group: RowGroup, found: Any, origins: np.ndarray
+    ) -> pa.Table:
+        """Full rows: given properties, then what the entity had, then defaults."""
+        kind, given = view.kind, group.table
+        absent = [p.name for p in kind.properties if p.name not in group.given]
+        known = np.union1d(found.base_positions, found.pending_positions)
+        new = np.setdiff1d(np.arange(given.num_rows), known)
+        whole, violations = complete_rows(kind, group, new)
+        refuse(violations)
+        if not len(known):
+            return whole
+        self._check_ends(view, given, found)
+        if not absent:
+            return whole
+        parts = [(new, whole.take(pa.array(new)).select(absent))]
+        if len(found.addresses):
+            old = view.take(found.addresses, absent, self.ledger)
+            parts.append((found.base_positions, old))
+        if len(found.pending):
+            pending = view.overlay.rows.take(pa.array(found.pending)).select(absent)
+            parts.append((found.pending_positions, pending))
+        order = np.argsort(np.concatenate([positions for positions, _ in parts]), kind="stable")
+        kept = pa.concat_tables([rows for _, rows in parts]).take(pa.array(order))
+        schema = row_schema(kind)
+        columns = [kept[name] if name in absent else whole[name] for name in schema.names]
+        return pa.Table.from_arrays(columns, schema=schema)
+
+    def _check_ends(self, view: TableView, given: pa.Table, found: Any) -> None:
+        """An edge keeps its ends: another end is another edge."""
+        if not isinstance(view.kind, EdgeType) or view.kind.key:
+            return
+        ends = ["src", "dst"]
+        pairs = []
+        if len(found.addresses):
+            old = view.take(found.addresses, ends, self.ledger)
+            pairs.append((found.base_positions, old))
+        if len(found.pending):
+            old = view.overlay.rows.take(pa.array(found.pending)).select(ends)
+            pairs.append((found.pending_positions, old))
+        for positions, old in pairs:
+            new = given.take(pa.array(positions))
+            for row in range(old.num_rows):
+                for end in ends:
+                    was, now = old[end][row].as_py(), new[end][row].as_py()
+                    if was != now:
+                        refuse([_moved_end(view.kind, new["id"][row].as_py(), end, was, now)])
+
+    def _overwrite(self, kind: GraphType, statement: OverwriteRows) -> int:
+        (group,) = statement.shaped.groups
+        origins = np.full(group.table.num_rows, NEW, dtype=np.uint64)
+        empty = Overlay.empty(kind)
+        rows = group.table if group.table.num_rows else empty.rows
+        overlay = Overlay(rows, origins, empty.hidden, replaced=True)
+        self._count(kind, "deleted", self.view(kind).count())
+        self._count(kind, "inserted", group.table.num_rows)
+        self._put(kind, overlay)
+        return int(group.table.num_rows)
+
+    def _update(self, kind: GraphType, statement: UpdateRows) -> int:
+        view = self.read(kind)
+        view.check_filter(statement.where)
+        _check_settable(kind, statement.set)
+        names = view.schema.names
+        base = view.base_rows(names, statement.where, self.ledger)
+        pending = view.pending_matches(statement.where)
+        old = pa.concat_tables(
+            [base.select(names), view.overlay.rows.take(pa.array(pending))]
+        ).cast(view.schema)
+        if not old.num_rows:
+            return 0
+        rows = _with_values(kind, old, statement.set)
+        refuse(check_rows(kind, rows))
+        return self._replace(view, Selected(base, base[ADDRESS].to_numpy(), pending), rows)
+
+    def _update_where(self, kind: GraphType, statement: UpdateWhere) -> int:
+        view, bindings = self.read(kind), statement.bindings
+        conditions = [update.where for update in statement.updates]
+        ahead = fetch_ahead(view, conditions, bindings, self.ledger)
+        done = 0
+        for update in statement.updates:
+            view = self.view(kind)
+            names = view.schema.names
+            found = select_rows(view, update.where, bindings, self.ledger, names, ahead=ahead)
+            if not found.count:
+                continue
+            old = found.rows
+            if len(found.pending):
+                pending = view.overlay.rows.take(pa.array(found.pending))
+                old = pa.concat_tables([old, pending]).cast(view.schema)
+            rows = set_values(kind, old, update.values, bindings)
+            done += self._replace(view, found, rows)
+        return done
+
+    def _replace(self, view: TableView, found: Selected, rows: pa.Table) -> int:
+        """Other rows for those found, in the same order."""
+        origins = np.concatenate([found.addresses, view.overlay.origins[found.pending]])
+        overlay = view.overlay.without(found.pending).adding(rows, origins.astype(np.uint64))
+        self._put(view.kind, overlay)
+        self._count(view.kind, "updated", rows.num_rows)
+        return int(rows.num_rows)
+
+    def _delete(self, kind: GraphType, where: pc.Expression | None) -> int:
+        view = self.read(kind)
+        view.check_filter(where)
+        base = view.base_rows(["id"], where, self.ledger)
+        pending = view.pending_matches(where)
+        return self._remove(view, Selected(base, base[ADDRESS].to_numpy(), pending))
+
+    def _delete_where(self, kind: GraphType, statement: DeleteWhere) -> int:
+        view = self.read(kind)
+        found = select_rows(view, statement.where, statement.bindings, self.ledger, ["id"])
+        return self._remove(view, found)
+
+    def _remove(self, view: TableView, found: Selected) -> int:
+        if not found.count:
+            return 0
+        kind, overlay = view.kind, view.overlay
+        ids = found.rows["id"].to_pylist()
+        ids += overlay.rows["id"].take(pa.array(found.pending)).to_pylist()
+        self._put(kind, overlay.without(found.pending).hiding(found.addresses))
+        self._count(kind, "deleted", len(ids))
+        if isinstance(kind, NodeType):
+            self._cascade(kind, ids)
+        return len(ids)
+
+    def _cascade(self, node: NodeType, ids: list[str]) -> None:
+        """Edges of a removed node go with it."""
+        for edge in self.snapshot.catalog.edges:
+            for end, end_type in (("src", edge.source), ("dst", edge.target)):
+                if end_type != node.name:
+                    continue
+                view = self.read(edge)
+                found = view.find((end,), ids, self.ledger)
+                if len(found.addresses) or len(found.pending):
+                    pending = np.unique(found.pending)
+                    self._put(edge, view.overlay.without(pending).hiding(found.addresses))
+                    self._count(edge, "deleted", len(found.addresses) + len(pending))
+
+
+def refuse(violations: Any, *, more: int = 0) -> None:
+    """Raises when there is anything to refuse."""
+    violations = list(violations)
+    if not violations:
+        return
+    rest = len(violations) - 1 + max(more, 0)
+    message = violations[0].message
+    if rest:
+        message += f" (and {rest} more)"
+    raise InvalidData(message, violations=violations, more=max(more, 0))
+
+
+def _taken(kind: GraphType, entity: str, row: int) -> Violation:
+    rule = "key" if kind.key else "id"
+    return Violation(
+        type=kind.name,
+        rule=rule,
+        id=entity,
+        row=row,
+        message=f"{kind.name} {entity!r} exists already; upsert replaces it, append does not.",
+    )
+
+
+def _moved_end(kind: EdgeType, entity: str, end: str, was: str, now: str) -> Violation:
+    return Violation(
+        type=kind.name,
+        rule="endpoint",
+        id=entity,
+        property=end,
+        value=now,
+        message=f"{kind.name} {entity!r} has {end} {was!r}, which cannot become {now!r}; "
+        "delete the edge and insert another.",
+    )
+
+
+def _check_settable(kind: GraphType, values: Mapping[str, Any]) -> None:
+    if not values:
+        raise InvalidArgument(f"The update of {kind.name} sets nothing.")
+    names = {p.name for p in kind.properties}
+    for name in values:
+        if name in system_columns(kind) or name in kind.key:
+            raise InvalidArgument(
+                f"{kind.name}.{name} is part of the entity's identity and cannot be set.",
+                help="Delete the entity and insert another.",
+            )
+        if name not in names:
+            guess = near(name, names)
+            raise InvalidArgument(
+                f"{kind.name} has no property {name!r}.",
+                help=f"Did you mean {guess!r}?" if guess else "",
+            )
+
+
+def _with_values(kind: GraphType, old: pa.Table, values: Mapping[str, Any]) -> pa.Table:
+    """The rows with some properties set, by constants or by expressions over the old row."""
+    expressions = {n: v for n, v in values.items() if isinstance(v, pc.Expression)}
+    computed = None
+    if expressions:
+        try:
+            computed = pads.dataset(old).to_table(columns=expressions)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+            reason = str(error).split("\n", 1)[0]
+            raise InvalidArgument(
+                f"A value for {kind.name} cannot be computed: {reason}"
+            ) from error
+    given = {
+        n: computed[n] if computed is not None and n in expressions else v
+        for n, v in values.items()
+    }
+    columns, violations = shape_values(kind, given, old.num_rows)
+    refuse(violations)
+    rows = old
+    for name, column in columns.items():
+        position = rows.schema.get_field_index(name)
+        rows = rows.set_column(position, rows.schema.field(position), column)
+    return rows
