@@ -190,7 +190,7 @@ def _write_and_index(uri: str, table: pa.Table, columns: list[str]) -> None:
     def index(column: str) -> None:
         made.checkout_version(made.version).create_index_uncommitted(
             column,
-            IndexConfig(index_type="BTREE", parameters={"zone_size": 256}),
+            IndexConfig(index_type="BTREE", parameters={"zone_size": 4096}),
             name=f"{column}_btree",
             fragment_ids=numbers,
             replace=True,

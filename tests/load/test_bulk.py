@@ -15,7 +15,7 @@ from omnigraph import Graph
 from omnigraph.engine.load import indexing, run, state
 from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
 from omnigraph.plan.load.numbering import number_ids
-from omnigraph.store.indexes import list_segments
+from omnigraph.store.indexes import list_segments, page_rows
 from tests.contract.graphs import rows
 from tests.load.world import contents, new_graph, person, refused
 
@@ -70,6 +70,30 @@ def test_a_large_load_is_sorted_and_indexed_in_one_commit(tmp_path: Path) -> Non
         assert values == sorted(values)
     found = g.snapshot().scan("Person", filter=pc.field("id") == "p17").read_all()
     assert found["email"].to_pylist() == ["e17"]
+
+
+@pytest.mark.usefixtures("bulk")
+def test_generated_ids_grow_along_the_rows_that_were_sorted_by_their_source(tmp_path: Path) -> None:
+    g = new_graph(tmp_path, "node P { n: I64 @key }\nedge Near: P -> P { way: String }")
+    g.load([{"n": n} for n in range(50)], type="P")
+    pairs = np.random.default_rng(3).integers(0, 50, (2000, 2))
+    given = pa.table(
+        {"from": pairs[:, 0], "to": pairs[:, 1], "way": [f"{a}-{b}" for a, b in pairs]}
+    )
+    g.load(given, type="Near")
+    found = g.snapshot().scan("Near").read_all()
+    ids, starts = found["id"].to_pylist(), found["src"].to_pylist()
+    assert ids == sorted(set(ids)) and len(ids) == 2000
+    assert starts == sorted(starts)
+    ways = [f"{row['src']}-{row['dst']}" for row in found.to_pylist()]
+    assert found["way"].to_pylist() == ways
+
+
+@pytest.mark.parametrize(
+    ("count", "page"), [(0, 256), (65_536, 256), (65_537, 512), (10**6, 1024), (10**8, 4096)]
+)
+def test_pages_of_an_index_grow_with_it(count: int, page: int) -> None:
+    assert page_rows(count) == page
 
 
 @pytest.mark.usefixtures("bulk")

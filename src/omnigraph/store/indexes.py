@@ -24,9 +24,8 @@ from omnigraph.telemetry import Ledger
 IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
 
 _UNTRAINABLE = "KMeans cannot train"
-_PAGE_ROWS = 256
-"""Values on a page of a BTREE: looking up one key reads one page. Lance's own 4,096 would make a
-point query read as many bytes as a small table has."""
+_PAGE_ROWS = (256, 512, 1024, 2048, 4096)
+"""How many values a page of a BTREE may have, the last being Lance's own choice."""
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,6 +81,14 @@ def fits(table: Table, files: Mapping[int, tuple[str, ...]], removed: Sequence[s
     return same and here.issuperset(removed)
 
 
+def page_rows(rows: int) -> int:
+    """Values on a page of a BTREE. The first lookup reads the first and last value of every page
+    and then one page, so both should be about as large: pages of 4,096 would make a point query
+    read as many bytes as a small table has, pages of 256 would make a large index slow to build
+    and to open."""
+    return next((size for size in _PAGE_ROWS if size * size >= rows), _PAGE_ROWS[-1])
+
+
 def stage_segment(
     table: Table,
     column: str,
@@ -100,7 +107,8 @@ def stage_segment(
     how: Any = kind
     match kind:
         case "BTREE":
-            how = IndexConfig(index_type=kind, parameters={"zone_size": _PAGE_ROWS})
+            rows = sum(table.marks[number].rows for number in fragments)
+            how = IndexConfig(index_type=kind, parameters={"zone_size": page_rows(rows)})
         case "INVERTED":
             options["with_position"] = True  # phrases need to know where words stand
         case "IVF_FLAT":
