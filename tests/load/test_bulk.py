@@ -78,12 +78,17 @@ def test_generated_ids_grow_along_the_rows_that_were_sorted_by_their_source(tmp_
     g.load([{"n": n} for n in range(50)], type="P")
     pairs = np.random.default_rng(3).integers(0, 50, (2000, 2))
     given = pa.table(
-        {"from": pairs[:, 0], "to": pairs[:, 1], "way": [f"{a}-{b}" for a, b in pairs]}
+        {
+            "from": pairs[:, 0].astype(str),
+            "to": pairs[:, 1].astype(str),
+            "way": [f"{a}-{b}" for a, b in pairs],
+        }
     )
     g.load(given, type="Near")
     found = g.snapshot().scan("Near").read_all()
     ids, starts = found["id"].to_pylist(), found["src"].to_pylist()
-    assert ids == sorted(set(ids)) and len(ids) == 2000
+    assert ids == sorted(set(ids))
+    assert len(ids) == 2000
     assert starts == sorted(starts)
     ways = [f"{row['src']}-{row['dst']}" for row in found.to_pylist()]
     assert found["way"].to_pylist() == ways
