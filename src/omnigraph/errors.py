@@ -329,6 +329,13 @@ class Contention(Conflict):
     help = "Nothing was changed; other writers kept winning. Retry, or raise retry_for."
 
 
+class JobRunning(Conflict):
+    """A job of this name is running, here or elsewhere."""
+
+    code = "job_running"
+    help = "Wait until it ends. If its machine is gone, it counts as dead after a minute."
+
+
 class MergeFailed(Conflict):
     """`conflicts` holds everything that both sides changed differently."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,19 +20,24 @@ FOR_SMALL_DATA = {
 }
 
 
+def entry_point(place: Path) -> Path:
+    """A directory that, on the path of Python, registers the engine."""
+    info = place / "omnigraph_checkout-0.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: omnigraph-checkout\nVersion: 0\n")
+    (info / "entry_points.txt").write_text(
+        "[omnigraph.engines]\nspark = omnigraph.spark.executor:make\n"
+    )
+    return place
+
+
 @pytest.fixture(scope="session")
 def spark_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The engine is found by its entry point; a bare checkout has none, so one is put beside."""
     if registered("spark"):
         yield
         return
-    place = tmp_path_factory.mktemp("site")
-    info = place / "omnigraph_checkout-0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: omnigraph-checkout\nVersion: 0\n")
-    (info / "entry_points.txt").write_text(
-        "[omnigraph.engines]\nspark = omnigraph.spark.executor:make\n"
-    )
+    place = entry_point(tmp_path_factory.mktemp("site"))
     sys.path.append(str(place))
     yield
     sys.path.remove(str(place))

@@ -18,8 +18,9 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, StoreFailure
-from omnigraph.spark import pipeline
+from omnigraph.spark import place
 from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.place import require_reachable
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
 from tests.contract.graphs import rows
@@ -58,7 +59,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, fault: str, times: int = 1) -> Itera
     import tests.spark.test_failures as here
 
     cloudpickle.register_pickle_by_value(here)
-    real = pipeline._spool
+    real = place.passing_spool
 
     @contextlib.contextmanager
     def wrapped(*args: Any, **options: Any) -> Iterator[Spool]:
@@ -67,7 +68,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, fault: str, times: int = 1) -> Itera
                 spool.root, spool.prefix, spool.settings, marks=marks, fault=fault, times=times
             )
 
-    monkeypatch.setattr(pipeline, "_spool", wrapped)
+    monkeypatch.setattr("omnigraph.spark.load.passing_spool", wrapped)
     try:
         yield
     finally:
@@ -158,7 +159,7 @@ class Elsewhere:
 def test_a_directory_of_this_machine_is_not_given_to_others(tmp_path: Path) -> None:
     root = parse_root(tmp_path / "g")
     with pytest.raises(InvalidArgument, match="executors of spark://far:7077 may be on others"):
-        pipeline.require_reachable(Elsewhere(), root)
-    pipeline.require_reachable(Elsewhere(**{SHARED: "true"}), root)
-    pipeline.require_reachable(Elsewhere(), Root("s3://bucket/g", None))
-    pipeline.require_reachable(Elsewhere(**{"spark.master": "local[2]"}), root)
+        require_reachable(Elsewhere(), root)
+    require_reachable(Elsewhere(**{SHARED: "true"}), root)
+    require_reachable(Elsewhere(), Root("s3://bucket/g", None))
+    require_reachable(Elsewhere(**{"spark.master": "local[2]"}), root)

@@ -253,6 +253,7 @@ class Branch:
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
+        job: str | None = None,
         retry_for: float | None = None,
     ) -> LoadResult:
         return self._held().load(
@@ -267,6 +268,7 @@ class Branch:
             actor=actor,
             message=message,
             if_commit=if_commit,
+            job=job,
             retry_for=retry_for,
         )
 

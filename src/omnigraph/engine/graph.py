@@ -315,6 +315,7 @@ class Graph:
         on_error: Literal["abort", "quarantine"] = "abort",
         engine: Literal["auto", "local", "spark"] = "auto",
         progress: OnLoadProgress | None = None,
+        job: str | None = None,
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
@@ -323,7 +324,9 @@ class Graph:
         """Brings entities in from files, streams, data frames or dicts, as one commit or not at
         all. `mode` "append" refuses ids that exist, "merge" changes them, "overwrite" replaces
         every type that the source touches. With `on_error` "quarantine" rows that are wrong are
-        put aside with their line and the reason, and the rest is loaded."""
+        put aside with their line and the reason, and the rest is loaded. A `job` is a name of your
+        own for this load: called again with it, what has landed is not loaded again, and on Spark
+        a load that died goes on from what it had staged."""
         self._require_open(writing=True)
         options = LoadOptions(
             type=type,
@@ -334,6 +337,7 @@ class Graph:
             on_error=on_error,
             engine=engine,
             progress=progress,
+            job=job,
             actor=actor,
             message=message,
             if_commit=if_commit,

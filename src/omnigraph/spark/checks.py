@@ -19,6 +19,7 @@ from omnigraph.model.catalog import EdgeType, GraphType, NodeType
 from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.load.places import Reject, SourceName, place_text, split_place
 from omnigraph.spark.frames import Wanted, piece_frame, table_frame
+from omnigraph.spark.journal import Journal
 from omnigraph.spark.pieces import Piece, Spool
 from omnigraph.spark.pinned import PinnedTable, pin_table
 from omnigraph.spark.stage import (
@@ -72,6 +73,8 @@ class SparkState:
     spool: Spool
     names: tuple[SourceName, ...]
     every: bool
+    journal: Journal | None = None
+    round: str = "0"
     checks: set[str] = field(default_factory=set)
     rejects: list[Reject] = field(default_factory=list)
     more: int = 0
@@ -81,12 +84,14 @@ class SparkState:
         return self.mode == "overwrite" and kind.table_key in self.types
 
     def pinned(self, kind: GraphType) -> PinnedTable:
-        return pin_table(self.session.root.uri, self.snapshot, kind)
+        return pin_table(self.session.root, self.snapshot, kind)
 
     def job(self, kind: GraphType, pieces: Sequence[Piece] | None = None) -> StageJob:
         held = self.types[kind.table_key].pieces if pieces is None else pieces
         refused = self.refused.get(kind.table_key, _NOTHING)
-        return StageJob(self.pinned(kind), self.spool, tuple(held), self.names, refused)
+        return StageJob(
+            self.pinned(kind), self.spool, tuple(held), self.names, refused, self.journal
+        )
 
     def left(self, kind: GraphType) -> int:
         """How many rows of a type are still in."""

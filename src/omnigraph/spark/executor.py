@@ -40,7 +40,7 @@ class SparkExecutor:
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
     ) -> LoadResult:
         from omnigraph.engine.load.bulk import LoadOptions
-        from omnigraph.spark.pipeline import load
+        from omnigraph.spark.load import load
 
         return load(open_session(), session, source, LoadOptions(**options), reason)
 

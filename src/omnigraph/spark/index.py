@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.spark.pinned import open_table
+from omnigraph.spark.pinned import open_table, root_options
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
+from omnigraph.store.roots import Root
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -31,7 +32,7 @@ class SegmentTask:
 
 def index_tables_on(
     spark: Any,
-    root: str,
+    root: Root,
     tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]],
     ledger: Ledger,
 ) -> list[Table]:
@@ -51,6 +52,6 @@ def index_tables_on(
     ]
 
 
-def build_segment(root: str, task: SegmentTask) -> Iterator[Built]:
-    table = open_table(root, task.location, task.version)
+def build_segment(root: Root, task: SegmentTask) -> Iterator[Built]:
+    table = open_table(root.uri, task.location, task.version, root_options(root))
     yield Built(segment=stage_segment(table, task.column, "BTREE", task.fragments, Ledger()))

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from omnigraph.plan.load.places import AT
 from omnigraph.settings import Settings
+from omnigraph.store.disk import directories_above, sync_files
 from omnigraph.store.objects import Absent
 from omnigraph.store.roots import Root
 
@@ -40,6 +41,7 @@ class Spool:
     root: Root
     prefix: str
     settings: Settings
+    durable: bool = False
 
     @property
     def _directory(self) -> Path | None:
@@ -47,12 +49,14 @@ class Spool:
         return None if directory is None else directory / self.prefix
 
     def write(self, name: str, rows: pa.Table) -> str:
-        """Gives the key. Files are not synced: what a crash leaves is not looked at again."""
+        """Gives the key. Only what is `durable` is synced, for it is looked at after a crash."""
         if self._directory is not None:
             self._directory.mkdir(parents=True, exist_ok=True)
             path = self._directory / name
             with pa.OSFile(str(path), "wb") as file:
                 _write(file, rows)
+            if self.durable:
+                sync_files([path], directories_above([path], self._directory.parent))
             return name
         sink = pa.BufferOutputStream()
         _write(sink, rows)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import Overlay, TableView
 from omnigraph.model.catalog import Catalog, GraphType, decode_catalog, encode_catalog
-from omnigraph.store.roots import parse_root
+from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.tables import Table, Tables
 from omnigraph.telemetry import Ledger
 
@@ -24,6 +24,7 @@ class PinnedTable:
     location: str
     version: str
     catalog: bytes
+    options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
     @property
     def kind(self) -> GraphType:
@@ -31,18 +32,20 @@ class PinnedTable:
 
     def view(self) -> TableView:
         kind = self.kind
-        table = open_table(self.root, self.location, self.version)
+        table = open_table(self.root, self.location, self.version, self.options)
         return TableView(kind, table, Overlay.empty(kind), Lookups(rows=0, cache_bytes=0))
 
 
-def pin_table(root: str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:
+def pin_table(root: Root | str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:
+    """With a root that was resolved here executors need no variables of their own to reach it."""
     pin = snapshot.graph_version.pins[kind.table_key]
     return PinnedTable(
-        root=root,
+        root=root if isinstance(root, str) else root.uri,
         table=kind.table_key,
         location=pin.location,
         version=pin.lance_version,
         catalog=encode_catalog(snapshot.catalog),
+        options=() if isinstance(root, str) else root_options(root),
     )
 
 
@@ -65,10 +68,17 @@ def read_catalog(data: bytes) -> Catalog:
     return decode_catalog(data)
 
 
-def open_table(root: str, location: str, version: str) -> Table:
-    return _tables(root).open(location, version, Ledger())
+def root_options(root: Root) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(root.options.items()))
+
+
+def open_table(
+    root: str, location: str, version: str, options: tuple[tuple[str, str], ...] = ()
+) -> Table:
+    return _tables(root, options).open(location, version, Ledger())
 
 
 @lru_cache(maxsize=8)
-def _tables(root: str) -> Tables:
-    return Tables(parse_root(root))
+def _tables(root: str, options: tuple[tuple[str, str], ...]) -> Tables:
+    found = parse_root(root)
+    return Tables(replace(found, options=dict(options)) if options else found)

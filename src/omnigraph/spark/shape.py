@@ -21,6 +21,7 @@ from omnigraph.model.catalog import decode_catalog
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
+from omnigraph.spark.journal import digest
 from omnigraph.spark.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
 from omnigraph.spark.tasks import Failure, answer_batch, to_failure
 
@@ -52,6 +53,11 @@ class ShapeJob:
     operation: str
     spool: Spool
 
+    def name(self, number: int, cut: Any, stamp: Any) -> str:
+        """Under which a part of a source is found in the journal."""
+        how = (self.catalog, self.names[number], self.complete, self.every, self.operation)
+        return f"read-{number}-{digest(how, cut, stamp)}"
+
 
 @dataclass(frozen=True)
 class FilePart:
@@ -63,6 +69,13 @@ class FilePart:
     range: tuple[int, int] | None = None
     groups: tuple[int, ...] | None = None
     lines: int = 0
+
+    @property
+    def cut(self) -> tuple[Any, ...]:
+        """What of the file is meant, and as what it is read."""
+        source = self.source
+        read = (source.format, source.type, source.columns, source.compression)
+        return (self.part, self.range, self.groups, read)
 
 
 def plan_parts(number: int, source: Source, *, range_bytes: int = RANGE_BYTES) -> list[FilePart]:

@@ -23,10 +23,11 @@ from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType, row_schema, table_schema
 from omnigraph.plan.load.places import AT, Reject, SourceName
 from omnigraph.spark.frames import without
+from omnigraph.spark.journal import Journal, digest
 from omnigraph.spark.pieces import PIECE_BYTES, Piece, Spool
 from omnigraph.spark.pinned import PinnedTable
 from omnigraph.spark.tasks import answer_batch
-from omnigraph.store.staging import stage_deletes, stage_rows
+from omnigraph.store.staging import stage_deletes, stage_rows, sync_fragments
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
@@ -69,6 +70,12 @@ class StageJob:
     pieces: Sequence[Piece]
     names: tuple[SourceName, ...]
     refused: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    journal: Journal | None = None
+
+    def name(self, stage: str, *given: Any) -> str:
+        """Under which a task is found in the journal: it follows from all that it is given."""
+        held = (self.pinned.table, self.pinned.location, self.pinned.version, self.pinned.catalog)
+        return f"{stage}-{digest(held, self.refused, given)}"
 
     def read(self, number: int) -> pa.Table:
         return without(self.spool.read(self.pieces[number]), self.refused)
@@ -83,6 +90,8 @@ def stage_pieces(job: StageJob, numbers: tuple[int, ...]) -> Iterator[StagedPiec
     batches = sorted_batches(view.kind, rows, _MEMORY)
     reader = pa.RecordBatchReader.from_batches(table_schema(view.kind), batches)
     staged = stage_rows(view.table, reader, Ledger())
+    if job.journal is not None:  # an entry must not outlive the files that it names
+        sync_fragments(view.table, staged.fragments)
     yield StagedPieces(
         fragments=staged.fragments, fields=staged.fields, rows=staged.rows, bytes=staged.bytes
     )
@@ -114,7 +123,7 @@ def complete_pieces(job: StageJob) -> Any:
 
     def run(rows: pa.Table) -> pa.Table:
         number = rows["part"][0].as_py()
-        answer = _complete(job, number, rows)
+        answer = _complete_once(job, number, rows)
         return pa.Table.from_batches([answer_batch(number, answer)])
 
     return run
@@ -122,7 +131,19 @@ def complete_pieces(job: StageJob) -> Any:
 
 def complete_new(job: StageJob, number: int) -> Iterator[Completed]:
     """A piece whose ids were all made for it, so that none of them is in the table."""
-    yield _complete(job, number, None)
+    yield _complete_once(job, number, None)
+
+
+def _complete_once(job: StageJob, number: int, located: pa.Table | None) -> Completed:
+    if job.journal is None:
+        return _complete(job, number, located)
+    origins: Any = None
+    if located is not None:
+        origins = located.sort_by("at").select(["at", "origin"])
+        origins = [origins["at"].to_numpy(), origins["origin"].fill_null(-1).to_numpy()]
+    name = job.name("completed", job.pieces[number], origins)
+    (answer,) = job.journal.once(name, Completed, lambda: iter([_complete(job, number, located)]))
+    return answer
 
 
 def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed:

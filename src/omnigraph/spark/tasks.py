@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import msgspec
@@ -12,10 +13,12 @@ import pyarrow as pa
 
 from omnigraph.errors import EngineMissing, InvalidArgument, InvalidData, StoreFailure
 from omnigraph.model.violation import Violation
+from omnigraph.spark.journal import Journal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 ANSWERS = "task long, answer binary"
+_READERS = 16
 _LACKING = (
     "ModuleNotFoundError",
     "PackageNotFoundError",
@@ -53,20 +56,50 @@ def answer_batch(task: int, answer: msgspec.Struct) -> pa.RecordBatch:
 
 
 def run_tasks(
-    spark: Any, work: Callable[[T], Iterator[S]], tasks: Sequence[T], kind: type[S]
+    spark: Any,
+    work: Callable[[T], Iterator[S]],
+    tasks: Sequence[T],
+    kind: type[S],
+    *,
+    journal: Journal | None = None,
+    name: Callable[[T], str] | None = None,
 ) -> list[tuple[int, S]]:
     """Each task in a partition of its own; the answers with the number of their task, in order.
-    Only those of the attempt that ended well come back."""
+    Only those of the attempt that ended well come back. With a journal, those of tasks that an
+    earlier run has ended are taken from it, under the name that follows from what each is given,
+    and the others are noted there."""
     if not tasks:
         return []
+    if journal is None or name is None:
+        return _run(spark, work, tasks, range(len(tasks)), kind)
+    names = [name(task) for task in tasks]
+    with ThreadPoolExecutor(_READERS) as pool:
+        found = enumerate(pool.map(lambda n: journal.recall(n, kind), names))
+        known = {number: held for number, held in found if held is not None}
 
+    def noted(number: int) -> Iterator[S]:
+        yield from journal.note(names[number], list(work(tasks[number])), kind)
+
+    left = [number for number in range(len(tasks)) if number not in known]
+    answers = [] if not left else _run(spark, noted, range(len(tasks)), left, kind)
+    answers += [(number, answer) for number, held in known.items() for answer in held]
+    return sorted(answers, key=lambda found: found[0])
+
+
+def _run(
+    spark: Any,
+    work: Callable[[T], Iterator[S]],
+    tasks: Sequence[T],
+    numbers: Sequence[int],
+    kind: type[S],
+) -> list[tuple[int, S]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for answer in work(tasks[number]):
-                    yield answer_batch(number, answer)
+            for place in batch.column(0).to_pylist():
+                for answer in work(tasks[numbers[place]]):
+                    yield answer_batch(numbers[place], answer)
 
-    frame = spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, ANSWERS)
+    frame = spark.range(0, len(numbers), 1, len(numbers)).mapInArrow(run, ANSWERS)
     return collect_answers(frame, kind)
 
 

@@ -300,6 +300,13 @@ def mark_of(metadata: Any) -> FragmentMark:
     )
 
 
+def sync_table(table: Table) -> None:
+    """Lets a version that is not published yet survive a power cut."""
+    if table.directory is not None and table.unsynced:
+        paths = [path for path in table.unsynced if path.exists()]
+        sync_files(paths, directories_above(paths, table.directory))
+
+
 def transaction_file(table: Table) -> str | None:
     """The name of the transaction that made this version: field 12 of its version file."""
     for number, value in _protobuf_fields(table.handle._ds.serialized_manifest()):  # noqa: SLF001

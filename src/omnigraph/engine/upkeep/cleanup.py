@@ -23,9 +23,10 @@ from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
-from omnigraph.store.files import is_candidate, location_of
+from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import Archive
 from omnigraph.store.intents import PIN, KnownIntent, list_intents
+from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
@@ -189,21 +190,34 @@ class _Cleanup:
                 raise traced.error  # what is damaged is not cleaned
         needed, locations = trace.needed(), trace.locations
         for file in self._objects.files(""):
-            if file.modified >= needs.cutoffs.files:
-                continue
-            location = location_of(file.key)
-            if "/.tmp-" in f"/{file.key}":
-                removals.append(_removal(file, "unfinished write"))
-            elif location is None:
-                continue
-            elif location not in locations:
-                removals.append(_removal(file, "dropped type"))
-            elif is_candidate(file.key, location) and not holds(needed, file.key):
-                removals.append(_removal(file, "unreferenced"))
+            reason = self._reason(file, needed, locations, needs.cutoffs)
+            if reason is not None:
+                removals.append(_removal(file, reason))
         for known in needs.intents:
             if self._is_dead(known, needs.cutoffs.files + self._policy.grace):
                 removals.append(Removal(known.key, 0, "dead intent"))
         return removals
+
+    def _reason(
+        self, file: StoredFile, needed: TableFiles, locations: frozenset[str], cutoffs: Cutoffs
+    ) -> Reason | None:
+        """Why a file may go, None if it stays."""
+        if is_passing(file.key):
+            # Not every write has an intent; one that lasts is given as long as a dead intent is.
+            patience = max(self._policy.grace, self._policy.older_than)
+            passed = file.modified < cutoffs.files + self._policy.grace - patience
+            return "unfinished write" if passed else None
+        if file.modified >= cutoffs.files:
+            return None
+        if "/.tmp-" in f"/{file.key}":
+            return "unfinished write"
+        location = location_of(file.key)
+        if location is None:
+            return None
+        if location not in locations:
+            return "dropped type"
+        spent = is_candidate(file.key, location) and not holds(needed, file.key)
+        return "unreferenced" if spent else None
 
     # Announcing
 

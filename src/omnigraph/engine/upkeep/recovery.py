@@ -14,7 +14,7 @@ import msgspec
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
-from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.version import Commit, ForkPoint, GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.store.intents import (
     Intent,
@@ -24,18 +24,23 @@ from omnigraph.store.intents import (
     list_intents,
     write_intent,
 )
+from omnigraph.store.jobs import delete_below, is_passing
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
 ACTOR = "omnigraph:recovery"
 DISCARD = "discard"
+FILES = "files"
+"""The detail of an intent under which it names its files beside the graph."""
+
+JOB = "job"
 
 
 @dataclass(frozen=True)
 class IntentReport:
     """`age` and `silent_for` in seconds: since it began, and since it was last heard of. It is
-    `dead` when it was silent for longer than the grace period; `problem` says why it cannot be
-    read."""
+    `dead` when it was silent for longer than the grace period; `job` is the name under which it
+    can be run again; `problem` says why it cannot be read."""
 
     id: str
     kind: str | None
@@ -46,6 +51,7 @@ class IntentReport:
     dead: bool
     resumable: bool
     problem: str = ""
+    job: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
@@ -71,12 +77,15 @@ class Recovery:
         branch: str | None = None,
         base: GraphVersion | None = None,
         details: dict[str, str] | None = None,
+        pins: tuple[ForkPoint, ...] = (),
+        id: str | None = None,
     ) -> Intent:
-        """Writes down that something long begins: what it stages from now on is safe."""
+        """Writes down that something long begins: what it stages from now on is safe, and so are
+        the versions that it pins."""
         runtime = self._session.runtime
         now = runtime.now()
         intent = Intent(
-            id=runtime.ulid(),
+            id=id or runtime.ulid(),
             kind=kind,
             created_at=now,
             heartbeat=now,
@@ -84,6 +93,7 @@ class Recovery:
             branch=branch,
             base=None if base is None else base.version,
             incarnation=None if base is None else base.incarnation,
+            pins=pins,
             details=details or {},
         )
         write_intent(self._session.metered(Ledger()), intent)
@@ -105,7 +115,11 @@ class Recovery:
         return intent
 
     def end(self, intent: Intent) -> None:
+        """Also of the files that it kept beside the graph; cleanup takes what a crash leaves."""
         delete_intent(self._session.metered(Ledger()), intent.id)
+        files = intent.details.get(FILES, "")
+        if is_passing(files):
+            delete_below(self._session.root, self._session.objects, files)
 
     def resume(self, id: str) -> Commit:
         """Publishes what the intent had staged, unless it was published already; the commit says
@@ -114,7 +128,9 @@ class Recovery:
         if intent.plan is None or intent.branch is None:
             raise InvalidArgument(
                 f"The {intent.kind} {id} had not staged everything when it stopped.",
-                help="Run it again, and discard the intent.",
+                help=f"Run the job {intent.details[JOB]!r} again: it goes on from what is staged."
+                if JOB in intent.details
+                else "Run it again, and discard the intent.",
             )
         ledger = Ledger()
         try:
@@ -221,6 +237,7 @@ class Recovery:
             dead=silent > self._session.settings.grace,
             resumable=intent is not None and intent.plan is not None,
             problem=known.problem,
+            job=None if intent is None else intent.details.get(JOB),
         )
 
 

@@ -1,0 +1,95 @@
+"""Owns the journal of a job: what finished tasks answered, each under a digest of what it was
+given. Whoever runs the job again takes the answer and leaves the work."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any, TypeVar
+
+import msgspec
+import numpy as np
+
+from omnigraph.errors import StoreFailure
+from omnigraph.settings import Settings
+from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
+from omnigraph.store.roots import Root
+
+S = TypeVar("S", bound=msgspec.Struct)
+_TRIES = 3
+
+
+def digest(*given: Any) -> str:
+    """The same for equal values, in this process and in every other."""
+    data = msgspec.msgpack.encode(given, enc_hook=_plain, order="deterministic")
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return [value.dtype.str, hashlib.sha256(np.ascontiguousarray(value).data).digest()]
+    if isinstance(value, PurePath):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no digest")
+
+
+def create(objects: ObjectStore, key: str, data: bytes) -> bool:
+    """Whether the object is there with these bytes now. An answer that was lost is looked up; if
+    nothing landed, the same bytes are put again."""
+    for _ in range(_TRIES):
+        try:
+            if objects.put_if_absent(key, data):
+                return True
+        except Ambiguous:
+            pass
+        try:
+            return objects.get(key) == data
+        except Absent:
+            continue
+    raise StoreFailure(f"{key} could not be written, and nobody else wrote it.")
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Entries lie beside the graph, where executors and the next driver find them. `known` are the
+    names of those that an earlier run left."""
+
+    root: Root
+    prefix: str
+    settings: Settings
+    known: frozenset[str] = frozenset()
+
+    def look(self) -> Journal:
+        """With the names of all entries that there are."""
+        keys = self.root.objects(self.settings).list(f"{self.prefix}/")
+        names = (key.rsplit("/", 1)[1].removesuffix(".json") for key in keys)
+        return replace(self, known=frozenset(names))
+
+    def read(self, name: str, kind: type[S]) -> list[S] | None:
+        try:
+            data = self.root.objects(self.settings).get(self._key(name))
+        except Absent:
+            return None
+        return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
+
+    def recall(self, name: str, kind: type[S]) -> list[S] | None:
+        """What an earlier run left under this name."""
+        return self.read(name, kind) if name in self.known else None
+
+    def note(self, name: str, answers: Sequence[S], kind: type[S]) -> list[S]:
+        """Gives what stands there now. Of two attempts at one task the first to end is right for
+        both: what the other one wrote is never looked at."""
+        objects = self.root.objects(self.settings)
+        created = create(objects, self._key(name), msgspec.json.encode(answers))
+        held = None if created else self.read(name, kind)
+        return list(answers) if held is None else held
+
+    def once(self, name: str, kind: type[S], work: Callable[[], Iterator[S]]) -> list[S]:
+        """The answers of a task that runs unless it has run before."""
+        held = self.recall(name, kind)
+        return self.note(name, list(work()), kind) if held is None else held
+
+    def _key(self, name: str) -> str:
+        return f"{self.prefix}/{name}.json"

@@ -1,0 +1,354 @@
+"""Owns a load on Spark: executors read, shape, check, join and stage; this process pins the base,
+decides, and publishes once for all types, on the same way as a load of one process."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal
+from omnigraph.engine.load.indexing import prepare_indexes
+from omnigraph.engine.load.result import LoadResult
+from omnigraph.engine.load.state import TOLD
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.errors import BranchNotFound, Conflict, Denied, Invalid, OutcomeUnknown
+from omnigraph.model.catalog import encode_catalog
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.load.places import Reject
+from omnigraph.plan.publish import TableAction
+from omnigraph.runtime import reach
+from omnigraph.spark.actions import stage_type
+from omnigraph.spark.checks import SparkState, TypePieces, all_checks
+from omnigraph.spark.given import Given, call_parts, find_given, kind_of
+from omnigraph.spark.index import index_tables_on
+from omnigraph.spark.job import Job, claim_job, start_over
+from omnigraph.spark.journal import Journal, digest
+from omnigraph.spark.pieces import Spool
+from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
+from omnigraph.spark.reading import read_sources
+from omnigraph.spark.shape import ShapeJob
+from omnigraph.spark.watch import CREATES, Watch
+from omnigraph.store.objects import Absent
+from omnigraph.store.tables import sync_table
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What checking and staging on one base came to."""
+
+    actions: tuple[TableAction, ...]
+    checks: tuple[str, ...]
+    rejects: tuple[Reject, ...]
+    more: int
+
+
+def load(
+    spark: Any, session: Session, source: Any, options: LoadOptions, reason: str
+) -> LoadResult:
+    sources = find_given(source, options.type, options.mapping)
+    require_reachable(spark, session.root)
+    require_executors(spark)
+    operation = session.runtime.ulid()
+    if options.job is not None:
+        call = [call_parts(source) for source in sources]
+        asked = [options.mode, options.branch, options.create_branch_from, options.on_error]
+        job = claim_job(session, options.job, digest(call, asked))
+        with _cancelled(spark, operation):
+            return SparkLoad(spark, session, sources, options, job.spool, job).run(reason)
+    with (
+        passing_spool(session, operation, remote=is_remote(spark)) as spool,
+        _cancelled(spark, operation),
+    ):
+        return SparkLoad(spark, session, sources, options, spool, None).run(reason)
+
+
+@contextlib.contextmanager
+def _cancelled(spark: Any, operation: str) -> Iterator[None]:
+    """Whatever ends the load ends its jobs: Ctrl-C, a refusal, a failure."""
+    tag = f"omnigraph-{operation}"
+    spark.addTag(tag)
+    try:
+        yield
+    except BaseException:
+        spark.interruptTag(tag)
+        raise
+    finally:
+        spark.removeTag(tag)
+
+
+class SparkLoad(BulkLoad):
+    """A load on Spark; with a job one that goes on from what an earlier run of it left."""
+
+    engine = "spark"
+
+    def __init__(
+        self,
+        spark: Any,
+        session: Session,
+        sources: list[Given],
+        options: LoadOptions,
+        spool: Spool,
+        job: Job | None,
+    ) -> None:
+        sizes = [source.size for source in sources]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        super().__init__(session, options, [source.label for source in sources], total)
+        self._spark = spark
+        self._sources = sources
+        self._spool = spool
+        self._job = job
+        self._journal: Journal | None = None
+        self._types: dict[str, TypePieces] = {}
+        self._rejects: list[Reject] = []
+        self._more = 0
+        self._checked: list[Reject] = []
+        self._state: SparkState | None = None
+        self._watch: Watch | None = None
+        if job is not None:
+            self._follow(job)
+
+    def _follow(self, job: Job) -> None:
+        self._job = job
+        self._lineage = msgspec.structs.replace(self._lineage, operation=job.attempt.operation)
+
+    # The life of it
+
+    def run(self, reason: str) -> LoadResult:
+        try:
+            result = super().run(reason)
+        except BaseException as error:
+            self._end(lasting=self._may_go_on(error))
+            raise
+        reach("job published")
+        self._end(lasting=False)
+        return result
+
+    def _may_go_on(self, error: BaseException) -> bool:
+        """Nobody knows whether it landed; or it is a job, and running it again may help."""
+        if isinstance(error, OutcomeUnknown):
+            return True
+        wrong = isinstance(error, Invalid | Denied)
+        return self._job is not None and not wrong
+
+    def _end(self, *, lasting: bool) -> None:
+        if self._watch is not None:
+            self._watch.end(keep=lasting)
+        if self._job is None:
+            return
+        if lasting:
+            self._job.release()
+            return
+        if self._watch is None and self._job.intent is not None:
+            Watch.forget(self._session, self._job.intent)
+        self._job.remove()
+
+    def _pin(self) -> Snapshot:
+        """A job that goes on rests on the version that it began with: what it staged fits no
+        other. Whether it has landed is asked of the newest one."""
+        self._use_created_branch()
+        head = super()._pin()
+        self._base = head
+        job = self._job
+        if job is None or job.intent is None or self._done_before() is not None:
+            return head
+        base = self._base_of(job, head.graph_version)
+        if base is None:
+            self._follow(start_over(job))
+            return head
+        return self._session.snapshot(base, self._ledger)
+
+    def _use_created_branch(self) -> None:
+        """An earlier run of the job may have come to create the branch."""
+        options, job = self._options, self._job
+        if options.create_branch_from is None or job is None or job.intent is None:
+            return
+        try:
+            self._session.live_head(options.branch, self._ledger)
+        except BranchNotFound:
+            return
+        if job.intent.details.get(CREATES) == options.branch:
+            self._options = replace(options, create_branch_from=None)
+
+    def _base_of(self, job: Job, head: GraphVersion) -> GraphVersion | None:
+        """None if what was staged may be gone, or the branch is another one by now."""
+        intent = job.intent
+        assert intent is not None
+        if intent.created_at <= head.gc_cutoff or not intent.pins:
+            return None
+        (pin,) = intent.pins
+        try:
+            base = self._session.read_version(pin.branch, pin.version, self._ledger)
+        except Absent:
+            return None
+        if pin.branch != head.branch:  # the branch was created from that version
+            return head
+        return base if base.incarnation == head.incarnation == pin.incarnation else None
+
+    def stale(self, head: GraphVersion) -> bool:
+        """The intent is known to cleanup, so only what it said counts, not how long ago."""
+        if self._watch is not None and self._watch.since > head.gc_cutoff:
+            return False
+        self._forget_files()
+        return True
+
+    def replan(self, head: GraphVersion) -> None:
+        super().replan(head)
+        self._note_plan()
+
+    def _create_branch(self, source: str) -> None:
+        if self._watch is not None:
+            self._watch.creates(self._options.branch)
+        super()._create_branch(source)
+        reach("branch created")
+
+    def _publish(self) -> Any:
+        self._note_plan()
+        return super()._publish()
+
+    def _note_plan(self) -> None:
+        if self._watch is not None:
+            self._watch.require_held()
+            self._watch.staged(self.plan)
+            reach("plan noted")
+
+    def _forget_files(self) -> None:
+        if self._watch is not None:
+            self._watch.renew()
+
+    # Reading
+
+    def _read(self) -> None:
+        self._report("reading")
+        options = self._options
+        named = options.branch if options.create_branch_from is None else None
+        job = self._job
+        self._watch = Watch(
+            self._session,
+            self.base,
+            actor=options.actor,
+            branch=named,
+            job=job,
+            files=self._spool.prefix if job is None else job.prefix,
+        )
+        self._journal = None if job is None else job.journal
+        catalog = self._base.catalog
+        shape = ShapeJob(
+            catalog=encode_catalog(catalog),
+            names=tuple(self._names),
+            complete=self._mode != "merge",
+            every=self._every,
+            operation=self._lineage.operation,
+            spool=self._spool,
+        )
+        for source in self._sources:
+            kind = kind_of(source, self._base)
+            if kind is not None:
+                self._types.setdefault(kind.table_key, TypePieces(kind))
+        read = read_sources(self._spark, self._sources, shape, self._journal)
+        for key, pieces in read.pieces.items():
+            held = self._types.setdefault(key, TypePieces(catalog.by_key[key]))
+            self._types[key] = replace(held, given=tuple(pieces))
+        self._rejects, self._more = read.rejects, read.more
+        self._rows, self._bytes = read.rows, read.bytes
+        if read.failures:
+            raise read.failures[0].error()
+        self._halt()
+        reach("load read")
+
+    # Checking and staging
+
+    def _resolve(self, snapshot: Snapshot) -> None:
+        self._report("checking")
+        for held in self._types.values():
+            if snapshot.catalog.by_key.get(held.kind.table_key) != held.kind:
+                raise Conflict(f"The schema of {held.kind.name} changed while it was loaded.")
+        if not self._recall(snapshot):
+            self._check_and_stage(snapshot)
+        reach("staged")
+        self.plan = self._make_plan(snapshot)
+
+    def _check_and_stage(self, snapshot: Snapshot) -> None:
+        assert self._watch is not None
+        self._state = state = SparkState(
+            spark=self._spark,
+            session=self._session,
+            snapshot=snapshot,
+            mode=self._mode,
+            types=dict(self._types),
+            spool=self._spool,
+            names=tuple(self._names),
+            every=self._every,
+            journal=self._journal,
+            round=self._watch.round,
+        )
+        for _ in all_checks(state):
+            self._halt()
+        reach("load checked")
+        self._watch.require_held()
+        self._report("writing")
+        self._staged_at = self._session.runtime.now()
+        self._actions = [
+            stage_type(state, held.kind)
+            for held in state.types.values()
+            if state.left(held.kind) or state.replaced(held.kind)
+        ]
+        reach("rows staged")
+        if not self._replanned:
+            self._report("indexing")
+            build = partial(index_tables_on, self._spark, self._session.root)
+            self._actions = prepare_indexes(
+                self._session, snapshot, self._actions, self._ledger, build=build
+            )
+        self._checks = state.checks
+        self._checked = state.rejects
+        self._note(snapshot)
+
+    def _outcome_name(self, snapshot: Snapshot) -> str:
+        assert self._watch is not None
+        return f"outcome-{digest(snapshot.graph_version.token, self._watch.round, self._replanned)}"
+
+    def _recall(self, snapshot: Snapshot) -> bool:
+        """What an earlier run has decided and staged on this very base."""
+        if self._journal is None:
+            return False
+        held = self._journal.recall(self._outcome_name(snapshot), Outcome)
+        if held is None:
+            return False
+        self._actions = list(held[0].actions)
+        self._checks = set(held[0].checks)
+        self._checked = list(held[0].rejects)
+        self._staged_at = self._session.runtime.now()
+        return True
+
+    def _note(self, snapshot: Snapshot) -> None:
+        """What it names must survive what the entry survives."""
+        if self._journal is None:
+            return
+        for action in self._actions:
+            made = getattr(action, "prepared", None)
+            if made is not None:
+                location = snapshot.graph_version.pins[action.table].location
+                sync_table(self._session.tables.open(location, made.version, self._ledger))
+        outcome = Outcome(
+            actions=tuple(self._actions),
+            checks=tuple(sorted(self._checks)),
+            rejects=tuple(self._checked),
+            more=0 if self._state is None else self._state.more,
+        )
+        self._journal.note(self._outcome_name(snapshot), [outcome], Outcome)
+
+    def _told(self) -> list[Reject]:
+        return self._rejects + self._checked
+
+    def _halt(self) -> None:
+        """Ends the load at the first stage that refuses anything, unless rows are put aside."""
+        rejects = self._rejects + ([] if self._state is None else self._state.rejects)
+        if self._every or not rejects:
+            return
+        more = self._more + (0 if self._state is None else self._state.more)
+        raise refusal(rejects[:TOLD], more + max(len(rejects) - TOLD, 0), self._names)

@@ -1,0 +1,123 @@
+"""Owns reading the sources of a load on executors, each part once: what an earlier run of the job
+has read is not read again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.load.sources import Source
+from omnigraph.plan.load.places import Reject
+from omnigraph.spark.given import FrameSource, Given, stamp
+from omnigraph.spark.journal import Journal
+from omnigraph.spark.pieces import Piece
+from omnigraph.spark.shape import (
+    FilePart,
+    Shaped,
+    ShapeJob,
+    plan_parts,
+    shape_frame,
+    shape_part,
+    shape_source,
+)
+from omnigraph.spark.tasks import ANSWERS, Failure, collect_answers, run_tasks
+
+
+@dataclass
+class ReadSources:
+    """Typed rows by table, with the places that they have in their sources."""
+
+    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    rejects: list[Reject] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    more: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+def read_sources(
+    spark: Any, sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+) -> ReadSources:
+    answers = [
+        *_files(spark, sources, shape, journal),
+        *_frames(sources, shape, journal),
+        *_streams(sources, shape, journal),
+    ]
+    read = ReadSources()
+    shifts: dict[int, int] = {}
+    for number, answer in sorted(answers, key=lambda found: found[0]):
+        if answer.failure is not None:
+            read.failures.append(answer.failure)
+        shift = shifts.get(number, 0)
+        shifts[number] = shift + answer.lines
+        read.rejects += [replace(r, line=r.line + shift) for r in answer.rejects]
+        read.more += answer.more
+        read.bytes += answer.bytes
+        for piece in answer.pieces:
+            read.rows += piece.rows
+            shifted = msgspec.structs.replace(piece, shift=shift)
+            read.pieces.setdefault(piece.table, []).append(shifted)
+    return read
+
+
+def _files(
+    spark: Any, sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+) -> list[tuple[int, Shaped]]:
+    parts: list[FilePart] = []
+    stamps: dict[int, list[Any]] = {}
+    for number, source in enumerate(sources):
+        if isinstance(source, Source) and source.path is not None:
+            parts += plan_parts(number, source)
+            stamps[number] = stamp(source)
+    answers = run_tasks(
+        spark,
+        partial(shape_part, shape),
+        parts,
+        Shaped,
+        journal=journal,
+        name=lambda part: shape.name(part.number, part.cut, stamps[part.number]),
+    )
+    return [(parts[task].number, answer) for task, answer in answers]
+
+
+def _frames(
+    sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+) -> list[tuple[int, Shaped]]:
+    """All of a DataFrame or nothing of it is taken from an earlier run: when it is evaluated
+    again, its rows may come in other partitions."""
+    found: list[tuple[int, Shaped]] = []
+    for number, source in enumerate(sources):
+        if isinstance(source, FrameSource):
+            frame = source.frame.mapInArrow(shape_frame(shape, number, source.type), ANSWERS)
+
+            def read(frame: Any = frame) -> Iterator[Shaped]:
+                return (answer for _, answer in collect_answers(frame, Shaped))
+
+            found += _once(journal, shape.name(number, "frame", []), number, read)
+    return found
+
+
+def _streams(
+    sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+) -> list[tuple[int, Shaped]]:
+    """What only this process can read."""
+    found: list[tuple[int, Shaped]] = []
+    for number, source in enumerate(sources):
+        if isinstance(source, Source) and source.path is None:
+
+            def read(number: int = number, source: Source = source) -> Iterator[Shaped]:
+                yield shape_source(shape, number, source)
+
+            found += _once(journal, shape.name(number, "stream", []), number, read)
+    return found
+
+
+def _once(
+    journal: Journal | None, name: str, number: int, read: Callable[[], Iterator[Shaped]]
+) -> list[tuple[int, Shaped]]:
+    answers = list(read()) if journal is None else journal.once(name, Shaped, read)
+    return [(number, answer) for answer in answers]
