@@ -47,8 +47,8 @@ def cut_small(patch: Any = setattr) -> None:
     from omnigraph.spark import actions, reading
     from omnigraph.spark.shape import plan_parts
 
-    patch(reading, "plan_parts", partial(plan_parts, range_bytes=600))
-    patch(actions, "FRAGMENT_ROWS", 12)
+    patch(reading, "plan_parts", partial(plan_parts, range_bytes=1500))
+    patch(actions, "FRAGMENT_ROWS", 20)
 
 
 def _die_with(root: str, pattern: str, count: int) -> None:

@@ -61,7 +61,7 @@ def killed_at(point: str, g: Graph, path: Path, *, times: int = 1, **options: An
     with Worker("tests.spark.drivers:load", arguments) as worker:
         worker.wait_ready()
         worker.go()
-        outcome = worker.outcome(within=180)
+        outcome = worker.outcome(within=600)
     assert outcome.killed, outcome
 
 

@@ -1,13 +1,27 @@
-"""OmniGraph on Spark: sessions, bulk loads, tables as DataFrames.
+"""OmniGraph on Spark: sessions, pipelines, tables as DataFrames.
 
     spark = omnigraph.spark.session()
     g.load("edges.parquet", type="Knows", engine="spark")
+    omnigraph.spark.Pipeline(g).source(people, type="Person").source(edges, type="Knows").run()
 
 Spark itself is not imported before it is used.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from omnigraph.spark.session import session
 
-__all__ = ["session"]
+if TYPE_CHECKING:
+    from omnigraph.spark.pipeline import Pipeline
+
+__all__ = ["Pipeline", "session"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Pipeline":
+        from omnigraph.spark.pipeline import Pipeline
+
+        return Pipeline
+    raise AttributeError(f"omnigraph.spark has no {name!r}")
