@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -30,8 +30,8 @@ _BATCH = 1 << 16
 
 def batches(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.RecordBatch]:
     query = plan.query
-    offset = amount(query.offset, run, "offset") or 0
-    limit = amount(query.limit, run, "limit")
+    offset = amount(query.offset, run.parameters, "offset") or 0
+    limit = amount(query.limit, run.parameters, "limit")
     schema = schema_of(plan)
     if query.group is not None:
         held, rest = _some(run, frames)
@@ -88,10 +88,12 @@ def _project(
     return batch_of(arrays, schema, frame.rows)
 
 
-def amount(value: int | ParameterValue | None, run: Run, what: str) -> int | None:
+def amount(
+    value: int | ParameterValue | None, parameters: Mapping[str, Any], what: str
+) -> int | None:
     if not isinstance(value, ParameterValue):
         return value
-    given: int | None = run.parameters[value.name]
+    given: int | None = parameters[value.name]
     if given is not None and given < 0:
         raise InvalidParameters(f"${value.name} is {given}, and a {what} is not below zero.")
     return given

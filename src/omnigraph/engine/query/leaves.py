@@ -127,17 +127,17 @@ def _entity_properties(kind: NodeKind | EdgeKind) -> dict[str, pa.DataType]:
     found: dict[str, pa.DataType] = {}
     for member in kind.types:
         for prop in member.properties:
-            if _is_shown(prop.type):
+            if is_shown(prop.type):
                 held = arrow_type(prop.type)
                 found[prop.name] = held if found.get(prop.name, held) == held else pa.string()
     return found
 
 
-def _is_shown(kind: PropertyType) -> bool:
+def is_shown(kind: PropertyType) -> bool:
     return not isinstance(kind, VectorType) and kind != ScalarType(Base.BLOB)
 
 
-def _in_form(values: pa.Array, held: pa.DataType) -> pa.Array:
+def in_form(values: pa.Array, held: pa.DataType) -> pa.Array:
     """As it is, or as text where another type has the property in another form."""
     if values.type == held:
         return values
@@ -182,13 +182,13 @@ def objects_of(run: Run, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.A
         here = np.arange(len(numbers)) if where is None else where
         there = numbers[here] >= 0
         here, positions = here[there], positions[there]
-        own = {prop.name for prop in rows.kind.properties if _is_shown(prop.type)}
+        own = {prop.name for prop in rows.kind.properties if is_shown(prop.type)}
         for name, parts in columns.items():
             held = target.field(name).type
             if name == "@id":
                 parts.append(rows.take("id", positions))
             elif name in own:
-                parts.append(_in_form(rows.take(name, positions), held))
+                parts.append(in_form(rows.take(name, positions), held))
             else:
                 parts.append(pa.nulls(len(positions), held))
         places.append(here)
@@ -205,4 +205,4 @@ def objects_of(run: Run, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.A
     return pa.StructArray.from_arrays(arrays, fields=fields, mask=pa.array(order < 0))
 
 
-__all__ = ["FrameLeaves", "Leaves", "entity_type", "objects_of"]
+__all__ = ["FrameLeaves", "Leaves", "entity_type", "in_form", "is_shown", "objects_of"]

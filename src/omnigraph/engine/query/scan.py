@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,15 @@ from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.lang.gq.checked import (
     Expression,
-    ParameterValue,
     PropertyValue,
     SystemValue,
     Variable,
 )
 from omnigraph.lang.gq.walk import walk
-from omnigraph.model.identity import InvalidKeyError, derive_id
+from omnigraph.plan.query.keys import asked_ids
 from omnigraph.plan.query.logical import KeyTest
-from omnigraph.plan.values import evaluate
 from omnigraph.plan.values.push import Field, is_comparable, pushed
+from omnigraph.plan.values.rows import Bindings
 
 if TYPE_CHECKING:
     from omnigraph.engine.query.run import Run
@@ -35,40 +34,12 @@ _SMALL = 50_000
 
 
 def find_by_key(run: Run, rows: TypeRows, key: KeyTest) -> np.ndarray:
-    """Positions of the entities with these ids; what no id can be is nobody's."""
-    texts = [text for text in _texts(run, rows, key) if text is not None]
+    """Positions of the entities with these ids."""
+    texts = asked_ids(rows.kind, key, Bindings(run.parameters, run.now))
     if not texts:
         return NONE
-    _, positions = rows.find(("id",), list(dict.fromkeys(texts)))
+    _, positions = rows.find(("id",), texts)
     return np.sort(positions) if len(positions) > 1 else positions
-
-
-def _texts(run: Run, rows: TypeRows, key: KeyTest) -> list[str | None]:
-    if key.ids is not None:
-        value = _python(key.ids, run)
-        return (list(value) if value is not None else []) if key.many else [value]
-    values = {name: _python(value, run) for name, value in key.values}
-    if not key.many:
-        return [_derived(rows, values)]
-    ((name, listed),) = values.items()
-    return [_derived(rows, {name: value}) for value in listed or ()]
-
-
-def _python(value: Expression, run: Run) -> Any:
-    if isinstance(value, ParameterValue):
-        return run.parameters[value.name]
-    found = evaluate(value, FrameLeaves(Frame({}, 1), run))
-    held = found[0] if isinstance(found, pa.Array) else found
-    return held.as_py()
-
-
-def _derived(rows: TypeRows, values: dict[str, Any]) -> str | None:
-    if any(value is None for value in values.values()):
-        return None
-    try:
-        return derive_id(rows.kind, values)
-    except InvalidKeyError:
-        return None
 
 
 def scan_type(
