@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import tracemalloc
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from omnigraph.engine.load.chunks import LongLine, cut_lines
 from tests.contract.graphs import rows
 from tests.load.world import contents, knows, new_graph, person, refused, write_lines
 
@@ -216,9 +221,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> Non
     assert [p["id"] for p in rows(g, "Person")] == ["a", "b", "c"]
 
 
-def test_a_very_long_line_is_read_and_a_broken_one_is_told(tmp_path: Path) -> None:
+def test_a_line_longer_than_a_chunk_is_read_and_a_broken_one_is_told(tmp_path: Path) -> None:
     g = new_graph(tmp_path, load_memory=8 << 20)
-    long = "x" * (20 << 20)
+    long = "x" * 1_000_000
     g.load(
         write_lines(tmp_path / "f.jsonl", [person("a"), {"type": "Note", "data": {"text": long}}])
     )
@@ -229,14 +234,57 @@ def test_a_very_long_line_is_read_and_a_broken_one_is_told(tmp_path: Path) -> No
     assert len(error.message) < 1000
 
 
-def test_a_very_long_key_is_an_id_like_any_other(tmp_path: Path) -> None:
+def test_a_line_of_a_hundred_megabytes_is_refused_and_takes_no_memory(tmp_path: Path) -> None:
     g = new_graph(tmp_path)
-    key = "k" * (10 << 20)
-    g.load(write_lines(tmp_path / "f.jsonl", [person(key), knows(key, key)]))
-    assert rows(g, "Knows")[0]["src"] == key
-    error = refused(g, write_lines(tmp_path / "g.jsonl", [person(key)]))
-    assert "exists already" in error.message
-    assert len(error.message) < 1000
+    path = tmp_path / "f.jsonl"
+    with path.open("w") as file:
+        file.write(json.dumps(person("a")) + '\n{"type":"Note","data":{"text":"')
+        for _ in range(100):
+            file.write("x" * 1_000_000)
+        file.write('"}}\n' + json.dumps(person("b")) + "\n")
+    tracemalloc.start()
+    error = refused(g, path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert "f.jsonl line 2: this line is 100,000,034 bytes long, and at most" in error.message
+    assert "raise the setting load_memory" in error.message
+    assert peak < 90_000_000
+    done = g.load(path, on_error="quarantine")
+    (reject,) = done.rejected
+    assert (reject.line, len(reject.row)) == (2, 201)
+    assert [p["id"] for p in rows(g, "Person")] == ["a", "b"]
+
+
+@given(
+    text=st.text("ab\n", max_size=60).map(str.encode),
+    size=st.integers(1, 9),
+    beyond=st.integers(0, 12),
+)
+def test_lines_are_cut_as_a_plain_split_cuts_them(text: bytes, size: int, beyond: int) -> None:
+    longest = size + beyond
+    stream = io.BytesIO(text)
+    found: list[bytes | int] = []
+    for chunk in cut_lines(stream.read, size, longest):
+        if isinstance(chunk, LongLine):
+            assert chunk.size > longest
+            found.append(chunk.size)
+        else:
+            assert chunk.endswith(b"\n")
+            found += chunk[:-1].split(b"\n")
+    lines = text.split(b"\n")
+    lines = lines if lines[-1] else lines[:-1]
+    assert found == [line if len(line) <= longest else len(line) for line in lines]
+
+
+def test_a_very_long_key_is_refused_with_its_line(tmp_path: Path) -> None:
+    g = new_graph(tmp_path)
+    longest = "k" * (64 << 10)
+    g.load(write_lines(tmp_path / "f.jsonl", [person(longest), knows(longest, longest)]))
+    assert rows(g, "Knows")[0]["src"] == longest
+    for key in (longest + "x", "k" * 10_000_000):
+        error = refused(g, write_lines(tmp_path / "g.jsonl", [person("a"), person(key)]))
+        assert f"g.jsonl line 2: The id of this Person would be {len(key):,}" in error.message
+        assert len(error.message) < 1000
 
 
 def test_all_mistakes_are_counted_and_the_first_hundred_told(tmp_path: Path) -> None:

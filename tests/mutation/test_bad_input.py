@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.mutation.result import TypeCounts
-from omnigraph.errors import InvalidArgument, InvalidQuery, OmnigraphError
+from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery, OmnigraphError
 from tests.mutation.world import new_graph, rows
 
 
@@ -70,13 +70,22 @@ def test_any_text_is_a_key_that_is_found_again(text: str) -> None:
     assert (removed.nodes, removed.edges) == (1, 1)
 
 
-def test_a_key_of_ten_megabytes_is_inserted_found_updated_and_deleted() -> None:
+def test_a_key_of_ten_megabytes_is_refused() -> None:
     g = new_graph()
-    key = "k" * 10_000_000
+    insert = "query q($k: String) { insert Person { name: $k } }"
+    with pytest.raises(InvalidData, match=r"would be 10,000,000 bytes long") as caught:
+        g.mutate(insert, params={"k": "k" * 10_000_000})
+    assert len(str(caught.value)) < 1000
+    assert rows(g, "Person") == []
+
+
+def test_the_longest_key_is_inserted_found_updated_and_deleted() -> None:
+    g = new_graph()
+    key = "k" * 65_535
     insert = 'query q($k: String) { insert Person { name: $k } insert Person { name: $k + "x" } }'
     assert g.mutate(insert, params={"k": key}).nodes == 2
     with pytest.raises(InvalidQuery, match="give large values as parameters"):
-        g.mutate(f'insert Person {{ name: "{key}" }}')
+        g.mutate(f'insert Person {{ name: "{"k" * 10_000_000}" }}')
     update = "query q($k: String) { update Person set { age: 3 } where name = $k }"
     assert g.mutate(update, params={"k": key}).nodes == 1
     assert sorted(rows(g, "Person", "age"), key=repr) == [3, None]

@@ -147,6 +147,9 @@ class Session:
         now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())
         with self._lock:
             known = self._heads.get(version.branch)
+            if known is not None and known.version is version:
+                self._heads[version.branch] = now
+                return
             if known is None or known.version.version <= version.version:
                 self._heads[version.branch] = now
             self._remember(version)

@@ -40,6 +40,12 @@ _LAST_DAY = (date.max - _EPOCH.date()).days
 _NEEDS_ESCAPE = '["\\\\\x00-\x1f]'
 
 
+LONGEST_ID = 64 * 1024
+"""Bytes of the id of a node, or of one that is given: it stands in every edge and every index."""
+LONGEST_EDGE_ID = 4 * LONGEST_ID
+"""Of one that is derived for an edge, which may hold the ids of both ends."""
+
+
 class InvalidKeyError(ValueError):
     """A value that cannot be part of a key. `row` is its position in the batch, if there is one."""
 
@@ -86,9 +92,10 @@ def key_types(kind: GraphType) -> list[tuple[str, PropertyType]]:
 def _value_text(kind: PropertyType, name: str, value: object) -> str:
     if value is None:
         raise InvalidKeyError(name, "is null or missing")
-    text = _TEXTS[_base(kind)](_base(kind), value)
+    base = _base(kind)
+    text = _TEXTS[base](base, value)
     if text is None:
-        raise InvalidKeyError(name, f"{value!r} has no canonical text as {_base(kind).value}")
+        raise InvalidKeyError(name, f"{value!r} has no canonical text as {base.value}")
     return text
 
 

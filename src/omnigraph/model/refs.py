@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -44,6 +45,11 @@ _TIME = re.compile(r"(.+)\*(\d{4}-\d{2}-\d{2}.*)", re.DOTALL)
 def parse_ref(text: str) -> Ref:
     if not isinstance(text, str) or not text:
         raise InvalidRef("A ref is a text such as 'main'.")
+    return _parse(text)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parse(text: str) -> Ref:
     if is_ulid(text.upper()) and len(text) == 26:
         return CommitRef(text.upper())
     if match := _BACK.fullmatch(text):

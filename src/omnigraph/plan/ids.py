@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.model.identity import derive_id, derive_ids
+from omnigraph.model.identity import LONGEST_EDGE_ID, LONGEST_ID, derive_id, derive_ids
 from omnigraph.model.violation import show_value
 from omnigraph.plan.findings import Indices, Rejects
 from omnigraph.plan.row_type import ENDS, RowType
@@ -28,8 +28,11 @@ def resolve_ids(facts: RowType, arrays: Arrays, length: int, rejects: Rejects) -
         if given is None:
             return pa.nulls(length, pa.string())
         _reject_empty_ids(facts, given, rejects)
+        _reject_long_ids(facts, given, LONGEST_ID, "id", rejects)
         return given
     derived = _derive(facts, arrays, length, rejects)
+    longest = LONGEST_EDGE_ID if len(facts.system) > 1 else LONGEST_ID
+    _reject_long_ids(facts, derived, longest, facts.kind.key[-1], rejects)
     if given is not None:
         _reject_other_ids(facts, given, derived, rejects)
     return derived
@@ -133,6 +136,24 @@ def _reject_empty_ids(facts: RowType, given: Column, rejects: Rejects) -> None:
     if len(rows):
         message = f"`id` of {facts.kind.name} must not be empty; leave it out to get a new one."
         rejects.reject(rows, "id", "id", lambda _: (message, ""), property="id")
+
+
+def _reject_long_ids(
+    facts: RowType, ids: Column, longest: int, name: str, rejects: Rejects
+) -> None:
+    if ids.nbytes <= longest or pc.max(pc.binary_length(ids)).as_py() <= longest:
+        return
+
+    def describe(index: int) -> tuple[str, object]:
+        text = ids[index].as_py()
+        return (
+            f"The id of this {facts.kind.name} would be {len(text.encode()):,} bytes long, and "
+            f"{longest:,} are allowed: ids stand in every edge and every index. Keep long texts "
+            "in a property that is no key."
+        ), text
+
+    rows = np.flatnonzero(pc.greater(pc.binary_length(ids), longest).fill_null(False))
+    rejects.reject(rows, name, "key", describe, property=name)
 
 
 def _reject_other_ids(facts: RowType, given: Column, ids: Column, rejects: Rejects) -> None:

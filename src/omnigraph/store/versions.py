@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -37,6 +38,11 @@ def encode_branch(name: str) -> str:
     """One path segment for any name; `.` and `..` too, which a path would swallow."""
     if not isinstance(name, str) or not name:
         raise InvalidBranchName("A branch needs a name.")
+    return _segment(name)
+
+
+@functools.lru_cache(maxsize=1024)
+def _segment(name: str) -> str:
     try:
         encoded = quote(name, safe="").replace("~", "%7E")
     except UnicodeEncodeError:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
+from omnigraph.engine.load.chunks import LongLine, cut_lines
 from omnigraph.engine.load.sources import Source
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog import Catalog, GraphType
@@ -45,6 +46,7 @@ class Reader:
     new_ids: NewIds
     chunk_bytes: int
     seen: Callable[[int], None]
+    line_bytes: int = 64 << 20
 
     def read(self, number: int, source: Source) -> Iterator[ShapedPortion]:
         """Typed rows of one source. A fault of the source as a whole ends the load."""
@@ -85,6 +87,10 @@ class Reader:
                 raise _unreadable(source, f"line {line}", error) from error
             if chunk is None:
                 return
+            if isinstance(chunk, LongLine):
+                yield self._refuse(number, line, chunk)
+                line += 1
+                continue
             shaped, count = shape_jsonl(
                 self.catalog,
                 chunk,
@@ -98,24 +104,35 @@ class Reader:
             line += count
             yield shaped
 
-    def _chunks(self, source: Source) -> Iterator[bytes]:
-        """Whole lines, as many as fit; a longer line is a chunk of its own."""
+    def _chunks(self, source: Source) -> Iterator[bytes | LongLine]:
+        first = True
+
+        def read(size: int) -> bytes:
+            nonlocal first
+            data = _bytes_of(file.read(size))
+            self.seen(len(data))
+            if first:
+                first = False
+                return read(size) if data == _BOM else data.removeprefix(_BOM)
+            return data
+
         with source.open() as file:
-            pieces: list[bytes] = []
-            first = True
-            while data := _bytes_of(file.read(self.chunk_bytes)):
-                self.seen(len(data))
-                if first:
-                    data, first = data.removeprefix(_BOM), False
-                cut = data.rfind(b"\n") + 1
-                if not cut:
-                    pieces.append(data)
-                    continue
-                yield b"".join((*pieces, data[:cut]))
-                pieces = [data[cut:]] if cut < len(data) else []
-            if pieces:
-                last = b"".join(pieces)
-                yield last if last.endswith(b"\n") else last + b"\n"
+            yield from cut_lines(read, self.chunk_bytes, self.line_bytes)
+
+    def _refuse(self, number: int, line: int, long: LongLine) -> ShapedPortion:
+        reason = (
+            f"this line is {long.size:,} bytes long, and at most {self.line_bytes:,} can be read "
+            "at a stretch; raise the setting load_memory, or give large values as Parquet."
+        )
+        reject = Reject(
+            source=self.names[number].name,
+            line=line,
+            type="",
+            rule="line",
+            reason=reason,
+            row=long.head.decode(errors="replace") + "…",
+        )
+        return ShapedPortion([], [reject], 0)
 
     # Entries that are given as dicts
 

@@ -138,6 +138,7 @@ class _LocalLoad(BulkLoad):
             new_ids=self._new_ids,
             chunk_bytes=min(_CHUNK, max(self._memory // 32, 1 << 16)),
             seen=self._saw,
+            line_bytes=max(self._memory // 16, 1 << 20),
         )
         for number, source in enumerate(self._sources):
             if (kind := source.kind(self._base.catalog)) is not None:

@@ -94,6 +94,8 @@ def _nulls_below(
     positions: np.ndarray, numbers: np.ndarray, where: np.ndarray | None
 ) -> np.ndarray:
     """A null stays one after the base was taken off."""
-    if where is not None or not len(numbers) or numbers.min() >= 0:
+    if where is not None or not len(numbers):
+        return positions
+    if numbers[0] >= 0 and (len(numbers) == 1 or numbers.min() >= 0):
         return positions
     return np.where(numbers < 0, -1, positions)

@@ -38,6 +38,10 @@ class Frame:
         counts = None if self.counts is None else self.counts[start:stop]
         return Frame(columns, min(stop, self.rows) - start, counts)
 
+    def only(self, variables: frozenset[int]) -> Frame:
+        columns = {key: column for key, column in self.columns.items() if key in variables}
+        return Frame(columns, self.rows, self.counts)
+
     def adding(self, variable: int, numbers: np.ndarray) -> Frame:
         return Frame(self.columns | {variable: numbers}, self.rows, self.counts)
 

@@ -71,8 +71,11 @@ def _streamed(
         if left is not None:
             frame = frame.slice(0, min(left, frame.rows))
             left -= frame.rows
-        for start in range(0, frame.rows, _BATCH):
-            yield _project(run, columns, frame.slice(start, start + _BATCH), schema)
+        if 0 < frame.rows <= _BATCH:
+            yield _project(run, columns, frame, schema)
+        else:
+            for start in range(0, frame.rows, _BATCH):
+                yield _project(run, columns, frame.slice(start, start + _BATCH), schema)
         if left == 0:
             return
 

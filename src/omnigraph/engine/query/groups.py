@@ -48,7 +48,8 @@ def _some(run: Run, frames: Iterator[Frame]) -> tuple[list[Frame], Iterator[Fram
         rows += frame.rows
         if rows > run.rows_in_memory:
             return held, frames
-        run.guard.fits(sum(part.nbytes for part in held))
+        if run.guard.memory_limit is not None:
+            run.guard.fits(sum(part.nbytes for part in held))
     return held, None
 
 
@@ -62,8 +63,10 @@ def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
     leaves = FrameLeaves(frame, run)
     codes, first = combine([_key_codes(run, key, frame) for key in group.keys], frame.rows)
     count = len(first) if group.keys else 1
-    firsts = FrameLeaves(frame.take(first), run)
-    keys = [_key_value(key, firsts) for key in group.keys]
+    keys: list[Value] = []
+    if group.keys:
+        firsts = FrameLeaves(frame.take(first), run)
+        keys = [_key_value(key, firsts) for key in group.keys]
     found: list[Value] = []
     for one in group.aggregates:
         if isinstance(one.argument, EntityValue):
@@ -208,8 +211,10 @@ def argument_values(run: Run, value: Expression, frame: Frame, leaves: FrameLeav
 def _once(run: Run, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarray] | None:
     """The value for each distinct entity, where that is cheaper than for each row: the values, and
     for each row where its value is."""
+    if frame.rows < 4096:
+        return None
     used = used_variables(value)
-    if len(used) != 1 or frame.rows < 4096 or any(inner_patterns(value)):
+    if len(used) != 1 or any(inner_patterns(value)):
         return None
     (variable,) = used
     numbers = frame.columns[variable]

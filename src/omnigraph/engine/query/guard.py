@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 
 from omnigraph.errors import Cancelled, MemoryLimit, QueryTimeout
@@ -23,7 +22,7 @@ class Guard:
         self._deadline: float | None = None
         self.memory_limit = memory_limit
         self._held = 0
-        self._cancelled = threading.Event()
+        self._cancelled = False
 
     def begin(self) -> None:
         """The clock runs from when rows are first asked for, not from when the query was."""
@@ -31,10 +30,10 @@ class Guard:
             self._deadline = self._monotonic() + self._timeout
 
     def cancel(self) -> None:
-        self._cancelled.set()
+        self._cancelled = True
 
     def check(self) -> None:
-        if self._cancelled.is_set():
+        if self._cancelled:
             raise Cancelled("The query was cancelled.", limit="cancelled")
         if self._deadline is not None and self._monotonic() > self._deadline:
             raise QueryTimeout(
@@ -44,7 +43,7 @@ class Guard:
     @property
     def is_over(self) -> bool:
         late = self._deadline is not None and self._monotonic() > self._deadline
-        return late or self._cancelled.is_set()
+        return late or self._cancelled
 
     def hold(self, size: int) -> None:
         """Books memory that stays until it is released."""
@@ -55,7 +54,8 @@ class Guard:
         self._held -= size
 
     def fits(self, size: int) -> None:
-        """Refuses what would exceed the limit, before it is made."""
+        """Refuses what would exceed the limit, before it is made. Who has to work out the size
+        asks whether there is a limit first."""
         if self.memory_limit is not None and self._held + size > self.memory_limit:
             raise MemoryLimit(
                 f"The query needs more than its memory_limit of {self.memory_limit:,} bytes.",

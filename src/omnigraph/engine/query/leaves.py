@@ -54,23 +54,21 @@ class FrameLeaves:
         return self.frame.rows
 
     def leaf(self, expression: Expression) -> Value:
-        make: Callable[[Any], Value] | None = getattr(
-            self, f"_{type(expression).__name__.lower()}", None
-        )
+        make = _VALUES.get(type(expression))
         if make is None:
             if isinstance(expression, _SEARCHES):
                 raise SearchNotBuilt("This query searches by text or vector.")
             raise TypeError(f"{type(expression).__name__} has no value here")
-        return make(expression)
+        return make(self, expression)
 
     def _numbers(self, variable: int) -> np.ndarray:
         return self.frame.columns[variable]
 
-    def _propertyvalue(self, value: PropertyValue) -> Value:
+    def property_value(self, value: PropertyValue) -> Value:
         names = [prop.name for prop in value.properties]
         return self.column(value.variable, names, arrow_kind(value.type.kind))
 
-    def _systemvalue(self, value: SystemValue) -> Value:
+    def system_value(self, value: SystemValue) -> Value:
         kinds = self._run.kinds(value.variable)
         return self.column(value.variable, [value.column] * len(kinds), pa.string())
 
@@ -84,34 +82,47 @@ class FrameLeaves:
             self._known[key] = found
         return found
 
-    def _entityvalue(self, value: EntityValue) -> Value:
+    def entity_value(self, value: EntityValue) -> Value:
         return entity_objects(value, self, self._numbers(value.variable))
 
-    def _parametervalue(self, value: ParameterValue) -> Value:
+    def parameter_value(self, value: ParameterValue) -> Value:
         return constant(self._run.parameters[value.name], value.type.kind)
 
-    def _functioncall(self, value: FunctionCall) -> Value:
+    def moment(self, value: FunctionCall) -> Value:
         """`now()`: one moment for the whole query."""
         return pa.scalar(self._run.now // 1000, pa.int64()).cast(INSTANT)
 
-    def _sameentity(self, value: SameEntity) -> Value:
+    def same_entity(self, value: SameEntity) -> Value:
         left, right = self._numbers(value.left), self._numbers(value.right)
         same = left != right if value.negated else left == right
         unknown = (left < 0) | (right < 0)
         return pa.array(same, mask=unknown) if unknown.any() else pa.array(same)
 
-    def _typetest(self, value: TypeTest) -> Value:
+    def type_test(self, value: TypeTest) -> Value:
         numbers = self._numbers(value.variable)
         found = np.zeros(len(numbers), bool)
         for kind in value.types:
             found |= self._run.entities.of_type(kind, numbers)
         return pa.array(found, mask=numbers < 0)
 
-    def _exists(self, value: Exists) -> Value:
+    def existence(self, value: Exists) -> Value:
         return pa.array(self._run.exists(value, self.frame))
 
-    def _patternaggregate(self, value: PatternAggregate) -> Value:
+    def pattern_aggregate(self, value: PatternAggregate) -> Value:
         return self._run.aggregate_pattern(value, self.frame)
+
+
+_VALUES: dict[type, Callable[[FrameLeaves, Any], Value]] = {
+    PropertyValue: FrameLeaves.property_value,
+    SystemValue: FrameLeaves.system_value,
+    EntityValue: FrameLeaves.entity_value,
+    ParameterValue: FrameLeaves.parameter_value,
+    FunctionCall: FrameLeaves.moment,
+    SameEntity: FrameLeaves.same_entity,
+    TypeTest: FrameLeaves.type_test,
+    Exists: FrameLeaves.existence,
+    PatternAggregate: FrameLeaves.pattern_aggregate,
+}
 
 
 def entity_type(kind: NodeKind | EdgeKind) -> pa.DataType:

@@ -60,15 +60,20 @@ class Neighbours:
 
     def bounds(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Where the entries of each vertex begin, and how many there are."""
-        if len(vertices) and int(vertices.max()) >= self.count:
+        try:
+            high = self.starts[vertices + 1]
+        except IndexError:
             known = np.minimum(vertices, self.count)
             low = self.starts[known]
             return low, self.starts[np.minimum(known + 1, self.count)] - low
         low = self.starts[vertices]
-        return low, self.starts[vertices + 1] - low
+        return low, high - low
 
     def expand(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each entry of each vertex: the place of the vertex, and of the entry."""
+        if len(vertices) == 1 and (vertex := int(vertices[0])) < self.count:
+            first, last = int(self.starts[vertex]), int(self.starts[vertex + 1])
+            return np.zeros(last - first, np.int64), np.arange(first, last)
         low, counts = self.bounds(vertices)
         rows = np.repeat(np.arange(len(vertices)), counts)
         total = len(rows)

@@ -62,6 +62,9 @@ def finished(
             value = run.objects(kind, value)
         arrays.append(shaped(value, schema.field(index).type))
     whole = batch_of(arrays, schema, rows.rows)
+    if 0 < whole.num_rows <= _BATCH:
+        yield whole
+        return
     for start in range(0, whole.num_rows, _BATCH):
         yield whole.slice(start, _BATCH)
 

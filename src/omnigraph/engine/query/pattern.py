@@ -41,19 +41,21 @@ _PRODUCT: Final = 500_000_000
 def run_pattern(run: Run, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
     """The rows of a pattern, from rows that bind what it uses from outside."""
     frames: Iterator[Frame] = iter((start,))
-    for step in plan.steps:
-        frames = run.observed(step, _apply(run, step, frames))
+    for step, after in zip(plan.steps, (*plan.steps[1:], None), strict=True):
+        frames = run.observed(step, _apply(run, step, frames, after))
     return frames
 
 
-def _apply(run: Run, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _apply(run: Run, step: Step, frames: Iterator[Frame], after: Step | None) -> Iterator[Frame]:
     match step:
         case Seek() | Scan():
             return _bind(run, step, frames)
         case ScanEdges():
             return _scan_edges(run, step, frames)
         case Expand():
-            return _expand(run, step, frames)
+            # What the next step drops is not carried along.
+            wanted = after.variables if isinstance(after, Keep) and not step.tests else None
+            return _expand(run, step, frames, wanted)
         case Degrees():
             return _degrees(run, step, frames)
         case Check():
@@ -171,7 +173,9 @@ def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[
                 yield grown
 
 
-def _expand(run: Run, step: Expand, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _expand(
+    run: Run, step: Expand, frames: Iterator[Frame], wanted: frozenset[int] | None = None
+) -> Iterator[Frame]:
     traversal = step.traversal
     for frame in frames:
         frame = _bound(run, frame, step.start)
@@ -179,10 +183,12 @@ def _expand(run: Run, step: Expand, frames: Iterator[Frame]) -> Iterator[Frame]:
             continue
         legs = _legs(run, traversal, backward=step.backward)
         for part, reached in _reached(run, frame, step.start, traversal, legs):
-            grown = part.take(reached.places).adding(step.target.id, reached.targets)
+            left = part if wanted is None else part.only(wanted)
+            grown = left.take(reached.places).adding(step.target.id, reached.targets)
             if traversal.edge is not None and reached.edges is not None:
                 grown = grown.adding(traversal.edge, reached.edges)
-            run.guard.fits(grown.nbytes)
+            if run.guard.memory_limit is not None:
+                run.guard.fits(grown.nbytes)
             if step.target.id == step.start:
                 grown = grown.take(np.flatnonzero(reached.targets == part.columns[step.start]))
             if step.tests:
@@ -326,11 +332,7 @@ def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Itera
         few = bool(variables) and loose + frame.rows <= _LOOSE
         if not size and (few or not rows_repeat(frame, variables)):
             loose += frame.rows
-            yield Frame(
-                {key: column for key, column in frame.columns.items() if key in variables},
-                frame.rows,
-                frame.counts,
-            )
+            yield frame.only(variables)
             continue
         merged = merge_alike(frame, variables)
         held.append(merged)

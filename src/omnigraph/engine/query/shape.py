@@ -67,11 +67,9 @@ def shaped(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def batch_of(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_struct_array(
-        pa.StructArray.from_arrays(arrays, fields=list(schema))
-        if arrays
-        else pa.array([{}] * rows, pa.struct([]))
-    )
+    if not arrays:
+        return pa.RecordBatch.from_struct_array(pa.array([{}] * rows, pa.struct([])))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 @dataclass

@@ -47,6 +47,8 @@ def aggregate(
 
 def tally(groups: np.ndarray, count: int, counts: np.ndarray | None) -> np.ndarray:
     """How many rows each group has."""
+    if count == 1 and counts is None:
+        return np.array([len(groups)], np.int64)
     if counts is None:
         return np.bincount(groups, minlength=count).astype(np.int64)
     if float(counts.sum(dtype=np.float64)) < _EXACT:
@@ -87,6 +89,8 @@ def _integer_sums(
 ) -> np.ndarray | list[int]:
     """Exact: as machine integers where they fit, as Python's where they may not."""
     numbers = values.to_numpy(zero_copy_only=False)
+    if count == 1 and counts is None and numbers.itemsize <= 4 and len(numbers) < 2**31:
+        return np.array([numbers.sum(dtype=np.int64)])
     rough = np.abs(numbers.astype(np.float64))
     bound = float(np.sum(rough if counts is None else rough * counts))
     if bound < _EXACT:

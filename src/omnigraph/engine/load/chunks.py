@@ -1,0 +1,45 @@
+"""Owns cutting a stream of bytes into whole lines, so many at a time, and no line without bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class LongLine:
+    """A line that was not kept: how it begins, and its length."""
+
+    head: bytes
+    size: int
+
+
+def cut_lines(read: Callable[[int], bytes], size: int, longest: int) -> Iterator[bytes | LongLine]:
+    """Chunks of about `size` bytes that end in a line break. A line that is longer makes a chunk
+    of its own, unless it is longer than what may be held of it, which is at least `size`."""
+    pieces: list[bytes] = []
+    held = 0
+    while data := read(size):
+        pieces.append(data)
+        held += len(data)
+        if held > longest and b"\n" not in data:
+            pieces = [b"".join(pieces)[:_SHOWN]]  # only what will be shown of it
+            continue
+        cut = data.rfind(b"\n") + 1
+        if not cut:
+            continue
+        first = held - len(data) + data.find(b"\n")
+        if first > longest:
+            yield LongLine(b"".join(pieces)[:_SHOWN], first)
+            pieces = [data[data.find(b"\n") + 1 : cut]]
+        else:
+            pieces[-1] = data[:cut]
+        if whole := b"".join(pieces):
+            yield whole
+        pieces, held = [data[cut:]], len(data) - cut
+    if held > longest:
+        yield LongLine(b"".join(pieces)[:_SHOWN], held)
+    elif held:
+        yield b"".join((*pieces, b"\n"))
