@@ -25,14 +25,14 @@ def cut_lines(read: Callable[[int], bytes], size: int, longest: int) -> Iterator
         pieces.append(data)
         held += len(data)
         if held > longest and b"\n" not in data:
-            pieces = [b"".join(pieces)[:_SHOWN]]  # only what will be shown of it
+            pieces = [_head(pieces)]  # only what will be shown of it
             continue
         cut = data.rfind(b"\n") + 1
         if not cut:
             continue
         first = held - len(data) + data.find(b"\n")
         if first > longest:
-            yield LongLine(b"".join(pieces)[:_SHOWN], first)
+            yield LongLine(_head(pieces), first)
             pieces = [data[data.find(b"\n") + 1 : cut]]
         else:
             pieces[-1] = data[:cut]
@@ -40,6 +40,10 @@ def cut_lines(read: Callable[[int], bytes], size: int, longest: int) -> Iterator
             yield whole
         pieces, held = [data[cut:]], len(data) - cut
     if held > longest:
-        yield LongLine(b"".join(pieces)[:_SHOWN], held)
+        yield LongLine(_head(pieces), held)
     elif held:
         yield b"".join((*pieces, b"\n"))
+
+
+def _head(pieces: list[bytes]) -> bytes:
+    return b"".join(piece[:_SHOWN] for piece in pieces)[:_SHOWN]
