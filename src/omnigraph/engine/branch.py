@@ -70,6 +70,7 @@ class Branch:
         timeout: float | None = None,
         memory_limit: int | None = None,
         kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
     ) -> Result:
         return self._held().query(
             text,
@@ -79,6 +80,7 @@ class Branch:
             timeout=timeout,
             memory_limit=memory_limit,
             kernel=kernel,
+            engine=engine,
         )
 
     def log(

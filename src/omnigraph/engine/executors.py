@@ -13,7 +13,10 @@ from omnigraph.errors import EngineMissing
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
+    from omnigraph.engine.snapshot import Snapshot
+    from omnigraph.plan.query import Plan
 
 GROUP = "omnigraph.engines"
 
@@ -30,6 +33,18 @@ class Executor(Protocol):
 
     def of(self, graph: Graph) -> Any:
         """What the engine adds to an open graph: `g.spark`."""
+
+    def query(
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        plan: Plan,
+        parameters: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        memory_limit: int | None,
+    ) -> Result:
+        """The same rows as in this process, when they are asked for; the parameters are bound."""
 
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]

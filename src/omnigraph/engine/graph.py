@@ -116,10 +116,12 @@ class Graph:
         timeout: float | None = None,
         memory_limit: int | None = None,
         kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
     ) -> Result:
         """Asks a `.gq` query, by name if the text has several, of the graph at a ref. The query is
         checked at once against the schema of that ref; rows are found when they are asked for.
-        `timeout` in seconds, `memory_limit` in bytes; `kernel` forces how edges are followed."""
+        `timeout` in seconds, `memory_limit` in bytes; `kernel` forces how edges are followed;
+        `engine="spark"` gives the same rows by Spark."""
         snapshot = self.snapshot(ref)
         prepared = self._session.preparations.read(text, name, snapshot.catalog)
         return ask(
@@ -130,6 +132,7 @@ class Graph:
             timeout=timeout,
             memory_limit=memory_limit,
             kernel=kernel,
+            engine=engine,
         )
 
     def log(

@@ -14,7 +14,10 @@ from omnigraph.spark.session import session as open_session
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
+    from omnigraph.engine.snapshot import Snapshot
+    from omnigraph.plan.query import Plan
     from omnigraph.spark.graph import SparkGraph
 
 
@@ -35,6 +38,22 @@ class SparkExecutor:
         from omnigraph.spark.graph import SparkGraph
 
         return SparkGraph(graph)
+
+    def query(
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        plan: Plan,
+        parameters: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        memory_limit: int | None,
+    ) -> Result:
+        from omnigraph.spark.query.ask import ask_spark
+
+        return ask_spark(
+            session, snapshot, plan, parameters, timeout=timeout, memory_limit=memory_limit
+        )
 
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.engine.executors import find_executor
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
 from omnigraph.engine.query.guard import Guard
@@ -28,7 +29,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.session import Session
     from omnigraph.engine.snapshot import Snapshot
 
+Engine = Literal["local", "spark"]
 KERNELS = ("auto", "indexed", "adjacency")
+ENGINES = ("local", "spark")
 
 
 def bound(prepared: Prepared, given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -55,13 +58,18 @@ def ask(
     memory_limit: int | None,
     kernel: Kernel,
     view: Callable[[GraphType], TableView] | None = None,
+    engine: Engine = "local",
 ) -> Result:
     """Nothing runs until rows are asked for. `view` is another door to the same types, for one
     who sees pending rows."""
-    _check_bounds(timeout, memory_limit, kernel)
+    _check_bounds(timeout, memory_limit, kernel, engine)
     values = bound(prepared, parameters)
     pins = snapshot.graph_version.pins
     plan = prepared.plan({name: pins[name].rows for name in prepared.types if name in pins})
+    if engine != "local":
+        return find_executor(engine).query(
+            session, snapshot, plan, values, timeout=timeout, memory_limit=memory_limit
+        )
     asked = Asked(session, snapshot, plan, values, timeout, memory_limit, kernel, view)
     return Result(
         schema_of(plan),
@@ -74,13 +82,21 @@ def ask(
     )
 
 
-def _check_bounds(timeout: float | None, memory_limit: int | None, kernel: str) -> None:
+def _check_bounds(
+    timeout: float | None, memory_limit: int | None, kernel: str, engine: str
+) -> None:
     if timeout is not None and not timeout > 0:
         raise InvalidArgument(f"The timeout {timeout} is not above zero.")
     if memory_limit is not None and memory_limit <= 0:
         raise InvalidArgument(f"The memory_limit {memory_limit} is not above zero.")
     if kernel not in KERNELS:
         raise InvalidArgument(f"There is no kernel {kernel!r}; choose from {', '.join(KERNELS)}.")
+    if engine not in ENGINES:
+        raise InvalidArgument(
+            f"There is no engine {engine!r} for queries; choose from {', '.join(ENGINES)}."
+        )
+    if engine != "local" and kernel != "auto":
+        raise InvalidArgument(f"A kernel is a way of the local engine, and {engine!r} has none.")
 
 
 class Asked:

@@ -1,0 +1,182 @@
+"""Owns asking on Spark: a query, its bounds and a session to the same result as in this process.
+
+Nothing runs until rows are asked for; they come batch by batch, and whatever ends the query ends
+its jobs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.result import Result
+from omnigraph.engine.query.shape import schema_of
+from omnigraph.errors import InvalidArgument
+from omnigraph.lang.gq.checked import Bm25, Nearest, Rrf, TextSearch
+from omnigraph.lang.gq.walk import walk
+from omnigraph.plan.query import Plan, plan_listing
+from omnigraph.plan.query.explain import render_plan
+from omnigraph.plan.values.rows import Bindings
+from omnigraph.spark.place import require_reachable
+from omnigraph.spark.query.context import Compiling
+from omnigraph.spark.query.delivery import decode
+from omnigraph.spark.query.failures import heard
+from omnigraph.spark.query.finish import compile_query
+from omnigraph.spark.query.network import build_network
+from omnigraph.spark.query.session import Jobs, query_session
+from omnigraph.spark.query.values import Given
+from omnigraph.spark.query.wanted import all_values, wants_of
+from omnigraph.spark.session import session as open_session
+from omnigraph.spark.tasks import explained
+
+if TYPE_CHECKING:
+    from omnigraph.engine.session import Session
+    from omnigraph.engine.snapshot import Snapshot
+
+_SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
+
+
+def ask_spark(
+    session: Session,
+    snapshot: Snapshot,
+    plan: Plan,
+    parameters: Mapping[str, Any],
+    *,
+    timeout: float | None,
+    memory_limit: int | None,
+) -> Result:
+    require_no_search(plan)
+    asked = SparkAsked(session, snapshot, plan, parameters, timeout, memory_limit)
+    return Result(
+        schema_of(plan),
+        asked.batches,
+        commit=snapshot.commit,
+        io=snapshot.io,
+        cancel=asked.cancel,
+        explain=asked.explain,
+        graph=asked.network,
+    )
+
+
+def require_no_search(plan: Plan) -> None:
+    parts = (part for value in all_values(plan) for part in walk(value))
+    if any(isinstance(part, _SEARCHES) for part in parts):
+        raise InvalidArgument(
+            "This query searches by text or vector, which Spark does not.",
+            help="Ask it with engine='local'.",
+        )
+
+
+class SparkAsked:
+    """A query that was asked of Spark, and can be run."""
+
+    def __init__(
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        plan: Plan,
+        parameters: Mapping[str, Any],
+        timeout: float | None,
+        memory_limit: int | None,
+    ) -> None:
+        self._session = session
+        self._snapshot = snapshot
+        self._plan = plan
+        self._parameters = dict(parameters)
+        self._timeout = timeout
+        self._memory_limit = memory_limit
+        self._guard = Guard(session.runtime.monotonic, timeout=timeout, memory_limit=memory_limit)
+        self._jobs: Jobs | None = None
+
+    def cancel(self) -> None:
+        self._guard.cancel()
+        if self._jobs is not None:
+            self._jobs.cancel()
+
+    def _compiling(self, plan: Plan | None = None, *, dry: bool = False) -> Compiling:
+        plan = plan or self._plan
+        spark = open_session()
+        require_reachable(spark, self._session.root)
+        bindings = Bindings(self._parameters, self._session.runtime.now())
+        return Compiling(
+            query_session(spark),
+            self._session.root.uri,
+            self._snapshot,
+            plan,
+            wants_of(plan),
+            Given(bindings, self._memory_limit),
+            dry=dry,
+        )
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        schema = schema_of(self._plan)
+        with self._running() as compiling:
+            made = compile_query(compiling)
+            for row in made.toLocalIterator(prefetchPartitions=True):
+                self._guard.check()
+                batch = decode(row[0], schema)
+                self._guard.fits(batch.nbytes)
+                yield batch
+
+    @contextlib.contextmanager
+    def _running(self, plan: Plan | None = None) -> Iterator[Compiling]:
+        """A run within its bounds: what happens to it is told in our words."""
+        self._guard.begin()
+        self._guard.check()
+        compiling = self._compiling(plan)
+        self._jobs = jobs = Jobs(compiling.spark, f"omnigraph-{self._session.runtime.ulid()}")
+        alarm = None
+        if self._timeout is not None:
+            alarm = threading.Timer(self._timeout, jobs.cancel)
+            alarm.daemon = True
+            alarm.start()
+        try:
+            with jobs, explained():
+                try:
+                    yield compiling
+                except Exception as error:
+                    self._guard.check()
+                    if (ours := heard(error)) is not None:
+                        raise ours from None
+                    raise
+        finally:
+            if alarm is not None:
+                alarm.cancel()
+            compiling.close()
+
+    def explain(self, analyze: bool) -> str:
+        if not analyze:
+            compiling = self._compiling(dry=True)
+            try:
+                shown = _spark_plan(compile_query(compiling))
+            finally:
+                compiling.close()
+            return self._rendered(shown, compiling.notes)
+        monotonic = self._session.runtime.monotonic
+        began = monotonic()
+        with self._running() as compiling:
+            made = compile_query(compiling)
+            rows = sum(
+                decode(row[0], schema_of(self._plan)).num_rows
+                for row in made.toLocalIterator(prefetchPartitions=True)
+            )
+            shown = _spark_plan(made)
+        seconds = monotonic() - began
+        return self._rendered(shown, [*compiling.notes, f"{rows:,} rows in {seconds:.2f} s"])
+
+    def _rendered(self, shown: str, notes: list[str]) -> str:
+        lines = [f"  {line}" for line in shown.strip().splitlines()]
+        return "\n".join([render_plan(self._plan), "spark", *lines, *notes])
+
+    def network(self) -> Any:
+        with self._running(plan_listing(self._plan)) as compiling:
+            return build_network(compiling)
+
+
+def _spark_plan(made: Any) -> str:
+    explain = made.sparkSession._jvm.PythonSQLUtils.explainString  # noqa: SLF001
+    return str(explain(made._jdf.queryExecution(), "simple"))  # noqa: SLF001

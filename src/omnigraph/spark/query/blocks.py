@@ -1,0 +1,203 @@
+"""Owns patterns inside patterns: optional blocks, `exists`, and aggregates over a pattern. Each is
+worked out once for the distinct entities that it depends on, and joined back to the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sql
+
+from omnigraph.lang.gq.checked import Exists, Expression, PatternAggregate
+from omnigraph.lang.gq.walk import parts, used_variables
+from omnigraph.plan.query import PatternPlan, argument_variables
+from omnigraph.plan.query.logical import inner_patterns
+from omnigraph.plan.query.steps import Check, Degrees, Expand, Optional, ScanEdges, Test
+from omnigraph.spark.query.aggregates import Argument, fold
+from omnigraph.spark.query.carriage import spark_type
+from omnigraph.spark.query.context import Compiling
+from omnigraph.spark.query.frame import COUNT, Frame, same
+from omnigraph.spark.query.scope import Leaf, named
+from omnigraph.spark.query.values import leaf_of
+
+Run = Callable[[Compiling, PatternPlan, Frame], Frame]
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Where a block begins: the frame of distinct rows, and which columns of the rows outside are
+    which keys of it."""
+
+    frame: Frame
+    pairs: tuple[tuple[str, str], ...]
+    null_safe: bool
+
+    @property
+    def on(self) -> Any:
+        return same(self.pairs, null_safe=self.null_safe)
+
+
+def _start(c: Compiling, frame: Frame, outer: Sequence[int]) -> _Start:
+    if not outer:
+        return _Start(c.unit(), (), False)
+    number = c.number()
+    bound = {key: frame.bound[key] for key in outer}
+    names = [name for one in bound.values() for name in one.identity]
+    keys = tuple(f"k{number}_{place}" for place in range(len(names)))
+    held = [name for one in bound.values() for name in one.columns]
+    distinct = frame.data.select(*held).distinct()
+    copies = [sql.col(name).alias(key) for name, key in zip(names, keys, strict=True)]
+    data = distinct.select(*copies, *held)
+    optional = any(one.variable.optional for one in bound.values())
+    start = Frame(data, bound, keys, read=frame.read)
+    return _Start(start, tuple(zip(names, keys, strict=True)), optional)
+
+
+def _depends(c: Compiling, block: PatternPlan) -> set[int]:
+    """The variables that a block names, wherever in it."""
+    found = set(block.outer)
+    for step in block.steps:
+        match step:
+            case ScanEdges(expand=Expand(traversal=traversal)) | Expand(traversal=traversal):
+                found |= {traversal.source, traversal.target}
+            case Degrees(traversal=traversal) | Check(traversal=traversal):
+                found |= {traversal.source, traversal.target}
+            case Test(conditions=conditions):
+                for condition in conditions:
+                    found |= used_variables(condition)
+                    for part in inner_patterns(condition):
+                        found |= _depends(c, c.plan.inner[id(part.match)])
+                        found |= argument_variables(part)
+            case Optional(block=inner):
+                found |= _depends(c, inner)
+            case _:
+                pass
+    return found
+
+
+# Optional blocks
+
+
+def extend_optionally(c: Compiling, block: PatternPlan, frame: Frame, run: Run) -> Frame:
+    """Each row with every solution of the block, or with nulls."""
+    outer = sorted(_depends(c, block) & frame.bound.keys())
+    frame = c.shared(frame)
+    start = _start(c, frame, outer)
+    found = run(c, block, start.frame)
+    brings = [c.bound(variable) for variable in block.brings]
+    names = [name for one in brings for name in one.columns]
+    columns = [*found.keys, *names]
+    often = f"m{c.number()}"
+    if found.counted:
+        columns.append(sql.col(COUNT).alias(often))
+    # A block that brings nothing still multiplies rows.
+    mark = f"x{c.number()}"
+    solutions = found.data.select(*columns, sql.lit(True).alias(mark))
+    data = frame.data.join(solutions, start.on, "left")
+    if found.counted:
+        kept = [name for name in frame.columns if name != COUNT]
+        data = data.select(*kept, *names, frame.times(sql.coalesce(often, sql.lit(1))))
+        frame = replace(frame, counted=True)
+    return frame.over(data, *brings)
+
+
+# Patterns in conditions and values
+
+
+def keep_if(c: Compiling, value: Exists, frame: Frame, run: Run, *, found: bool) -> Frame:
+    """The rows that have a solution of a pattern, or those that have none."""
+    frame = c.shared(frame)
+    start, solutions = _solutions(c, value, frame, run)
+    data = solutions.data.select(*solutions.keys)
+    if not solutions.keys:
+        data = data.limit(1)
+    return frame.over(frame.data.join(data, start.on, "left_semi" if found else "left_anti"))
+
+
+def _solutions(
+    c: Compiling, value: Exists | PatternAggregate, frame: Frame, run: Run
+) -> tuple[_Start, Frame]:
+    plan = c.plan.inner[id(value.match)]
+    wanted = _depends(c, plan) | set(value.match.outer) | argument_variables(value)
+    start = _start(c, frame, sorted(wanted & frame.bound.keys()))
+    return start, run(c, plan, start.frame)
+
+
+def attach(
+    c: Compiling, values: Sequence[Expression], frame: Frame, run: Run
+) -> tuple[Frame, dict[int, Leaf]]:
+    """The frame with a column for each pattern in the values, and which they are. The frame does
+    not name these columns: they go with the next step."""
+    wanted = {id(part.match): part for value in values for part in _outermost(value)}
+    if not wanted:
+        return frame, {}
+    frame = c.shared(frame)
+    data = frame.data
+    found: dict[int, Leaf] = {}
+    for key, part in wanted.items():
+        name = f"p{c.number()}"
+        data, kind = _attached(c, part, frame, run, data, name)
+        found[key] = named(name, kind)
+    return replace(frame, data=data, read=False), found
+
+
+def _outermost(value: Expression) -> Iterator[Exists | PatternAggregate]:
+    """The patterns in an expression, but not those in their arguments."""
+    waiting = [value]
+    while waiting:
+        top = waiting.pop()
+        if isinstance(top, Exists | PatternAggregate):
+            yield top
+        else:
+            waiting.extend(parts(top))
+
+
+def _attached(
+    c: Compiling,
+    value: Exists | PatternAggregate,
+    frame: Frame,
+    run: Run,
+    data: Any,
+    name: str,
+) -> tuple[Any, pa.DataType]:
+    """Rows of the frame, joined with what the pattern is worth for each."""
+    start, solutions = _solutions(c, value, frame, run)
+    if isinstance(value, PatternAggregate):
+        found, default, kind = _folded(c, value, solutions, run, name)
+    else:
+        held = solutions.data.select(*solutions.keys)
+        held = held.distinct() if solutions.keys else held.limit(1)
+        found = held.select(*solutions.keys, sql.lit(True).alias(name))
+        default, kind = sql.lit(False), pa.bool_()
+    data = data.join(found, start.on, "left")
+    if default is not None:
+        data = data.withColumn(name, sql.coalesce(sql.col(name), default))
+    return data.drop(*solutions.keys), kind
+
+
+def _folded(
+    c: Compiling, value: PatternAggregate, solutions: Frame, run: Run, name: str
+) -> tuple[Any, Any, pa.DataType]:
+    """The aggregate by the keys of the solutions, and what it is of none."""
+    data, argument = solutions.data, Argument(None)
+    if value.argument is not None:
+        wide, attached = attach(c, [value.argument], solutions, run)
+        leaf = leaf_of(value.argument, c.scope(wide, attached), c.given)
+        argument = Argument(f"a{c.number()}", leaf.type)
+        data = wide.data.withColumn(argument.name, leaf.column)
+    folded = fold(
+        value.function, argument, counted=solutions.counted, distinct=False, number=c.number
+    )
+    grouped = data.groupBy(*solutions.keys).agg(*folded.parts)
+    found = grouped.select(*solutions.keys, folded.column.alias(name))
+    return found, _of_nothing(value.function, folded.type), folded.type
+
+
+def _of_nothing(function: str, kind: pa.DataType) -> Any:
+    if function == "count":
+        return sql.lit(0).cast("bigint")
+    if function == "collect":
+        return sql.array().cast(spark_type(kind))
+    return None

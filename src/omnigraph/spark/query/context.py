@@ -1,0 +1,123 @@
+"""Owns what compiling a query needs to know: the session, the plan, the pinned tables, and what is
+to be let go of when the query ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as sql
+
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.lang.gq.checked import Expression, Variable
+from omnigraph.model.catalog import GraphType
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.keys import asked_ids
+from omnigraph.plan.query.logical import KeyTest
+from omnigraph.spark.pinned import PinnedTable, pin_table
+from omnigraph.spark.query.frame import Bound, Frame, schema_of
+from omnigraph.spark.query.scope import Attached, RowScope
+from omnigraph.spark.query.tables import Reading, read_frame
+from omnigraph.spark.query.values import Given
+from omnigraph.spark.query.wanted import Wants
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BROADCAST_ROWS = 100_000
+
+
+@dataclass
+class Compiling:
+    """`dry`: nothing may run, the plan is only to be shown. `notes` are for whoever looks at it."""
+
+    spark: Any
+    root: str
+    snapshot: Snapshot
+    plan: Plan
+    wants: Wants
+    given: Given
+    dry: bool = False
+    notes: list[str] = field(default_factory=list)
+    held: list[Any] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
+
+    def __post_init__(self) -> None:
+        self.codes = {key: code for code, key in enumerate(self.snapshot.catalog.by_key)}
+
+    def number(self) -> int:
+        """One that no name has yet."""
+        return next(self._numbers)
+
+    def close(self) -> None:
+        for frame in self.held:
+            frame.unpersist()
+        self.held.clear()
+
+    # Frames
+
+    def unit(self) -> Frame:
+        """One row with nothing in it: where every match begins."""
+        return Frame(self.spark.range(1).select())
+
+    def scope(self, frame: Frame, attached: Attached | None = None) -> RowScope:
+        return RowScope(frame, self.codes, attached or {})
+
+    def shared(self, frame: Frame) -> Frame:
+        """A frame that is used more than once, and computed once."""
+        if frame.read or not frame.columns:
+            return frame
+        data = frame.data.persist()
+        self.held.append(data)
+        return replace(frame, data=data, read=True)
+
+    # Tables
+
+    def pinned(self, kind: GraphType) -> PinnedTable:
+        return pin_table(self.root, self.snapshot, kind)
+
+    def rows(self, kind: GraphType) -> int:
+        return self.snapshot.graph_version.pins[kind.table_key].rows
+
+    def sizes(self, kind: GraphType) -> list[tuple[int, int]]:
+        return [(mark.id, mark.rows) for mark in self.snapshot.view(kind).table.marks.values()]
+
+    def small(self, data: Any, kinds: Sequence[GraphType]) -> Any:
+        """Spark knows nothing of the size of what Python reads, so it is told."""
+        few = sum(self.rows(kind) for kind in kinds) <= _BROADCAST_ROWS
+        return sql.broadcast(data) if few else data
+
+    def bound(self, variable: Variable) -> Bound:
+        return Bound(variable, self.wants.get(variable.id, ()))
+
+    def entities(
+        self, variable: Variable, tests: tuple[Expression, ...], key: KeyTest | None = None
+    ) -> Any:
+        """All entities that a variable may be, by the columns of the variable."""
+        bound = self.bound(variable)
+        parts = []
+        kinds: Sequence[GraphType] = variable.kind.types
+        for place, kind in enumerate(kinds):
+            ids = None if key is None else tuple(asked_ids(kind, key, self.given.bindings))
+            reading = Reading(
+                self.pinned(kind),
+                schema_of(bound),
+                identity=tuple(bound.identity),
+                held=tuple((bound.column(held), held) for held in bound.held),
+                code=self.codes[kind.table_key],
+                place=place,
+                tests=tests,
+                bindings=self.given.bindings,
+                ids=ids,
+            )
+            parts.append(read_frame(self.spark, reading, self.sizes(kind)))
+        return union(parts)
+
+
+def union(parts: Sequence[Any]) -> Any:
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionByName(part)
+    return whole

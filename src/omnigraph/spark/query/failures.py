@@ -1,0 +1,59 @@
+"""Owns how an error of ours gets from an executor to the caller, who must not hear of Spark: as a
+word in the message of whatever Spark makes of it."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from omnigraph import errors
+from omnigraph.errors import OmnigraphError
+
+_MARK = "omnigraph-error:"
+_TOLD = re.compile(_MARK + r"([A-Za-z0-9+/=]+);")
+
+
+class TaskFailure(Exception):
+    """What Spark sees of an error that is ours."""
+
+
+def told(error: OmnigraphError) -> str:
+    """The error as one word."""
+    body = msgspec.json.encode(
+        {
+            "code": error.code,
+            "message": error.message,
+            "help": error.hint,
+            "details": {k: v for k, v in error.details.items() if isinstance(v, str | int | float)},
+        }
+    )
+    return f"{_MARK}{base64.b64encode(body).decode()};"
+
+
+@contextlib.contextmanager
+def telling() -> Iterator[None]:
+    """Around what runs on an executor."""
+    try:
+        yield
+    except OmnigraphError as error:
+        raise TaskFailure(told(error)) from None
+
+
+def heard(error: BaseException) -> OmnigraphError | None:
+    """The error that an executor told of, None if it is another."""
+    found = _TOLD.search(str(error))
+    if found is None:
+        return None
+    body: dict[str, Any] = msgspec.json.decode(base64.b64decode(found.group(1)))
+    kind = _by_code().get(body["code"], OmnigraphError)
+    return kind(body["message"], help=body["help"], **body["details"])
+
+
+def _by_code() -> dict[str, type[OmnigraphError]]:
+    kinds = [held for held in vars(errors).values() if isinstance(held, type)]
+    return {kind.code: kind for kind in kinds if issubclass(kind, OmnigraphError)}

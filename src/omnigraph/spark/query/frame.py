@@ -1,0 +1,126 @@
+"""Owns the frame: a DataFrame whose rows are rows of a match, and what its columns stand for.
+
+A variable `$x` with the number 3 is `v3` (its id), `v3_t` (the number of its type, where it may
+have several) and `v3_0`, `v3_1`, … (what is carried of it). All are null where an optional block
+found nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import functions as sql
+
+from omnigraph.errors import ValueOutOfRange
+from omnigraph.lang.gq.checked import Variable
+from omnigraph.spark.query.failures import told
+from omnigraph.spark.query.wanted import Held
+
+COUNT = "n"
+"""How often a row stands there; a frame that lists its rows has no such column."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A variable that has a value in each row."""
+
+    variable: Variable
+    held: tuple[Held, ...]
+
+    @property
+    def id(self) -> str:
+        return f"v{self.variable.id}"
+
+    @property
+    def type(self) -> str | None:
+        """None: all are of one type."""
+        return f"v{self.variable.id}_t" if len(self.variable.kind.types) > 1 else None
+
+    def column(self, held: Held) -> str:
+        return f"v{self.variable.id}_{self.held.index(held)}"
+
+    @property
+    def identity(self) -> list[str]:
+        return [self.id] if self.type is None else [self.id, self.type]
+
+    @property
+    def columns(self) -> list[str]:
+        return [*self.identity, *(self.column(held) for held in self.held)]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """`keys`: the columns that say which row of the outer pattern a row belongs to. `read`: the
+    rows come from a table as they are, so that reading them twice costs little."""
+
+    data: Any
+    bound: dict[int, Bound] = field(default_factory=dict)
+    keys: tuple[str, ...] = ()
+    counted: bool = False
+    read: bool = False
+
+    @property
+    def columns(self) -> list[str]:
+        """In the order of variables, whatever was joined when."""
+        held = [name for key in sorted(self.bound) for name in self.bound[key].columns]
+        return [*self.keys, *held, *([COUNT] if self.counted else [])]
+
+    def over(self, data: Any, *brings: Bound) -> Frame:
+        """The same rows after something was done to them, with variables that it brought."""
+        bound = self.bound | {one.variable.id: one for one in brings}
+        made = replace(self, data=data, bound=bound, read=False)
+        return replace(made, data=data.select(*made.columns))
+
+    def keeping(self, variables: Iterable[int]) -> Frame:
+        """Without all other variables."""
+        kept = frozenset(variables)
+        bound = {key: one for key, one in self.bound.items() if key in kept}
+        made = replace(self, bound=bound)
+        return replace(made, data=self.data.select(*made.columns))
+
+    def merged(self) -> Frame:
+        """Rows that are alike become one with the sum of their counts."""
+        names = [name for name in self.columns if name != COUNT]
+        often = sql.try_sum(COUNT) if self.counted else sql.count(sql.lit(1))
+        data = self.data.groupBy(*names).agg(often.alias(COUNT), sql.count(sql.lit(1)).alias("m"))
+        data = data.where("m > 0").select(*names, checked(sql.col(COUNT)).alias(COUNT))
+        return replace(self, data=data, counted=True, read=False)
+
+    def times(self, factor: Any) -> Any:
+        """The count of a row that is there `factor` times for each time it was."""
+        if not self.counted:
+            return factor.alias(COUNT)
+        return checked(sql.try_multiply(sql.col(COUNT), factor)).alias(COUNT)
+
+
+def checked(number: Any) -> Any:
+    """A number of rows; null is one that does not fit."""
+    return sql.coalesce(number, sql.raise_error(told(_TOO_MANY)).cast("bigint"))
+
+
+_TOO_MANY = ValueOutOfRange(
+    "The number of rows of this pattern does not fit 64 bits.",
+    help="Count fewer hops, or filter on the way.",
+)
+
+
+def same(pairs: Sequence[tuple[str, str]], *, null_safe: bool = False) -> Any:
+    """That columns of two sides are equal; their names are all different."""
+    if not pairs:
+        return sql.lit(True)
+    operator = "<=>" if null_safe else "="
+    return sql.expr(" and ".join(f"`{left}` {operator} `{right}`" for left, right in pairs))
+
+
+def schema_of(bound: Bound) -> pa.Schema:
+    """The columns of a variable as Spark holds them."""
+    from omnigraph.spark.query.carriage import carried
+
+    fields = [pa.field(bound.id, pa.string())]
+    if bound.type is not None:
+        fields.append(pa.field(bound.type, pa.int32()))
+    fields += [pa.field(bound.column(held), carried(held.type)) for held in bound.held]
+    return pa.schema(fields)
