@@ -115,6 +115,10 @@ ELSEWHERE = {
     "cleanup pruned",
     "cleanup swept",
     "before pin",
+    "versions archived",  # tests/unit/engine/test_chain_fold.py
+    "fold published",
+    "fold pruned",
+    "chains surveyed",
     "tables copied",  # tests/unit/engine/test_copy.py
     "versions copied",
     "branch upgraded",  # tests/unit/engine/test_formats.py

@@ -46,6 +46,7 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
             protected=False,
             ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,
+            folded=1 if previous is None else previous.folded,
             kept=() if previous is None else previous.kept,
             forked_from=ForkPoint(
                 branch=origin.branch, incarnation=origin.incarnation, version=origin.version

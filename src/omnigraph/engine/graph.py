@@ -549,7 +549,8 @@ class Graph:
     ) -> Optimized:
         """Rewrites small and heavily deleted fragments into large ones and builds the indexes
         that the schema asks for: one commit that no reader can see, or none when there is nothing
-        to do. Tells for each type what was done and what has to wait, and why."""
+        to do. Old versions move into the history, a thousand at a time, and stay readable. Tells
+        for each type what was done and what has to wait, and why."""
         self._require_open(writing=not dry_run)
         return optimize(self._session, branch, types, dry_run=dry_run, progress=progress)
 

@@ -192,33 +192,45 @@ class Session:
             if (version := self._versions.get((branch, number))) is not None:
                 self._versions.move_to_end((branch, number))
                 return version
+        seen = self._heads.get(branch)
+        if seen is not None and not seen.version.retains(number):
+            raise Absent(f"version {number} of {branch}")
         try:
-            version = self.versions(ledger).read(branch, number)
+            version = self._fetch(branch, number, ledger)
         except Absent:
             try:
-                kept = self.head(branch, ledger).kept
+                head = self.head(branch, ledger)
             except BranchNotFound:  # a copy of some branches has only the history of others
-                kept = ()
-            if number not in kept:
+                raise Absent(f"version {number} of {branch}") from None
+            if number >= head.bottom or not head.retains(number):
                 raise
             version = self.archive(branch).read(self.metered(ledger), number)
         with self._lock:
             self._remember(version)
         return version
 
+    def _fetch(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
+        """Below the bottom of the chain the archive counts: what is on the chain there may be the
+        ghost of a writer that slept. Only while cleanup is about to move it is it not there yet."""
+        seen = self._heads.get(branch)
+        if seen is not None and number < seen.version.bottom:
+            try:
+                return self.archive(branch).read(self.metered(ledger), number)
+            except Absent:
+                pass
+        return self.versions(ledger).read(branch, number)
+
     def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """What is known of a version, also of one whose tables cleanup has taken: for who asks
         about commits and not about entities. Raises `Absent`."""
-        seen = self._heads.get(branch)
-        try:
-            if seen is not None and number < seen.version.floor:  # it is likely no longer there
-                return self.archive(branch).read(self.metered(ledger), number)
-        except Absent:
-            pass
         try:
             return self.read_version(branch, number, ledger)
         except Absent:
+            pass
+        try:
             return self.archive(branch).read(self.metered(ledger), number)
+        except Absent:  # cleanup has said that it will go, and did not come to it yet
+            return self.versions(ledger).read(branch, number)
 
     def archive(self, branch: str) -> Archive:
         with self._lock:
@@ -228,7 +240,7 @@ class Session:
         """Whether cleanup has passed a version, which may have been pinned long ago."""
         self.forget_head(version.branch)
         head = self.head(version.branch, ledger)
-        return version.version < head.floor and version.version not in head.kept
+        return not head.retains(version.version)
 
     def _remember(self, version: GraphVersion) -> None:
         self._versions[version.branch, version.version] = version

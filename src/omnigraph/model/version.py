@@ -77,7 +77,8 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     commits. `deleted` marks the tombstone of a branch; with `tag` it says that the name is that
     of a tag for the version in `forked_from`. `protected` closes the branch to direct writes.
     `floor` is the oldest version that cleanup left, `kept` are those below it that something
-    still needs (tags, forks, merges to come); `gc_cutoff` is the time before which nothing may
+    still needs (tags, forks, merges to come); versions below `folded` are in the archive of the
+    branch and no longer on its chain; `gc_cutoff` is the time before which nothing may
     have been staged or looked up that is bound to this version (hazard 7). `same` are the commits
     just before this one that a reader cannot tell from it, newest first; `maintained` counts the
     commits since `first` that only maintenance made.
@@ -101,6 +102,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tag: bool = False
     protected: bool = False
     floor: int = 1
+    folded: int = 1
     gc_cutoff: int = 0
     kept: tuple[int, ...] = ()
     same: tuple[str, ...] = ()
@@ -109,6 +111,15 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     @cached_property
     def pins(self) -> dict[str, TablePin]:
         return {pin.key: pin for pin in self.tables}
+
+    @property
+    def bottom(self) -> int:
+        """The oldest version that is on the chain: what is older is in the archive, or soon."""
+        return max(self.floor, self.folded)
+
+    def retains(self, number: int) -> bool:
+        """Whether no cleanup has passed a version of this chain."""
+        return number >= self.floor or number in self.kept
 
     def holds(self, commit: str) -> bool:
         """Whether a reader who pinned this commit finds here what was there."""

@@ -27,7 +27,8 @@ class Limits:
     are all alike, because a request costs more than to write them again. `target_rows` and
     `target_bytes`: a fragment of this size is left alone, unless `deleted` of its rows are gone.
     `index_rows`: tables with fewer rows, and with `backlog` rows that no segment covers, need no
-    index, because reading them is as fast. `vector_rows`: the same for vectors."""
+    index, because reading them is as fast. `vector_rows`: the same for vectors. `versions`: so
+    many old graph versions are folded into the history at a time, and no fewer."""
 
     tail: int = 1
     floor: int = 64 * 1024
@@ -37,10 +38,11 @@ class Limits:
     index_rows: int = 1024
     backlog: int = 1
     vector_rows: int = 20_000
+    versions: int = 1024
 
 
 BY_HAND = Limits()
-BY_ITSELF = Limits(tail=12, backlog=1024)
+BY_ITSELF = Limits(tail=12, backlog=1024, versions=4096)
 LAGGING = 4
 """By how many times a tail may be too long before writers are made to wait."""
 

@@ -183,7 +183,8 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Complete before anything becomes visible. `reads` holds the content version of each table
-    that the caller's own code has seen, `checks` of each that validation looked at."""
+    that the caller's own code has seen, `checks` of each that validation looked at. Versions below
+    `folded` are in the archive, and leave the chain."""
 
     branch: str
     base_version: int
@@ -194,3 +195,4 @@ class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     checks: dict[str, int] = {}
     schema: SchemaChange | None = None
     if_commit: str | None = None
+    folded: int = 1

@@ -98,6 +98,15 @@ def resolve_floor(
     return max(end.floor, min(was_head, young, counted))
 
 
+def resolve_folded(end: GraphVersion, put_at: Mapping[int, int], cutoff: int, block: int) -> int:
+    """Up to which version a chain can be folded into its archive, in whole blocks: every version
+    that was the head at or after the cutoff stays where it is."""
+    was_head = end.bottom
+    while put_at.get(was_head + 1, cutoff + 1) <= cutoff and was_head < end.version:
+        was_head += 1
+    return end.bottom + (was_head - end.bottom) // block * block
+
+
 def _holds_more(version: GraphVersion, end: GraphVersion) -> bool:
     """Whether a version keeps tables from being cleaned that the end of its chain does not."""
     if not version.deleted:

@@ -1,8 +1,10 @@
-"""Owns the archive of a branch: graph versions that cleanup took from the chain, columnar.
+"""Owns the archive of a branch: graph versions that left the chain, columnar, found by number, by
+commit and by time with few requests.
 
 A segment is one Arrow file for a stretch of numbers, named by them and never changed, so it needs
 no pin: a number of a branch means one version for ever. Segments may overlap (two cleanups at
-once); what they hold for a number is the same.
+once); what they hold for a number is the same. Small ones are written together, and go once a
+larger one holds all that they hold.
 """
 
 from __future__ import annotations
@@ -10,33 +12,20 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-import pyarrow as pa
-
 from omnigraph.errors import Corrupt
-from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.version import GraphVersion
+from omnigraph.store.history_rows import Fields, decode_rows, encode_rows
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
-from omnigraph.store.versions import decode_version, encode_branch
+from omnigraph.store.versions import convert_version, encode_branch
 
 SEGMENT = 1024
 """Versions in a segment: what one request of a log brings."""
+SMALL_SEGMENTS = 8
+"""So many segments that are not full may follow each other before they are written as one."""
 _OPEN = 8
-_SCHEMA = pa.schema(
-    [
-        ("version", pa.int64()),
-        ("incarnation", pa.int64()),
-        ("commit", pa.string()),
-        ("parents", pa.list_(pa.string())),
-        ("created_at", pa.int64()),
-        ("kind", pa.string()),
-        ("actor", pa.string()),
-        ("message", pa.string()),
-        ("body", pa.binary()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -48,6 +37,16 @@ class Segment:
     low: str
     high: str
     key: str
+
+    def holds(self, number: int) -> bool:
+        return self.first <= number <= self.last
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+
+_Rows = list[tuple[Fields, int | None]]
 
 
 def archive_prefix(branch: str) -> str:
@@ -61,7 +60,7 @@ class Archive:
         self._branch = branch
         self._lock = threading.Lock()
         self._known: list[Segment] | None = None
-        self._open: OrderedDict[str, pa.Table] = OrderedDict()
+        self._open: OrderedDict[str, _Rows] = OrderedDict()
 
     def segments(self, objects: ObjectStore, *, fresh: bool = False) -> list[Segment]:
         """Oldest first."""
@@ -72,35 +71,41 @@ class Archive:
 
     def read(self, objects: ObjectStore, number: int) -> GraphVersion:
         """Raises `Absent`."""
-        for fresh in (False, True):
-            for segment in self.segments(objects, fresh=fresh):
-                if segment.first <= number <= segment.last:
-                    rows = self._rows(objects, segment)
-                    body = rows["body"][number - segment.first].as_py()
-                    found = decode_version(body, segment.key)
-                    if (found.branch, found.version) != (self._branch, number):
-                        raise Corrupt(f"{segment.key} holds another version for {number}.")
-                    return found
-        raise Absent(f"version {number} of {self._branch}")
+        return self.read_stored(objects, number)[0]
 
-    def find_commit(self, objects: ObjectStore, commit: str) -> GraphVersion | None:
+    def covers(self, objects: ObjectStore, numbers: Iterable[int]) -> list[int]:
+        """Which of these versions are in the archive now."""
+        known = self.segments(objects, fresh=True)
+        return [number for number in numbers if any(one.holds(number) for one in known)]
+
+    def find_commit(
+        self, objects: ObjectStore, commit: str, *, below: int | None = None
+    ) -> GraphVersion | None:
         """Names of segments tell which ids they may hold: one listing, and as good as always one
         segment, because ids grow along a branch (except where it was forwarded)."""
         for segment in self.segments(objects, fresh=True):
             if segment.low <= commit <= segment.high:
-                column = self._rows(objects, segment)["commit"].to_pylist()
-                if commit in column:
-                    return self.read(objects, segment.first + column.index(commit))
+                rows = self._rows(objects, segment)
+                for place, (fields, _) in enumerate(rows):
+                    number = segment.first + place
+                    if fields["commit"]["id"] == commit and (below is None or number < below):
+                        return self.read(objects, number)
         return None
 
-    def write(self, objects: ObjectStore, versions: Sequence[GraphVersion]) -> None:
-        """Versions with numbers that follow each other, oldest first."""
+    def write(
+        self,
+        objects: ObjectStore,
+        versions: Sequence[GraphVersion],
+        stored_at: Mapping[int, int] | None = None,
+    ) -> None:
+        """Versions with numbers that follow each other, oldest first, with the times at which the
+        store took them."""
         for start in range(0, len(versions), SEGMENT):
             part = versions[start : start + SEGMENT]
             ids = [version.commit.id for version in part]
             numbers = f"{part[0].version:020d}-{part[-1].version:020d}"
             key = f"{archive_prefix(self._branch)}{numbers}-{min(ids)}-{max(ids)}.arrow"
-            data = _encode(part)
+            data = encode_rows(part, stored_at or {})
             for _ in range(5):
                 with contextlib.suppress(Ambiguous):
                     objects.put_if_absent(key, data)
@@ -110,23 +115,62 @@ class Archive:
                 raise Corrupt(f"{key} was written, and is not there.")
         self._known = None
 
-    def _rows(self, objects: ObjectStore, segment: Segment) -> pa.Table:
-        with self._lock:
+    def check(self, objects: ObjectStore, segment: Segment) -> None:
+        """Raises `Absent`, or what is wrong with a segment."""
+        rows = list(decode_rows(objects.get(segment.key), segment.key))
+        found = [convert_version(fields, segment.key) for fields, _ in rows]
+        told = [(version.branch, version.version) for version in found]
+        if told != [(self._branch, n) for n in range(segment.first, segment.last + 1)]:
+            raise Corrupt(f"{segment.key} does not hold what its name says.")
+
+    def merge_small(self, objects: ObjectStore) -> int:
+        """Writes small segments that follow each other as large ones, if there are many, and
+        deletes every segment that lies within another; how many went."""
+        known = self.segments(objects, fresh=True)
+        for run in _small_runs(known):
+            if len(run) <= SMALL_SEGMENTS:
+                continue
+            numbers = range(run[0].first, max(one.last for one in run) + 1)
+            rows = [self.read_stored(objects, number) for number in numbers]
+            times = {v.version: time for v, time in rows if time is not None}
+            self.write(objects, [version for version, _ in rows], times)
+        known = self.segments(objects, fresh=True)
+        spent = [one for one in known if any(_within(one, other) for other in known)]
+        for one in spent:
+            objects.delete(one.key)
+        if spent:
+            self._known = None
+        return len(spent)
+
+    def read_stored(self, objects: ObjectStore, number: int) -> tuple[GraphVersion, int | None]:
+        """A version, and when the store had taken it at the latest, if that is known. Raises
+        `Absent`."""
+        for fresh in (False, True):
+            for segment in self.segments(objects, fresh=fresh):
+                if not segment.holds(number):
+                    continue
+                try:
+                    fields, time = self._rows(objects, segment)[number - segment.first]
+                except Absent:  # a larger one has taken its place
+                    continue
+                found = convert_version(fields, segment.key)
+                if (found.branch, found.version) != (self._branch, number):
+                    raise Corrupt(f"{segment.key} holds another version for {number}.")
+                return found, time
+        raise Absent(f"version {number} of {self._branch}")
+
+    def _rows(self, objects: ObjectStore, segment: Segment) -> _Rows:
+        with self._lock:  # also while it is read: those who read ahead want the same one
             if (rows := self._open.get(segment.key)) is not None:
                 self._open.move_to_end(segment.key)
                 return rows
-        data = objects.get(segment.key)
-        try:
-            rows = pa.ipc.open_file(pa.py_buffer(data)).read_all()
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise Corrupt(f"{segment.key} cannot be read: {error}.") from error
-        if rows.num_rows != segment.last - segment.first + 1:
-            raise Corrupt(f"{segment.key} holds {rows.num_rows} versions.")
-        with self._lock:
+            rows = list(decode_rows(objects.get(segment.key), segment.key))
+            if len(rows) != segment.size:
+                raise Corrupt(f"{segment.key} holds {len(rows)} versions.")
             self._open[segment.key] = rows
             while len(self._open) > _OPEN:
                 self._open.popitem(last=False)
-        return rows
+            return rows
 
 
 def _segment(key: str) -> Segment:
@@ -134,26 +178,21 @@ def _segment(key: str) -> Segment:
     return Segment(int(first), int(last), low, high, key)
 
 
-def _encode(versions: Sequence[GraphVersion]) -> bytes:
-    rows = pa.Table.from_pylist([_row(version) for version in versions], schema=_SCHEMA)
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_file(sink, _SCHEMA, options=options) as writer:
-        writer.write_table(rows.combine_chunks())
-    packed: bytes = sink.getvalue().to_pybytes()
-    return packed
+def _within(one: Segment, other: Segment) -> bool:
+    """Never the other way round as well: of two that hold the same numbers there is one name."""
+    return one.size < other.size and other.holds(one.first) and other.holds(one.last)
 
 
-def _row(version: GraphVersion) -> dict[str, object]:
-    commit: Commit = version.commit
-    return {
-        "version": version.version,
-        "incarnation": version.incarnation,
-        "commit": commit.id,
-        "parents": list(commit.parents),
-        "created_at": commit.created_at,
-        "kind": commit.kind,
-        "actor": commit.actor,
-        "message": commit.message,
-        "body": msgspec.json.encode(version),
-    }
+def _small_runs(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+    """Segments that are not full and follow each other without a gap."""
+    run: list[Segment] = []
+    for segment in segments:
+        fits = run and segment.first <= max(one.last for one in run) + 1
+        if segment.size >= SEGMENT or not fits:
+            if run:
+                yield run
+            run = []
+        if segment.size < SEGMENT:
+            run.append(segment)
+    if run:
+        yield run

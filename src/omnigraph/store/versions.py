@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -99,18 +99,31 @@ def _decode(data: bytes, kind: type[T], key: str) -> T:
         stamp = msgspec.json.decode(data, type=_OnlyFormat)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not readable ({len(data)} bytes): {error}.") from error
-    if stamp.format < OLDEST_FORMAT:
-        raise OlderFormat(
-            f"{key} has format {stamp.format}; this program reads {OLDEST_FORMAT} to {FORMAT}."
-        )
-    if stamp.format > FORMAT:
-        raise NewerFormat(f"{key} has format {stamp.format}; this program knows up to {FORMAT}.")
+    _require_known(stamp.format, key)
     try:
         if stamp.format < FORMAT and kind is GraphVersion:
             return msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
         return msgspec.json.decode(data, type=kind)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
+
+
+def convert_version(fields: dict[str, Any], key: str) -> GraphVersion:
+    """A version from what JSON has of it, written in whatever format."""
+    _require_known(fields.get("format", 0), key)
+    try:
+        return msgspec.convert(lift(fields, to=FORMAT), type=GraphVersion)
+    except msgspec.ValidationError as error:
+        raise Corrupt(f"{key} does not hold versions: {error}.") from error
+
+
+def _require_known(format: int, key: str) -> None:
+    if format < OLDEST_FORMAT:
+        raise OlderFormat(
+            f"{key} has format {format}; this program reads {OLDEST_FORMAT} to {FORMAT}."
+        )
+    if format > FORMAT:
+        raise NewerFormat(f"{key} has format {format}; this program knows up to {FORMAT}.")
 
 
 class _OnlyFormat(msgspec.Struct):

@@ -36,6 +36,7 @@ $ omnigraph optimize --json
   "commit": null,
   "dry_run": false,
   "gave_way": false,
+  "folded": 0,
   "types": {
     "Person": {
       "fragments": [

@@ -77,7 +77,7 @@ $ omnigraph verify --deep
 Looked at 3 versions, 2 table versions, 19 files, 5 rows: all sound.
 
 $ omnigraph copy backup
-Copied 1 branch, 1 tag, 3 versions in 14 files (8.9 KB) to backup.
+Copied 1 branch, 1 tag, 3 versions in 14 files (9.5 KB) to backup.
 
 $ omnigraph copy backup
 ! error: There is a graph at /here/backup already.
@@ -179,6 +179,7 @@ $ omnigraph verify --json
   "deep": false,
   "looked_at": {
     "files": 22,
+    "history": 5,
     "schemas": 1,
     "tables": 2,
     "versions": 5

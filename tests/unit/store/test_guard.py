@@ -170,7 +170,7 @@ def test_no_plain_put_may_name_a_key_that_decides() -> None:
         ("queue.py", "_show"),
         ("intents.py", "write_intent"),
         ("digests.py", "write_digests"),
-        ("cleanup.py", "read_store_time"),
+        ("store_time.py", "read_store_time"),
     }
 
 

@@ -28,7 +28,7 @@ def version(number: int) -> GraphVersion:
     return GraphVersion(
         format=FORMAT,
         graph="g",
-        token=f"t{number}",
+        token="",
         branch="main",
         incarnation=1,
         version=number,

@@ -21,6 +21,8 @@ def optimize(
 ) -> int:
     """Rewrite small fragments into large ones and build missing indexes, as one commit.
 
+    Old versions, a thousand at a time, move into the history, where they take little room; all of
+    them can be read as before.
     No reader can see a difference, and no writer has to wait. The exit code is 7 if writers were
     faster all the time; nothing is lost then, and it can be run again.
 
@@ -46,6 +48,7 @@ def _row(done: Optimized, branch: str) -> dict[str, Any]:
         "commit": None if done.commit is None else done.commit.id,
         "dry_run": done.dry_run,
         "gave_way": done.gave_way,
+        "folded": done.folded,
         "types": {name: report for name, report in done.types.items() if _is_told(report)},
     }
 
@@ -57,11 +60,14 @@ def _lines(done: Optimized, branch: str, paint: Paint) -> Iterator[str]:
             continue
         yield f"{paint('bold', name.split(':', 1)[-1])}  {', '.join(_done(report))}"
         yield from (f"  {paint('yellow', 'waits')} {reason}" for reason in report.pending)
+    if done.folded:
+        goes = "would go" if done.dry_run else "went"
+        yield f"{done.folded:,} old versions {goes} from the chain to the history."
     if done.gave_way:
         yield "Writers were faster all the time; run it again when it is quieter."
     elif done.commit is not None:
         yield f"Optimized {branch} in commit {paint('cyan', done.commit.id)}."
-    elif not any(report.changed for report in told.values()):
+    elif not done.folded and not any(report.changed for report in told.values()):
         yield "There is nothing to do."
 
 

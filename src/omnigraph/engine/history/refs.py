@@ -10,10 +10,13 @@ from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, Reclaimed, RefNotFound
 from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
 from omnigraph.model.version import UNSEEN, GraphVersion
+from omnigraph.runtime import encode_ulid
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
+_LAST = 2**80 - 1
+"""The last id of a millisecond."""
 
 
 class History:
@@ -83,7 +86,8 @@ class History:
 
     def _at_time(self, head: GraphVersion, time: int, text: str) -> GraphVersion:
         while True:
-            found = self._bisect(head, lambda version: version.commit.created_at <= time)
+            near = encode_ulid(time // 1000, _LAST)
+            found = self._bisect(head, near, lambda version: version.commit.created_at <= time)
             if found is not None:
                 return found
             fork = self._fork(self._read(head.branch, head.first, head.floor))
@@ -96,7 +100,9 @@ class History:
         for start in heads:
             head: GraphVersion | None = start
             while head is not None:
-                found = self._bisect(head, lambda version: version.commit.id <= ref.commit)
+                found = self._bisect(
+                    head, ref.commit, lambda version: version.commit.id <= ref.commit
+                )
                 if found is not None:
                     if found.commit.id == ref.commit:
                         return found
@@ -138,17 +144,24 @@ class History:
         return ends
 
     def _bisect(
-        self, head: GraphVersion, early: Callable[[GraphVersion], bool]
+        self, head: GraphVersion, near: str, early: Callable[[GraphVersion], bool]
     ) -> GraphVersion | None:
         """The newest version of this incarnation that is early enough. Times and commit ids
-        grow along a branch, so it takes a logarithm of reads."""
+        grow along a branch, so it takes a logarithm of reads on the chain; of what is in the
+        archive, the names of its segments tell where ids are that are `near`."""
         if early(head):
             return head
         low, high = max(head.first, head.floor), head.version
-        oldest = self._read(head.branch, low, head.floor)
-        if not early(oldest):
+        chained = max(low, head.bottom)
+        best = self._read(head.branch, chained, head.floor)
+        if early(best):
+            low = chained
+        elif low < chained:
+            low, high = self._narrowed(head, low, chained, near, early)
+        if low != best.version:
+            best = self._read(head.branch, low, head.floor)
+        if not early(best):
             return None
-        best = oldest
         while high - low > 1:
             middle = (low + high) // 2
             version = self._read(head.branch, middle, head.floor)
@@ -157,6 +170,26 @@ class History:
             else:
                 high = middle
         return best
+
+    def _narrowed(
+        self,
+        head: GraphVersion,
+        low: int,
+        high: int,
+        near: str,
+        early: Callable[[GraphVersion], bool],
+    ) -> tuple[int, int]:
+        """Of a stretch in the archive, the part from the beginning of the last segment that is
+        early enough. The name of a segment may promise too much if it reaches back over the
+        beginning of the branch, so it is looked at; those that promise nothing are not."""
+        session = self._session
+        known = session.archive(head.branch).segments(session.metered(self._ledger), fresh=True)
+        for segment in reversed([one for one in known if low <= one.last and one.first < high]):
+            first = max(low, segment.first)
+            if segment.low <= near and early(self._read(head.branch, first, head.floor)):
+                return first, high
+            high = min(high, first)
+        return low, max(high, low + 1)
 
     def _read(self, branch: str, number: int, floor: int) -> GraphVersion:
         try:

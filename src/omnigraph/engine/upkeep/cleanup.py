@@ -9,31 +9,25 @@ that is interrupted leaves nothing half done: the next one finds the same files 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-import msgspec
-
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.announcement import Announcement
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Reason, Removal
-from omnigraph.engine.upkeep.survey import Chain, needed_versions, survey_chain, survey_chains
-from omnigraph.engine.upkeep.trace import PARALLEL, Trace, holds
-from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
+from omnigraph.engine.upkeep.deletion import delete_objects, delete_versions
+from omnigraph.engine.upkeep.store_time import read_store_time
+from omnigraph.engine.upkeep.survey import Chain, needed_versions, survey_chains
+from omnigraph.engine.upkeep.trace import Trace, holds, read_versions, require_version
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
-from omnigraph.store.history import Archive
 from omnigraph.store.intents import PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
-
-ACTOR = "omnigraph:maintenance"
-KIND = "cleanup"
-_BATCH = 500
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class _Cleanup:
         self._objects = session.metered(ledger)
 
     def run(self, now: int, *, dry_run: bool) -> Cleaned:
-        report = Cleaned(dry_run=dry_run, io=self._ledger)
+        session, report = self._session, Cleaned(dry_run=dry_run, io=self._ledger)
         needs = self._look(now)
         planned = self._spent(needs)
         if dry_run or not planned:
@@ -82,13 +76,15 @@ class _Cleanup:
             report.floors = _changed(needs)
             report.spared = _spared(needs)
             return report
-        self._announce(needs, now)
+        told = Announcement(session, self._policy, needs.cutoffs, needs.wanted, self._ledger)
+        told.publish(needs.chains)
         reach("cleanup announced")
         needs = self._look(now, cutoffs=needs.cutoffs, before=needs.chains)
         self._archive(needs)
         reach("cleanup archived")
         removals = self._spent(needs)
-        self._delete_versions(removals)
+        old = [one.key for one in removals if one.reason == "old version"]
+        delete_versions(session, old, self._ledger)
         reach("cleanup pruned")
         self._delete_files(one for one in removals if one.reason != "old version")
         report.removed = removals
@@ -118,7 +114,7 @@ class _Cleanup:
         floors = {
             branch: chain.end.floor
             if settled
-            else resolve_floor(chain.versions, chain.put_at(), self._policy, cutoffs)
+            else resolve_floor(chain.versions, chain.put_at, self._policy, cutoffs)
             for branch, chain in chains.items()
         }
         wanted = needed_versions(session, [chain.end for chain in chains.values()], ledger)
@@ -130,7 +126,7 @@ class _Cleanup:
                 wanted |= {
                     (pin.branch, pin.version)
                     for pin in known.intent.pins
-                    if pin.branch in ends and _is_there(ends[pin.branch], pin.version)
+                    if pin.branch in ends and ends[pin.branch].retains(pin.version)
                 }
         if settled:
             for branch, chain in chains.items():
@@ -181,7 +177,7 @@ class _Cleanup:
             removals += [
                 _removal(chain.files[version.version], "old version")
                 for version in chain.versions
-                if version.version < needs.floors[branch]
+                if chain.end.bottom <= version.version < needs.floors[branch]
             ]
         trace = Trace(self._session, self._ledger)
         trace.follow(self._roots(needs))
@@ -219,57 +215,6 @@ class _Cleanup:
         spent = is_candidate(file.key, location) and not holds(needed, file.key)
         return "unreferenced" if spent else None
 
-    # Announcing
-
-    def _announce(self, needs: _Needs, now: int) -> None:
-        """Until every chain carries the cutoff: one that was created meanwhile may not yet."""
-        waiting = dict(needs.chains)
-        while waiting:
-            for chain in waiting.values():
-                self._announce_on(chain, needs, now)
-            waiting = {
-                branch: chain
-                for branch, chain in survey_chains(self._session, self._ledger).items()
-                if not chain.end.deleted and chain.end.gc_cutoff < needs.cutoffs.binding
-            }
-
-    def _announce_on(self, chain: Chain, needs: _Needs, now: int) -> None:
-        session, ledger = self._session, self._ledger
-        while True:
-            end = chain.end
-            floor = resolve_floor(chain.versions, chain.put_at(), self._policy, needs.cutoffs)
-            if end.deleted and floor == end.floor:
-                return  # nobody binds to it, and there is nothing to say
-            # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
-            # cleanup has taken since this one looked.
-            kept = {
-                number
-                for branch, number in needs.wanted
-                if branch == end.branch and _is_there(end, number)
-            }
-            version = msgspec.structs.replace(
-                end,
-                token=session.runtime.ulid(),
-                version=end.version + 1,
-                floor=floor,
-                kept=tuple(sorted(number for number in kept if number < floor)),
-                gc_cutoff=max(end.gc_cutoff, needs.cutoffs.binding),
-            )
-            if end.tag:  # it goes on standing for the same commit
-                version = msgspec.structs.replace(version, first=version.version)
-            else:
-                version = msgspec.structs.replace(
-                    version,
-                    commit=commit_after(
-                        session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR
-                    ),
-                    same=(end.commit.id, *end.same)[:RECENT_SAME],
-                    maintained=end.maintained + 1,
-                )
-            if put_version(session, version, ledger) is None:
-                return
-            chain = survey_chain(session, end.branch, ledger)
-
     # Deleting
 
     def _archive(self, needs: _Needs) -> None:
@@ -277,61 +222,21 @@ class _Cleanup:
         for branch, chain in needs.chains.items():
             if not chain.left:
                 continue
-            archive = Archive(branch)
-            archived = {
-                number
-                for one in archive.segments(self._objects)
-                for number in range(one.first, one.last + 1)
-            }
-            numbers = [_number(file) for file in chain.left if _number(file) not in archived]
-            for run in _runs(numbers):
-                versions = self._session.versions(self._ledger)
-                archive.write(self._objects, [versions.read(branch, number) for number in run])
-
-    def _delete_versions(self, removals: Iterable[Removal]) -> None:
-        """On a disk the head is found from the first version on as long as that is there, so on
-        each chain it goes before all others."""
-        chains: dict[str, list[str]] = {}
-        for one in removals:
-            if one.reason == "old version":
-                chains.setdefault(one.key.rsplit("/", 1)[0], []).append(one.key)
-        for keys in chains.values():
-            # Names sort the newest first.
-            oldest, *others = sorted(keys, reverse=True)
-            self._objects.delete(oldest)
-            self._delete(others)
+            archive, numbers = self._session.archive(branch), [_number(f) for f in chain.left]
+            archived = set(archive.covers(self._objects, numbers))
+            for run in _runs([number for number in numbers if number not in archived]):
+                found = read_versions(self._session, branch, run, self._ledger)
+                archive.write(self._objects, list(map(require_version, found)), chain.put_at)
+            archive.merge_small(self._objects)
 
     def _delete_files(self, removals: Iterable[Removal]) -> None:
         """Version files of tables last: as long as they are there, what is left can be told."""
         files = list(removals)
         late = [one.key for one in files if "/_versions/" in one.key]
-        self._delete([one.key for one in files if "/_versions/" not in one.key])
+        early = [one.key for one in files if "/_versions/" not in one.key]
+        delete_objects(self._session, early, self._ledger)
         reach("cleanup swept")
-        self._delete(late)
-
-    def _delete(self, keys: list[str]) -> None:
-        for start in range(0, len(keys), _BATCH):
-            batch = keys[start : start + _BATCH]
-            with ThreadPoolExecutor(PARALLEL) as pool:
-                list(pool.map(self._session.objects.delete, batch))
-            self._ledger.record("delete", "cleanup", count=len(batch))
-
-
-def read_store_time(session: Session, ledger: Ledger) -> int:
-    """What the store says is now: its clock stamps the files, so it decides how old they are."""
-    key = f"__wait/clock-{session.runtime.ulid()}"
-    objects = session.metered(ledger)
-    objects.put(key, b"")
-    try:
-        (file,) = [one for one in objects.files("__wait/") if one.key == key]
-        return file.modified
-    finally:
-        objects.delete(key)
-
-
-def _is_there(end: GraphVersion, number: int) -> bool:
-    """Whether no cleanup has passed a version of this chain."""
-    return number >= end.floor or number in end.kept
+        delete_objects(self._session, late, self._ledger)
 
 
 def _removal(file: StoredFile, reason: Reason) -> Removal:

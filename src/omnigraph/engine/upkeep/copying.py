@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from urllib.parse import unquote
 
 import msgspec
 
@@ -31,7 +32,8 @@ from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.files import is_candidate, location_of
-from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.history import Archive, Segment
+from omnigraph.store.objects import Absent, Ambiguous, StoredFile
 from omnigraph.store.roots import parse_root
 from omnigraph.store.versions import STAMP_KEY, encode_version, version_key
 from omnigraph.telemetry import Ledger
@@ -93,11 +95,12 @@ class _Copy:
         if self._target.objects.exists(STAMP_KEY):
             raise GraphExists(f"There is a graph at {self._target.root.uri} already.")
         chains = self._survey(refs)
+        reach("chains surveyed")
         while not self._copied_tables(chains):
             chains = self._survey(refs)
         self._copy_prefix("_schema/")
         for branch in self._source.objects.groups("__history/"):
-            self._copy_prefix(f"__history/{branch}/")
+            self._copy_history(unquote(branch), chains)
         reach("tables copied")
         for branch in sorted(chains, key=lambda name: (name == "main", name)):
             self._write_chain(chains[branch])
@@ -202,6 +205,32 @@ class _Copy:
         files = self._source.objects.files(prefix)
         self._copy_files([(f.key, f.size) for f in files if "/.tmp-" not in f.key])
 
+    def _copy_history(self, branch: str, chains: dict[str, Chain]) -> None:
+        """As far as the copy goes: what was folded since is not part of it, and the copy will have
+        other versions at those numbers. A segment that goes meanwhile is part of a larger one."""
+        objects, archive = self._source.metered(self._ledger), Archive(branch)
+        end = chains[branch].end.version if branch in chains else None
+        while True:
+            segments = archive.segments(objects, fresh=True)
+            whole = [one for one in segments if end is None or one.last <= end]
+            cut = [one for one in segments if one not in whole and one.first <= (end or 0)]
+            try:
+                self._copy_files([(f.key, f.size) for f in self._listed(whole)])
+                for one in cut:
+                    numbers = range(one.first, (end or 0) + 1)
+                    found = [archive.read_stored(objects, number) for number in numbers]
+                    times = {v.version: time for v, time in found if time is not None}
+                    versions = [version for version, _ in found]
+                    Archive(branch).write(self._target.metered(self._ledger), versions, times)
+            except Absent:
+                continue
+            return
+
+    def _listed(self, segments: Sequence[Segment]) -> list[StoredFile]:
+        keys = {one.key for one in segments}
+        prefixes = sorted({one.key.rsplit("/", 1)[0] + "/" for one in segments})
+        return [f for p in prefixes for f in self._source.objects.files(p) if f.key in keys]
+
     def _copy_files(self, keys: Sequence[tuple[str, int]]) -> None:
         top = sorted({key.rsplit("/", 1)[0] + "/" for key, _ in keys})
         there = {
@@ -228,7 +257,8 @@ class _Copy:
 
     def _write_chain(self, chain: Chain) -> None:
         for version in chain.versions:
-            self._put(version_key(version.branch, version.version), encode_version(version))
+            if version.version >= chain.end.bottom:  # the others are in the history
+                self._put(version_key(version.branch, version.version), encode_version(version))
         self.report.versions += len(chain.versions)
 
     def _put(self, key: str, data: bytes) -> None:

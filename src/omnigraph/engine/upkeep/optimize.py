@@ -6,71 +6,21 @@ staged is carried over to a newer head when its fragments are still there, else 
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-
-import msgspec
 
 from omnigraph.engine.query.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized, Progress, TypeReport
+from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
+from omnigraph.engine.upkeep.optimization import NothingLeft, Optimization, TooSlow
+from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+from omnigraph.engine.upkeep.table_tags import tag_tables
 from omnigraph.engine.write.publisher import Publisher
-from omnigraph.errors import Contention, OmnigraphError
-from omnigraph.model.catalog import GraphType
-from omnigraph.model.version import GraphVersion, TablePin
-from omnigraph.plan.optimize import (
-    BY_HAND,
-    Covered,
-    IndexWork,
-    Limits,
-    Piece,
-    plan_compaction,
-    plan_index,
-    wanted_indexes,
-)
-from omnigraph.plan.publish import (
-    Index,
-    Lineage,
-    PublishPlan,
-    Rewrite,
-    RewriteGroup,
-    TableAction,
-)
-from omnigraph.runtime import reach
-from omnigraph.store import commits, indexes
-from omnigraph.store.indexes import (
-    Segment,
-    files_of,
-    index_name,
-    list_segments,
-    replace_segments,
-    stage_segment,
-    stage_vectors,
-)
-from omnigraph.store.staging import stage_compaction
-from omnigraph.store.tables import Table
-from omnigraph.store.tags import point_tag
+from omnigraph.errors import Contention
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.optimize import BY_HAND, Limits
 from omnigraph.telemetry import Ledger
 
-ACTOR = "omnigraph:maintenance"
-KIND = "optimize"
-_BEYOND = 64
-"""Fragment numbers left free for appends that land while a table is being optimized."""
-_PARALLEL = 8
 _ATTEMPTS = 5
-_QUICK = 2.0
-"""Seconds for which writers of the same machine may be held up to plan again."""
-_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class _NothingLeft(Exception):
-    """The new head needs no maintenance any more: somebody else was here."""
-
-
-class _TooSlow(Exception):
-    """What was staged no longer fits, and making it again would hold up writers."""
 
 
 def optimize(
@@ -84,23 +34,28 @@ def optimize(
     retry_for: float | None = None,
     ledger: Ledger | None = None,
 ) -> Optimized:
-    """At most one commit. `types` are names or table keys; None means all."""
+    """At most one commit. `types` are names or table keys; None means all, and the chain."""
     ledger = Ledger() if ledger is None else ledger
     patience = session.settings.retry_for if retry_for is None else retry_for
-    work = Optimization(session, branch, types, limits, progress, ledger, dry_run=dry_run)
     by_hand = limits.tail == BY_HAND.tail
+    fold, head = None, session.live_head(branch, ledger)
+    if types is None or not by_hand:
+        fold = plan_fold(session, head, limits.versions, ledger, writable=not dry_run)
+        if fold is not None and not dry_run:
+            archive_fold(session, fold, ledger)
+    work = Optimization(session, branch, types, limits, progress, ledger, fold, dry_run=dry_run)
     for _ in range(_ATTEMPTS):
-        work.stage(session.live_head(branch, ledger))
-        if dry_run or not work.plan.actions:
+        work.stage(head)
+        if dry_run or not work.worth_it:
             if by_hand and not dry_run:
-                _tag_tables(session, work.base, work.tables, ledger)
-                refresh_adjacency(session, work.base, work.tables, (), ledger)
-            return Optimized(None, work.reports, dry_run, False, ledger)
+                _after(session, work, work.base, (), ledger)
+            return Optimized(None, work.reports, dry_run, False, ledger, work.folded)
         try:
             published = Publisher(session).publish(work, ledger, retry_for=patience)
-        except _NothingLeft:
+        except NothingLeft:
             return Optimized(None, work.reports, False, False, ledger)
-        except _TooSlow:
+        except TooSlow:
+            head = session.live_head(branch, ledger)
             continue
         except Contention:
             break
@@ -108,262 +63,20 @@ def optimize(
         for old, new in published.tables.values():
             session.lookups.follow(old, new, ledger)
         if by_hand:
-            _tag_tables(session, published.version, work.tables, ledger)
-            changed = published.tables.keys()
-            refresh_adjacency(session, published.version, work.tables, changed, ledger)
-        return Optimized(published.version.commit, work.reports, False, False, ledger)
+            _after(session, work, published.version, tuple(published.tables), ledger)
+        if work.folded:
+            prune_fold(session, published.version, ledger)
+        return Optimized(published.version.commit, work.reports, False, False, ledger, work.folded)
     return Optimized(None, work.reports, False, True, ledger)
 
 
-class Optimization:
-    """As the publisher sees it. Planning again happens inside of the branch's turn, so that on
-    one machine nobody can be faster a second time."""
-
-    plan: PublishPlan
-
-    def __init__(
-        self,
-        session: Session,
-        branch: str,
-        types: Sequence[str] | None,
-        limits: Limits,
-        progress: OnProgress | None,
-        ledger: Ledger,
-        *,
-        dry_run: bool,
-    ) -> None:
-        self._session = session
-        self._branch = branch
-        self._types = types
-        self._limits = limits
-        self._progress = progress
-        self._ledger = ledger
-        self._dry_run = dry_run
-        self._staged_at = 0
-        self._took = 0.0
-        self.reports: dict[str, TypeReport] = {}
-        self.tables: list[str] = []
-
-    @property
-    def base(self) -> GraphVersion:
-        return self._base
-
-    def stage(self, head: GraphVersion) -> None:
-        self._base = head
-        self._staged_at = self._session.runtime.now()
-        began = self._session.runtime.monotonic()
-        self.reports = {}
-        snapshot = self._session.snapshot(head, self._ledger)
-        chosen = (
-            snapshot.catalog.types
-            if self._types is None
-            else [snapshot.type(name) for name in self._types]
-        )
-        self.tables = [kind.table_key for kind in chosen]
-        _open_tables(self._session, [head.pins[key] for key in self.tables], self._ledger)
-        actions = []
-        for done, kind in enumerate(chosen):
-            if self._progress is not None:
-                self._progress(Progress(done, len(chosen), kind.name, "looking"))
-            pin = head.pins[kind.table_key]
-            action = self._stage_type(kind, pin, (done, len(chosen)))
-            if action is not None:
-                actions.append(action)
-        self._took = self._session.runtime.monotonic() - began
-        reach("staged")
-        self.plan = PublishPlan(
-            branch=self._branch,
-            base_version=head.version,
-            base_incarnation=head.incarnation,
-            actions=tuple(actions),
-            lineage=Lineage(kind=KIND, operation=self._session.runtime.ulid(), actor=ACTOR),
-        )
-
-    # What the publisher asks for
-
-    def replan(self, head: GraphVersion) -> None:
-        if self._took > _QUICK:
-            raise _TooSlow  # writers wait while this is done
-        self.stage(head)
-        if not self.plan.actions:
-            raise _NothingLeft
-
-    def stale(self, head: GraphVersion) -> bool:
-        """Whether what was staged cannot be carried over to this head."""
-        session = self._session
-        age = (session.runtime.now() - self._staged_at) / 1e6
-        if self._staged_at <= head.gc_cutoff or age >= session.settings.grace / 2:
-            return True
-        if head.version == self._base.version:
-            return False
-        for action in self.plan.actions:
-            pin, was = head.pins.get(action.table), self._base.pins[action.table]
-            if pin is None or pin.location != was.location:
-                return True
-            if pin.lance_version == was.lance_version:
-                continue
-            table = session.tables.open(pin.location, pin.lance_version, self._ledger)
-            if not _still_fits(table, action):
-                return True
-        return False
-
-    # One type
-
-    def _stage_type(
-        self, kind: GraphType, pin: TablePin, place: tuple[int, int]
-    ) -> Rewrite | Index | None:
-        if not pin.fragments:
-            self.reports[kind.name] = TypeReport((0, 0), (0, 0))
-            return None
-        session, ledger = self._session, self._ledger
-        base = session.tables.open(pin.location, pin.lance_version, ledger)
-        table, groups = base, plan_compaction(pieces_of(base), self._limits)
-        staged: tuple[commits.Group, ...] = ()
-        if groups and not self._dry_run:
-            self._tell(place, kind, f"writing {sum(map(len, groups))} fragments anew")
-            written = stage_compaction(base, groups, ledger, target_rows=self._limits.target_rows)
-            staged = commits.number_fragments(base, written, beyond=_BEYOND)
-            table = commits.rewrite(base, staged, ledger)
-        table, index, report = self._stage_indexes(kind, table, place)
-        after = len(base.marks) - sum(map(len, groups)) + len(groups)
-        self.reports[kind.name] = TypeReport(
-            fragments=(len(base.marks), after if self._dry_run else len(table.marks)),
-            segments=report.segments,
-            rewritten=sum(map(len, groups)),
-            rewritten_bytes=sum(base.marks[n].bytes for group in groups for n in group),
-            indexed=report.indexed,
-            dropped=report.dropped,
-            pending=report.pending + self._waiting(base, groups),
-        )
-        if self._dry_run or (not staged and index is None):
-            return None
-        session.tables.keep(table)
-        if not staged:
-            assert index is not None
-            return msgspec.structs.replace(index, base=base.version, staged=table.version)
-        return Rewrite(
-            table=kind.table_key,
-            groups=tuple(RewriteGroup(old=tuple(old), new=tuple(new)) for old, new in staged),
-            index=index,
-            base=base.version,
-            staged=table.version,
-        )
-
-    def _waiting(self, base: Table, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:
-        taken = {number for group in groups for number in group}
-        floor = self._limits.floor
-        left = [m for m in base.marks.values() if m.id not in taken and m.bytes < floor]
-        if len(base.marks) < 2 or not left:
-            return ()
-        return (f"{len(left)} small fragments: they wait until more have come",)
-
-    def _stage_indexes(
-        self, kind: GraphType, table: Table, place: tuple[int, int]
-    ) -> tuple[Table, Index | None, TypeReport]:
-        known = list_segments(table)
-        pieces = pieces_of(table)
-        by_name: dict[str, list[Covered]] = {}
-        for one in known:
-            by_name.setdefault(one.name, []).append(Covered(one.uuid, one.fragments))
-        wanted = [s for s in wanted_indexes(kind) if s.column in table.schema.names]
-        names = {index_name(spec.column, spec.kind) for spec in wanted}
-        dropped = sorted(by_name.keys() - names)
-        removed = [one.uuid for one in known if one.name in dropped]
-        works: list[IndexWork] = []
-        pending: list[str] = []
-        for spec in wanted:
-            name = index_name(spec.column, spec.kind)
-            match plan_index(spec, pieces, by_name.get(name, ()), self._limits):
-                case IndexWork() as work:
-                    works.append(work)
-                case str(reason):
-                    pending.append(f"{name}: {reason}")
-        segments, built = [], []
-        for work in works:
-            name = index_name(work.spec.column, work.spec.kind)
-            if work.fragments and not self._dry_run:
-                self._tell(place, kind, f"building {name}")
-                segment = self._build(table, work)
-                if segment is None:
-                    pending.append(f"{name}: too few vectors that are neither null nor zero")
-                    continue
-                segments.append(segment)
-            removed += work.removed
-            built += [name] if work.fragments else []
-        report = TypeReport(
-            fragments=(0, 0),
-            segments=(len(known), len(known) - len(removed) + len(built)),
-            indexed=tuple(built),
-            dropped=tuple(dropped),
-            pending=tuple(pending),
-        )
-        if self._dry_run or not (segments or removed):
-            return table, None, report
-        files = files_of(table, sorted({n for one in segments for n in one.fragment_ids}))
-        action = Index(
-            table=kind.table_key,
-            segments=tuple(msgspec.Raw(msgspec.json.encode(segment)) for segment in segments),
-            files=files,
-            removed=tuple(removed),
-        )
-        table = replace_segments(table, files, segments, self._ledger, removed=removed)
-        return table, action, report
-
-    def _build(self, table: Table, work: IndexWork) -> Segment | None:
-        column, kind = work.spec.column, work.spec.kind
-        if kind == "IVF_FLAT":
-            assert work.partitions is not None
-            return stage_vectors(table, column, work.fragments, work.partitions, self._ledger)
-        return stage_segment(table, column, kind, work.fragments, self._ledger)
-
-    def _tell(self, place: tuple[int, int], kind: GraphType, doing: str) -> None:
-        if self._progress is not None:
-            self._progress(Progress(*place, kind.name, doing))
-
-
-def _still_fits(table: Table, action: TableAction) -> bool:
-    if isinstance(action, Index):
-        return indexes.fits(table, action.files, action.removed)
-    assert isinstance(action, Rewrite)
-    return commits.fits(table, [(group.old, group.new) for group in action.groups])
-
-
-def pieces_of(table: Table) -> list[Piece]:
-    return [
-        Piece(mark.id, mark.rows, mark.physical - mark.rows, mark.bytes)
-        for mark in table.marks.values()
-    ]
-
-
-def _open_tables(session: Session, pins: Sequence[TablePin], ledger: Ledger) -> None:
-    """Side by side: a graph may have hundreds."""
-    ledgers = [ledger.fork() for _ in pins]
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        list(pool.map(lambda pin, own: _open(session, pin, own), pins, ledgers))
-    ledger.join(ledgers)
-
-
-def _open(session: Session, pin: TablePin, ledger: Ledger) -> Table | None:
-    if not pin.fragments:
-        return None
-    return session.tables.open(pin.location, pin.lance_version, ledger)
-
-
-def _tag_tables(
-    session: Session, version: GraphVersion, keys: Sequence[str], ledger: Ledger
+def _after(
+    session: Session,
+    work: Optimization,
+    version: GraphVersion,
+    changed: Sequence[str],
+    ledger: Ledger,
 ) -> None:
-    """A courtesy to other readers of Lance: a tag for each branch, which may be late or missing.
-    Names that Lance does not take have none."""
-    if not _TAG.fullmatch(version.branch):
-        return
-
-    def tag(pin: TablePin, own: Ledger) -> None:
-        with contextlib.suppress(OmnigraphError):
-            table = session.tables.open(pin.location, pin.lance_version, own)
-            point_tag(table, version.branch, own)
-
-    pins = [version.pins[key] for key in keys if key in version.pins]
-    ledgers = [ledger.fork() for _ in pins]
-    with ThreadPoolExecutor(_PARALLEL) as pool:
-        list(pool.map(tag, pins, ledgers))
-    ledger.join(ledgers)
+    """What is derived from tables, and may be late or missing."""
+    tag_tables(session, version, work.tables, ledger)
+    refresh_adjacency(session, version, work.tables, changed, ledger)

@@ -35,13 +35,14 @@ class TypeReport:
 @dataclass(frozen=True)
 class Optimized:
     """`commit` is None when there was nothing to do, or when writers were faster all the time
-    (`gave_way`)."""
+    (`gave_way`). `folded` versions went from the chain to the history, or would."""
 
     commit: Commit | None
     types: dict[str, TypeReport]
     dry_run: bool
     gave_way: bool
     io: Ledger = field(repr=False)
+    folded: int = 0
 
 
 @dataclass(frozen=True)

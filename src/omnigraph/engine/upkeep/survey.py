@@ -19,16 +19,15 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Chain:
-    """All versions that a chain still has, oldest first, contiguous to the end; `left` are files
-    of versions below the floor that an earlier cleanup did not come to delete."""
+    """All versions of a chain that can be read, oldest first, contiguous to the end, with the
+    times at which the store took them; those below the bottom are in the archive. `files` are on
+    the chain; `left` are those below its bottom that an earlier cleanup, or fold, did not come to
+    delete."""
 
     versions: tuple[GraphVersion, ...]
+    put_at: dict[int, int]
     files: dict[int, StoredFile]
     left: tuple[StoredFile, ...]
-
-    def put_at(self) -> dict[int, int]:
-        """When the store took each version."""
-        return {number: file.modified for number, file in self.files.items()}
 
     @property
     def end(self) -> GraphVersion:
@@ -46,35 +45,54 @@ def survey_chains(session: Session, ledger: Ledger) -> dict[str, Chain]:
 
 def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
     while True:
-        files = session.metered(ledger).files(f"__manifest/{encode_branch(branch)}/")
-        held = {
-            version_number(file.key): file
-            for file in files
-            if file.key.endswith(".json") and "/.tmp-" not in file.key
-        }
+        held = list_chain(session, branch, ledger)
         end = session.versions(ledger).read(branch, max(held))
         session.saw_head(end)
-        numbers = list(range(end.floor, end.version + 1))
+        numbers = list(range(end.bottom, end.version + 1))
         found = read_versions(session, branch, numbers, ledger)
         if any(isinstance(one, Absent) for one in found) and _moved(session, end, ledger):
             continue  # another cleanup passed by
-        versions = []
+        versions, put_at = _folded(session, end, ledger)
         for number, one in zip(numbers, found, strict=True):
             if isinstance(one, Absent):
                 raise Corrupt(f"Version {number} of the branch {branch!r} is missing.")
             if isinstance(one, OmnigraphError):
                 raise one
             versions.append(one)
-        return Chain(
-            tuple(versions),
-            held,
-            tuple(held[number] for number in sorted(held) if number < end.floor),
-        )
+        put_at |= {number: file.modified for number, file in held.items()}
+        left = tuple(held[number] for number in sorted(held) if number < end.bottom)
+        return Chain(tuple(versions), put_at, held, left)
+
+
+def list_chain(session: Session, branch: str, ledger: Ledger) -> dict[int, StoredFile]:
+    """The objects of a chain by their numbers, newest first."""
+    return {
+        version_number(file.key): file
+        for file in session.metered(ledger).files(f"__manifest/{encode_branch(branch)}/")
+        if file.key.endswith(".json") and "/.tmp-" not in file.key
+    }
+
+
+def _folded(
+    session: Session, end: GraphVersion, ledger: Ledger
+) -> tuple[list[GraphVersion], dict[int, int]]:
+    """What can be read, and is not on the chain any more, oldest first."""
+    archive, objects = session.archive(end.branch), session.metered(ledger)
+    versions, put_at = [], {}
+    for number in range(end.floor, end.bottom):
+        try:
+            version, stored = archive.read_stored(objects, number)
+        except Absent:
+            raise Corrupt(f"Version {number} of the branch {end.branch!r} is missing.") from None
+        versions.append(version)
+        # Where it is not known it was folded after it had been old enough.
+        put_at[number] = stored or 0
+    return versions, put_at
 
 
 def _moved(session: Session, end: GraphVersion, ledger: Ledger) -> bool:
     session.forget_head(end.branch)
-    return session.head(end.branch, ledger).floor > end.floor
+    return session.head(end.branch, ledger).bottom > end.bottom
 
 
 def needed_versions(

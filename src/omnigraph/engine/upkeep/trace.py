@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import Corrupt, OmnigraphError
 from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, files_of_version
 from omnigraph.store.objects import Absent, StoredFile
@@ -100,6 +100,16 @@ def read_versions(
         found = list(pool.map(read, numbers, ledgers))
     ledger.join(ledgers)
     return found
+
+
+def require_version(found: GraphVersion | Absent | OmnigraphError) -> GraphVersion:
+    match found:
+        case GraphVersion():
+            return found
+        case Absent():
+            raise Corrupt(f"{found} is missing.")
+        case error:
+            raise error
 
 
 def list_files(session: Session, ledger: Ledger) -> dict[str, StoredFile]:

@@ -7,7 +7,9 @@ never keeps the rest from being looked at.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
+from urllib.parse import unquote
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.trace import (
@@ -25,7 +27,7 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, is_candidate, location_of, version_file
 from omnigraph.store.history import Archive
-from omnigraph.store.objects import Absent, ObjectStore, StoredFile
+from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import STAMP_KEY, encode_branch, version_key, version_number
 from omnigraph.telemetry import Ledger
 
@@ -50,6 +52,8 @@ class _Verifier:
         graph = self._check_stamp()
         for branch in self._session.versions(self._ledger).list_branches():
             self._check_chain(branch, graph)
+        for branch in self._session.metered(self._ledger).groups("__history/"):
+            self._check_archive(unquote(branch))
         self._check_schemas()
         self._trace.follow(self._versions)
         self._check_pins()
@@ -107,8 +111,9 @@ class _Verifier:
         if not held:
             return
         head = held[max(held)]
-        chain = {number: one for number, one in held.items() if number >= head.floor}
-        for number in range(head.floor, head.version + 1):
+        chain = {number: one for number, one in held.items() if number >= head.bottom}
+        chain |= self._read_archived(head, range(head.floor, head.bottom))
+        for number in range(head.bottom, head.version + 1):
             if number not in found:
                 key = version_key(branch, number)
                 self.report.found(
@@ -119,7 +124,7 @@ class _Verifier:
         for before, after in pairwise(chain[number] for number in sorted(chain)):
             if after.version == before.version + 1:
                 self._check_step(before, after)
-        self._check_kept(head)
+        self._versions += self._read_archived(head, head.kept).values()
         self._versions += [one for one in chain.values() if not one.deleted or one.tag]
         if not head.deleted or head.tag:
             self._heads.append(head)
@@ -156,31 +161,39 @@ class _Verifier:
         ):
             self.report.found("clock", key, f"The commit in {key} is not later than its parent.")
 
-    def _check_kept(self, head: GraphVersion) -> None:
-        """Versions below the floor that something needs are in the archive."""
-        archive, objects = Archive(head.branch), self._session.metered(self._ledger)
-        for number in head.kept:
+    def _read_archived(self, head: GraphVersion, numbers: Iterable[int]) -> dict[int, GraphVersion]:
+        """Versions that are not on their chain any more and can be read: they are in the archive,
+        or still on the chain if cleanup did not come that far."""
+        archive, objects = self._session.archive(head.branch), self._session.metered(self._ledger)
+        found = {}
+        for number in numbers:
+            key = version_key(head.branch, number)
             try:
-                self._versions.append(self._read_kept(archive, objects, number, head))
+                try:
+                    found[number] = archive.read(objects, number)
+                except Absent:
+                    found[number] = self._session.versions(self._ledger).read(head.branch, number)
             except Absent:
                 self.report.found(
                     "missing_version",
-                    version_key(head.branch, number),
+                    key,
                     f"Version {number} of {head.branch!r} is kept, but not in its history.",
                 )
             except OmnigraphError as error:
-                self.report.found(
-                    "unreadable_version", version_key(head.branch, number), error.message
-                )
+                self.report.found("unreadable_version", key, error.message)
+        return found
 
-    def _read_kept(
-        self, archive: Archive, objects: ObjectStore, number: int, head: GraphVersion
-    ) -> GraphVersion:
-        """In the archive, or still on its chain if cleanup did not come that far."""
-        try:
-            return archive.read(objects, number)
-        except Absent:
-            return self._session.versions(self._ledger).read(head.branch, number)
+    def _check_archive(self, branch: str) -> None:
+        """All of it, also what only the log can tell any more."""
+        archive, objects = Archive(branch), self._session.metered(self._ledger)
+        for segment in archive.segments(objects):
+            try:
+                archive.check(objects, segment)
+            except Absent:
+                pass  # a larger one has taken its place
+            except OmnigraphError as error:
+                self.report.found("unreadable_history", segment.key, error.message)
+            self.report.looked_at["history"] += segment.size
 
     def _check_schemas(self) -> None:
         for digest in sorted({version.schema for version in self._versions}):

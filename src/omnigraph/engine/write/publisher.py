@@ -233,6 +233,7 @@ class Publisher:
             forked_from=head.forked_from,
             protected=head.protected,
             floor=head.floor,
+            folded=max(head.folded, plan.folded),
             gc_cutoff=head.gc_cutoff,
             kept=head.kept,
             same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
@@ -327,7 +328,7 @@ def put_version(
         case Put.LANDED:
             if slept and version.version > 1:  # the first of a branch follows nothing
                 real = _real_head(session, version, ledger)
-                if real.version > version.version and real.floor > version.version:
+                if real.version > version.version and real.bottom > version.version:
                     versions.delete_ghost(version)
                     return real
             session.saw_head(version)
