@@ -19,8 +19,8 @@ from omnigraph.errors import BranchMoved
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.engine.algorithms.network import Edges
-    from omnigraph.engine.algorithms.run import AlgorithmResult
+    from omnigraph.engine.algorithms.result import AlgorithmResult
+    from omnigraph.engine.algorithms.scope import Edges, Where
     from omnigraph.engine.blob import Blob
     from omnigraph.engine.export import ExportFormat, ExportResult
     from omnigraph.engine.graph import Graph
@@ -208,7 +208,9 @@ class Branch:
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
+        where: Where = None,
         write_to: str | None = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
         actor: str | None = None,
         message: str | None = None,
         **options: Any,
@@ -217,8 +219,10 @@ class Branch:
             name,
             edges=edges,
             direction=direction,
+            where=where,
             branch=self.name,
             write_to=write_to,
+            engine=engine,
             actor=actor,
             message=message,
             **options,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omnigraph.errors import EngineMissing
 
 if TYPE_CHECKING:
+    from omnigraph.engine.algorithms.result import Computed
+    from omnigraph.engine.algorithms.scope import Scope
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
@@ -31,8 +34,27 @@ class Executor(Protocol):
     def lacks(self) -> str | None:
         """What this machine lacks for the engine to start, None if nothing."""
 
+    def start(self, master: str | None, settings: Mapping[str, str]) -> None:
+        """Starts a session, on a place and with settings, or takes the one that is running."""
+
+    def stop(self) -> None:
+        """Ends the session that is running."""
+
     def of(self, graph: Graph) -> Any:
         """What the engine adds to an open graph: `g.spark`."""
+
+    def is_cluster(self) -> bool:
+        """Whether it runs, or is configured to run, on more than this machine."""
+
+    def algorithm(
+        self,
+        graph: Graph,
+        snapshot: Snapshot,
+        scope: Scope,
+        name: str,
+        options: Mapping[str, Any],
+    ) -> Computed:
+        """The same values as in this process, of an algorithm with all its options."""
 
     def query(
         self,
@@ -60,6 +82,15 @@ def registered(name: str) -> bool:
     if find_spec(_RESTS_ON.get(name, "omnigraph")) is None:
         return False
     return any(point.name == name for point in entry_points(group=GROUP))
+
+
+def is_running(name: str) -> bool:
+    """Whether a session of the engine is running; nothing is imported to find out."""
+    return (
+        _RESTS_ON.get(name, "omnigraph") in sys.modules
+        and registered(name)
+        and find_executor(name).active()
+    )
 
 
 def find_executor(name: str) -> Executor:

@@ -12,8 +12,9 @@ from typing import Any, Literal, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine import branches, manifest, protection, tags
-from omnigraph.engine.algorithms.network import Edges
-from omnigraph.engine.algorithms.run import AlgorithmCall, AlgorithmResult, run_algorithm
+from omnigraph.engine.algorithms.result import AlgorithmResult
+from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
+from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
 from omnigraph.engine.executors import find_executor
@@ -354,25 +355,31 @@ class Graph:
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
+        where: Where = None,
         ref: str | None = None,
         branch: str = "main",
         write_to: str | None = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
         actor: str | None = None,
         message: str | None = None,
         **options: Any,
     ) -> AlgorithmResult:
         """A value for each node: "pagerank", "connected_components", "label_propagation",
         "triangle_count", "shortest_paths" (with `sources`), "degrees". `edges` are edge types by
-        name, or each with its direction, or all of them. With `write_to` the values become that
-        property of the nodes on the branch, as one commit."""
+        name, or each with its direction, or all of them; `where` has conditions by the type of
+        nodes or edges, and what does not fulfil them takes no part. With `write_to` the values
+        become that property of the nodes on the branch, as one commit. "spark" as `engine` gives
+        the same values; "auto" goes there if Spark is a cluster."""
         self._require_open(writing=write_to is not None)
         call = AlgorithmCall(
             name=name,
             edges=edges,
             direction=direction,
+            where=where,
             ref=ref,
             branch=branch,
             write_to=write_to,
+            engine=engine,
             actor=actor,
             message=message,
             options=options,

@@ -9,11 +9,12 @@ def near(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a typo most likely meant; None if nothing is close.
 
     The same name in another case always counts; otherwise one slip is allowed for every three
-    characters, where swapping two neighbours is one slip. Of equally close names the first wins.
+    characters, where swapping two neighbours is one slip. Of equally close names one with the same
+    first letter wins, where slips are rare, and then the first.
     """
     best: str | None = None
     limit = min(3, (len(name) + 2) // 3) if len(name) > 1 else 0
-    folded = name.casefold()
+    folded, same = name.casefold(), False
     for candidate in candidates:
         if candidate == name:
             continue
@@ -22,8 +23,9 @@ def near(name: str, candidates: Iterable[str]) -> str | None:
         if abs(len(candidate) - len(name)) > limit or not candidate:
             continue
         distance = _distance(folded, candidate.casefold(), limit)
-        if distance < limit or (distance == limit and best is None):
-            best, limit = candidate, distance
+        begins = candidate[0].casefold() == folded[0]
+        if distance < limit or (distance == limit and (best is None or begins > same)):
+            best, limit, same = candidate, distance, begins
     return best
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.executors import configured_master
 from omnigraph.errors import EngineMissing
 from omnigraph.spark.java import find_java
+from omnigraph.spark.place import is_remote
 from omnigraph.spark.session import active_session, is_local
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
+    from omnigraph.engine.algorithms.result import Computed
+    from omnigraph.engine.algorithms.scope import Scope
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
@@ -34,10 +37,36 @@ class SparkExecutor:
             return error.message
         return None
 
+    def start(self, master: str | None, settings: Mapping[str, str]) -> None:
+        open_session(master, **settings)
+
+    def stop(self) -> None:
+        running = active_session()
+        if running is not None:
+            running.stop()
+
     def of(self, graph: Graph) -> SparkGraph:
         from omnigraph.spark.graph import SparkGraph
 
         return SparkGraph(graph)
+
+    def is_cluster(self) -> bool:
+        running = active_session()
+        if running is None:
+            return not is_local(configured_master() or "local")
+        return is_remote(running)
+
+    def algorithm(
+        self,
+        graph: Graph,
+        snapshot: Snapshot,
+        scope: Scope,
+        name: str,
+        options: Mapping[str, Any],
+    ) -> Computed:
+        from omnigraph.spark.algorithms.run import compute_on
+
+        return compute_on(open_session(), graph, snapshot, scope, name, options)
 
     def query(
         self,

@@ -44,6 +44,11 @@ def test_the_closest_wins_and_of_equals_the_first() -> None:
     assert near("aaaa", ["aaab", "aaac"]) == "aaab"
 
 
+def test_of_equals_one_that_begins_alike_wins() -> None:
+    assert near("lgo", ["algo", "log"]) == "log"
+    assert near("lgo", ["log", "lgos"]) == "log"
+
+
 def test_swapping_two_neighbours_is_one_slip() -> None:
     assert near("nmae", ["name"]) == "name"
     assert near("aenm", ["name"]) is None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli, IfCommit, Message, OnBranch
+from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
 from omnigraph.cli.progress import progress_bar
@@ -55,7 +56,9 @@ def load(
     rejected: Annotated[
         str | None, Parameter(help="write the rows that were put aside to this .jsonl file")
     ] = None,
-    engine: Annotated[Literal["auto", "local", "spark"], Parameter(help="where it runs")] = "auto",
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
     actor: Actor = None,
     message: Message = None,
     if_commit: IfCommit = None,
@@ -71,6 +74,7 @@ def load(
         omnigraph load Person.csv Knows.csv --mode merge
         omnigraph load data/ --branch import --from main
         omnigraph load rows.jsonl --on-error quarantine --rejected bad.jsonl
+        omnigraph load s3-dump/ --master spark://host:7077 --conf spark.executor.memory=8g
     """
     source = _source(files, mapping, cli)
     with progress_bar(cli.out) as report:
@@ -79,7 +83,7 @@ def load(
             doing = f"{progress.stage}, {count_text(progress.rows, 'row')}"
             report(progress.bytes, progress.total_bytes, doing)
 
-        with cli.writing(branch) as g:
+        with started(engine, master, conf) as chosen, cli.writing(branch) as g:
             done = g.load(
                 source,
                 type=type,
@@ -88,7 +92,7 @@ def load(
                 create_branch_from=from_,
                 mapping=mapping,
                 on_error=on_error,
-                engine=engine,
+                engine=chosen,
                 progress=tell,
                 actor=cli.actor(actor),
                 message=message,
@@ -97,6 +101,8 @@ def load(
     if rejected is not None:
         _write_rejected(done, rejected)
     cli.out.value(_row(done), lambda paint: _lines(done, paint))
+    if done.engine != "local":
+        cli.out.note(f"It ran on {done.engine}: {done.reason}.")
     _note_rejected(done, rejected, cli)
 
 

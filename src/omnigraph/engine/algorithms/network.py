@@ -5,25 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.algorithms.kernels import Ints
+from omnigraph.engine.algorithms.scope import Scope
 from omnigraph.engine.query.adjacency import Adjacency
 from omnigraph.engine.query.entities import Entities
+from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import InvalidArgument, NotFound, TypeNotFound
-from omnigraph.lang.near import near
-from omnigraph.model.catalog import Catalog, EdgeType, NodeType
+from omnigraph.errors import InvalidArgument, NotFound
+from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.store.tables import ADDRESS
 
-Direction = Literal["out", "in", "both"]
-DIRECTIONS = ("out", "in", "both")
-Edges = str | Sequence[str] | Mapping[str, str] | None
-"""Edge types by name; with a direction for each, or all types."""
+_OUT = -1
+"""Of a node that takes no part."""
 
 
 @dataclass(frozen=True)
@@ -81,48 +80,22 @@ class Network:
         return np.array(found, dtype=np.int64)
 
 
-def read_edges(catalog: Catalog, edges: Edges, direction: str) -> dict[str, str]:
-    """The edge types that are meant, each with its direction."""
-    if edges is None:
-        given = dict.fromkeys(catalog.edge_names, direction)
-    elif isinstance(edges, str):
-        given = {edges: direction}
-    elif isinstance(edges, Mapping):
-        given = dict(edges)
-    else:
-        given = dict.fromkeys(edges, direction)
-    for name, way in given.items():
-        if way not in DIRECTIONS:
-            raise InvalidArgument(f"The direction of {name} is 'out', 'in' or 'both', not {way!r}.")
-        if name not in catalog.edge_names:
-            guess = near(name, list(catalog.edge_names))
-            hint = f"Did you mean {guess}?" if guess else ""
-            raise TypeNotFound(f"There is no edge type {name!r}.", help=hint)
-    if not given:
-        raise InvalidArgument("There are no edges to follow: the schema has no edge types.")
-    return given
-
-
-def build_network(session: Session, snapshot: Snapshot, edges: Mapping[str, str]) -> Network:
-    catalog = snapshot.catalog
-    chosen = [catalog.edge_names[name] for name in edges]
-    touched = {name for edge in chosen for name in (edge.source, edge.target)}
-    kinds = tuple(catalog.node_names[name] for name in sorted(touched))
+def build_network(session: Session, snapshot: Snapshot, scope: Scope) -> Network:
     entities = Entities(snapshot.view, session.columns, snapshot.io)
     ids, ranks, starts = [], {}, [0]
-    for kind in kinds:
+    for kind in scope.nodes:
         rows = entities.rows(kind)
-        held = rows.take("id", rows.live).cast(pa.string())
+        live = _kept(snapshot, scope, rows)
+        held = rows.take("id", live).cast(pa.string())
         order = pc.sort_indices(held).to_numpy()
-        place = np.full(rows.capacity, -1, dtype=np.int64)
-        place[rows.live[order]] = np.arange(len(order)) + starts[-1]
+        place = np.full(rows.capacity, _OUT, dtype=np.int64)
+        place[live[order]] = np.arange(len(order)) + starts[-1]
         ids.append(held.take(pa.array(order)))
         ranks[kind.name] = place
         starts.append(starts[-1] + len(order))
     src, dst = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for edge in chosen:
-        here, there = _ends(session, snapshot, entities, edge, ranks)
-        way = edges[edge.name]
+    for edge, way in scope.edges:
+        here, there = _ends(session, snapshot, scope, entities, edge, ranks)
         if way in ("out", "both"):
             src.append(here)
             dst.append(there)
@@ -130,23 +103,43 @@ def build_network(session: Session, snapshot: Snapshot, edges: Mapping[str, str]
             other = here != there if way == "both" else np.ones(len(here), dtype=bool)
             src.append(there[other])  # a loop followed both ways is still one edge
             dst.append(here[other])
-    return Network(kinds, tuple(starts), tuple(ids), np.concatenate(src), np.concatenate(dst))
+    return Network(scope.nodes, tuple(starts), tuple(ids), np.concatenate(src), np.concatenate(dst))
+
+
+def _kept(snapshot: Snapshot, scope: Scope, rows: TypeRows) -> Ints:
+    """The positions of the rows that take part."""
+    condition = scope.condition(snapshot.catalog, rows.kind)
+    if condition is None:
+        live: Ints = rows.live
+        return live
+    batches = condition.rows(rows.view, ["id"], snapshot.io)
+    none = np.array([], np.uint64)
+    found = np.concatenate([none, *(batch.column(ADDRESS).to_numpy() for batch in batches)])
+    kept: Ints = np.sort(rows.positions_of(found))
+    return kept
 
 
 def _ends(
     session: Session,
     snapshot: Snapshot,
+    scope: Scope,
     entities: Entities,
     edge: EdgeType,
     ranks: Mapping[str, np.ndarray],
 ) -> tuple[Ints, Ints]:
+    """Both ends of the edges that take part: those whose ends do, too."""
     catalog, ledger = snapshot.catalog, snapshot.io
     source = entities.rows(catalog.node_names[edge.source])
     target = entities.rows(catalog.node_names[edge.target])
     adjacencies = session.adjacencies
-    adjacency: Adjacency = adjacencies.of(entities.rows(edge), source, target, ledger)
+    rows = entities.rows(edge)
+    adjacency: Adjacency = adjacencies.of(rows, source, target, ledger)
+    filtered = edge.table_key in scope.where
+    chosen = _kept(snapshot, scope, rows) if filtered else adjacency.live
     ends = []
     for numbers, node in ((adjacency.src, source), (adjacency.dst, target)):
-        positions = adjacencies.position_of(node, ledger)[numbers[adjacency.live]]
+        positions = adjacencies.position_of(node, ledger)[numbers[chosen]]
         ends.append(ranks[node.kind.name][positions])
-    return ends[0], ends[1]
+    here, there = ends
+    both = (here != _OUT) & (there != _OUT)
+    return (here, there) if both.all() else (here[both], there[both])

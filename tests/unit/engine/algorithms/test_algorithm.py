@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, runtime
-from omnigraph.errors import InvalidArgument, NotFound, TypeNotFound
+from omnigraph.errors import InvalidArgument, InvalidQuery, NotFound, TypeNotFound
 from omnigraph.settings import Settings
 from tests.contract.graphs import rows
 from tests.unit.engine.algorithms.oracle import solve_pagerank
@@ -79,6 +79,33 @@ def test_values_become_a_property_in_one_commit(g: Graph) -> None:
     assert g.algorithm("degrees", edges="Knows", ref="main~1").to_dict()["c"] == 4
 
 
+def test_conditions_leave_nodes_and_edges_out(g: Graph) -> None:
+    with g.transaction() as tx:
+        tx.append("Knows", [{"from": "a", "to": "g", "since": 1990}])
+        tx.append("Knows", [{"from": "g", "to": "f", "since": 2005}])
+    since = g.algorithm("degrees", edges="Knows", where="since >= 2000").to_dict()
+    assert since == {"a": 0, "b": 0, "c": 0, "d": 0, "e": 0, "f": 1, "g": 1}
+    # A test that Lance cannot answer, and nodes that are not there at all.
+    some = g.algorithm(
+        "connected_components",
+        where={"Person": 'name != "c" and not (name starts_with "d")', "Wrote": "false"},
+    ).to_dict()
+    assert some == {
+        ("Paper", "a"): "Paper:a",
+        ("Paper", "p"): "Paper:p",
+        ("Person", "a"): "Person:a",
+        ("Person", "b"): "Person:a",
+        ("Person", "e"): "Person:e",
+        ("Person", "f"): "Person:a",
+        ("Person", "g"): "Person:a",
+    }
+    g.algorithm("degrees", edges="Knows", where={"Person": 'name in ["a", "b"]'}, write_to="hops")
+    held = {r["name"]: r["hops"] for r in rows(g, "Person")}
+    assert held == {"a": 1, "b": 1, "c": None, "d": None, "e": None, "f": None, "g": None}
+    with pytest.raises(NotFound, match="no node 'c'"):
+        g.algorithm("shortest_paths", edges="Knows", sources="c", where={"Person": 'name = "a"'})
+
+
 def test_deleted_nodes_and_edges_are_not_there(g: Graph) -> None:
     g.mutate('query q() { delete Person where name = "c" }')
     found = g.algorithm("degrees", edges="Knows").to_dict()
@@ -114,6 +141,20 @@ def test_what_cannot_be_done_is_said(g: Graph) -> None:
         (InvalidArgument, "no algorithm 'pagerang'.*Did you mean 'pagerank'", {"name": "pagerang"}),
         (InvalidArgument, "has no option 'damp'", {"name": "pagerank", "damp": 1}),
         (InvalidArgument, "`damping` is a share", {"name": "pagerank", "damping": 1.5}),
+        (InvalidArgument, "from 1 on, not 0", {"name": "label_propagation", "rounds": 0}),
+        (InvalidArgument, "an id or a pair", {"name": "shortest_paths", "sources": [3]}),
+        (InvalidArgument, "`engine` is one of", {"name": "degrees", "engine": "dask"}),
+        (InvalidArgument, "which edges it is about", {"name": "degrees", "where": "since > 1"}),
+        (
+            InvalidArgument,
+            "none of the types.*Did you mean 'Knows'",
+            {"name": "degrees", "where": {"Know": "since > 1"}},
+        ),
+        (
+            InvalidQuery,
+            "does not fit Knows: .*no property `sinc`",
+            {"name": "degrees", "edges": "Knows", "where": "sinc > 1"},
+        ),
         (InvalidArgument, "both ways", {"name": "triangle_count", "direction": "in"}),
         (InvalidArgument, "'out', 'in' or 'both'", {"name": "degrees", "edges": {"Knows": "up"}}),
         (TypeNotFound, "no edge type 'Know'", {"name": "degrees", "edges": "Know"}),

@@ -1,0 +1,62 @@
+"""Owns the options that say where work runs: in this process, or on Spark with some settings."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from omnigraph.errors import InvalidArgument
+
+Name = Literal["auto", "local", "spark"]
+Engine = Annotated[Name, Parameter(help="where it runs")]
+Master = Annotated[
+    str | None, Parameter(help="the Spark to run on: local[4], spark://host:7077, sc://host")
+]
+Conf = Annotated[
+    tuple[str, ...],
+    Parameter(negative=(), help="a setting of Spark, such as spark.driver.memory=8g; repeat"),
+]
+
+
+@contextlib.contextmanager
+def started(engine: Name, master: str | None, conf: tuple[str, ...]) -> Iterator[Name]:
+    """The engine to ask for, started if that is Spark; a session that was not there before ends
+    with the command."""
+    settings = _settings(engine, master, conf)
+    if master or settings:
+        engine = "spark"
+    if engine == "local":
+        yield engine
+        return
+    from omnigraph.engine.executors import find_executor, is_running
+
+    before = is_running("spark")
+    if engine == "spark":
+        find_executor("spark").start(master, settings)
+    try:
+        yield engine
+    finally:
+        if not before and is_running("spark"):
+            find_executor("spark").stop()
+
+
+def _settings(engine: Name, master: str | None, conf: tuple[str, ...]) -> dict[str, str]:
+    if engine == "local" and (master or conf):
+        given = "--master" if master else "--conf"
+        raise InvalidArgument(
+            f"{given} is for Spark, and --engine local does not use it.",
+            help=f"Leave {given} out, or say --engine spark.",
+        )
+    settings: dict[str, str] = {}
+    for pair in conf:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise InvalidArgument(
+                f"--conf {pair!r} is not a setting of Spark.",
+                help="Write --conf spark.driver.memory=8g.",
+            )
+        settings[name] = value
+    return settings

@@ -1,0 +1,85 @@
+"""Owns conditions of the query language over the rows of one type: read once, then asked of every
+batch, as much as possible by Lance itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.view import TableView
+from omnigraph.errors import InvalidArgument, InvalidQuery
+from omnigraph.lang.gq import compile_query
+from omnigraph.lang.gq.checked import Delete, Expression, RowProperty, RowSystem
+from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.plan.lookups import split_tests
+from omnigraph.plan.values import holds
+from omnigraph.plan.values.push import is_comparable, pushed
+from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A test of the rows of one type. `now` is the moment that `now()` means, in microseconds."""
+
+    kind: GraphType
+    test: Expression
+    now: int
+
+    def rows(
+        self,
+        view: TableView,
+        columns: Sequence[str],
+        ledger: Ledger,
+        *,
+        fragments: Sequence[int] | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        """The visible rows of the table, or of some fragments, that it keeps: these columns, and
+        those that the test needs, and their addresses as a last column."""
+        bindings = Bindings(now=self.now)
+
+        def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
+            if isinstance(value, RowSystem):
+                return pc.field(value.column), pa.string()
+            if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
+                return None
+            name = value.property.name
+            return pc.field(view.column_of(name)), view.schema.field(name).type
+
+        tests = [(t, pushed(t, column, RowLeaves(bindings))) for t in split_tests(self.test)]
+        answered = [condition for _, condition in tests if condition is not None]
+        rest = [t for t, condition in tests if condition is None]
+        needed = [*columns, *(name for t in rest for name in used_columns(t))]
+        condition = reduce(and_, answered) if answered else None
+        names = list(dict.fromkeys(needed))
+        for batch in view.matching(condition, names, ledger, fragments=fragments):
+            kept = np.ones(batch.num_rows, dtype=bool)
+            leaves = RowLeaves(bindings, pa.Table.from_batches([batch]))
+            for t in rest:
+                kept &= holds(t, leaves).to_numpy(zero_copy_only=False)
+            yield batch if kept.all() else batch.filter(pa.array(kept))
+
+
+def read_condition(catalog: Catalog, kind: GraphType, where: str, now: int) -> Condition:
+    """A condition as it stands after `where` of a statement of the query language."""
+    if not isinstance(where, str):
+        raise InvalidArgument(f"The condition of {kind.name} is a text, not {where!r}.")
+    checked = compile_query(f"query q() {{ delete {kind.name} where {where} }}", catalog)
+    if checked.query is None:
+        first = checked.diagnostics[0]
+        raise InvalidQuery(
+            f"The condition {where!r} does not fit {kind.name}: {first.message}.",
+            diagnostics=checked.diagnostics,
+            help=(first.suggestion or "").capitalize() or None,
+        )
+    body = checked.query.body
+    statement = body[0] if isinstance(body, tuple) and len(body) == 1 else None
+    if not isinstance(statement, Delete):
+        raise InvalidArgument(f"{where!r} is not one condition.")
+    return Condition(kind, statement.where, now)

@@ -1,0 +1,1 @@
+"""The algorithms of the engine on DataFrames, with the same values."""

@@ -1,0 +1,97 @@
+"""Owns an algorithm on Spark from the snapshot to its values, and these as a property: executors
+compute, join and stage; no value comes to this process unless it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from omnigraph.engine.algorithms.offer import VALUES, find_algorithm
+from omnigraph.engine.algorithms.result import Target
+from omnigraph.engine.algorithms.scope import Scope
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import NodeType
+from omnigraph.model.version import Commit
+from omnigraph.spark.algorithms.kernels import KERNELS
+from omnigraph.spark.algorithms.network import FrameNetwork, build_network
+from omnigraph.spark.place import require_reachable
+from omnigraph.spark.scan import pin_scan
+from omnigraph.spark.tasks import collect, explained
+
+if TYPE_CHECKING:
+    from omnigraph.engine.graph import Graph
+
+
+@dataclass(frozen=True)
+class SparkValues:
+    """Values on executors: `frame` has `type`, `id` and `value`."""
+
+    spark: Any
+    graph: Graph
+    snapshot: Snapshot
+    scope: Scope
+    frame: Any
+    kind: pa.DataType
+    rounds: int
+
+    def read(self) -> pa.Table:
+        schema = pa.schema([("type", pa.string()), ("id", pa.string()), ("value", self.kind)])
+        return collect(self.frame.orderBy("type", "id")).cast(schema)
+
+    def write(self, target: Target) -> Commit | None:
+        frames = {kind.table_key: self._rows(kind, target.property) for kind in target.kinds}
+        done = self.graph.load(
+            frames,
+            mode="merge",
+            branch=target.branch,
+            engine="spark",
+            actor=target.actor,
+            message=target.message,
+            if_commit=target.if_commit,
+        )
+        return done.commit
+
+    def _rows(self, kind: NodeType, property: str) -> Any:
+        """The id, and the key that it is made from, with the value under the property's name."""
+        from pyspark.sql import functions as f
+
+        own = self.frame.where(f.col("type") == kind.name)
+        rows = own.select("id", f.col("value").alias(property))
+        if not kind.key:
+            return rows
+        scan = pin_scan(
+            self.graph.root, self.snapshot, kind, now=self.scope.now, columns=["id", *kind.key]
+        )
+        return rows.join(scan.frame(self.spark), "id")
+
+
+def compute_on(
+    spark: Any,
+    graph: Graph,
+    snapshot: Snapshot,
+    scope: Scope,
+    name: str,
+    options: Mapping[str, Any],
+) -> SparkValues:
+    require_reachable(spark, graph._session.root)  # noqa: SLF001
+    kind = find_algorithm(name).kind
+    with explained():
+        network = build_network(spark, graph.root, snapshot, scope)
+        values, rounds = KERNELS[name](network, **options)
+        if kind == "label":
+            values = _named(network, values)
+        held = network.nodes.join(values, "node", "left").select("type", "id", "value")
+        frame = held.localCheckpoint()
+    return SparkValues(spark, graph, snapshot, scope, frame, VALUES[kind], rounds)
+
+
+def _named(network: FrameNetwork, values: Any) -> Any:
+    """The name of the node that a label is: its id, after its type if there are several."""
+    from pyspark.sql import functions as f
+
+    name = f.concat_ws(":", "type", "id") if network.several else f.col("id")
+    names = network.nodes.select(f.col("node").alias("value"), name.alias("name"))
+    return values.join(names, "value").select("node", f.col("name").alias("value"))

@@ -1,0 +1,83 @@
+"""Owns scans: columns of the rows of a pinned table that a condition keeps, read by executors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.engine.condition import read_condition
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.spark.columns import spark_schema, struct_type, to_spark
+from omnigraph.spark.pinned import PinnedTable, group_fragments, pin_table, read_catalog
+from omnigraph.telemetry import Ledger
+
+PARTITION_ROWS = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class TypeScan:
+    """It travels by value. `fragments` are in groups, one for each task."""
+
+    pinned: PinnedTable
+    columns: tuple[str, ...]
+    where: str | None
+    fragments: tuple[tuple[int, ...], ...]
+    now: int
+
+    @property
+    def schema(self) -> pa.Schema:
+        own = row_schema(self.pinned.kind)
+        return spark_schema(pa.schema([own.field(name) for name in self.columns]))
+
+    def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
+        view, schema = self.pinned.view(), self.schema
+        if self.where is None:
+            batches = view.scan(Ledger(), columns=self.columns, fragments=fragments)
+            for batch in batches:
+                yield to_spark(batch, schema)
+            return
+        catalog = read_catalog(self.pinned.catalog)
+        condition = read_condition(catalog, view.kind, self.where, self.now)
+        for batch in condition.rows(view, self.columns, Ledger(), fragments=fragments):
+            yield to_spark(batch, schema)
+
+    def frame(self, spark: Any) -> Any:
+        """The rows as a DataFrame."""
+        groups, read = self.fragments, self.read
+        if not groups:
+            return spark.createDataFrame([], struct_type(self.schema))
+
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for number in batch.column(0).to_pylist():
+                    yield from read(groups[number])
+
+        numbers = spark.range(0, len(groups), 1, len(groups))
+        return numbers.mapInArrow(run, struct_type(self.schema))
+
+
+def pin_scan(
+    root: str,
+    snapshot: Snapshot,
+    kind: GraphType,
+    *,
+    now: int,
+    columns: Sequence[str] | None = None,
+    where: str | None = None,
+) -> TypeScan:
+    """Checked against the schema before anything runs."""
+    view = snapshot.view(kind)
+    if where:
+        read_condition(snapshot.catalog, kind, where, now)
+    sizes = [(mark.id, mark.rows) for mark in view.table.marks.values()]
+    return TypeScan(
+        pinned=pin_table(root, snapshot, kind),
+        columns=tuple(view.check_columns(columns)),
+        where=where or None,
+        fragments=tuple(group_fragments(sizes, PARTITION_ROWS)),
+        now=now,
+    )
