@@ -1,25 +1,35 @@
-"""`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds."""
+"""`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
+
+python -m benchmarks [storage|branches|maintenance|mutate|queries|load …]
+"""
 
 from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from benchmarks import branches, load, maintenance, mutate, queries, storage
+from benchmarks.measure import Line
+
+ALL: dict[str, Callable[[Path], list[Line]]] = {
+    "storage": storage.run,
+    "branches": branches.run,
+    "maintenance": maintenance.run,
+    "mutate": mutate.run,
+    "queries": queries.run,
+    "load": load.run,
+}
 
 
 def main() -> int:
+    wanted = sys.argv[1:] or list(ALL)
+    if unknown := [name for name in wanted if name not in ALL]:
+        print(f"no benchmark {', '.join(unknown)}; there are {', '.join(ALL)}", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="omnigraph-bench-") as directory:
-        place = Path(directory)
-        lines = [
-            *storage.run(place),
-            *branches.run(place),
-            *maintenance.run(place),
-            *mutate.run(place),
-            *queries.run(place),
-            *load.run(place),
-        ]
+        lines = [line for name in wanted for line in ALL[name](Path(directory))]
     print("| measured | value | target | holds |")
     print("|---|---|---|---|")
     for line in lines:
