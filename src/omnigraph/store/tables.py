@@ -186,6 +186,13 @@ class Table:
             return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
 
     @cached_property
+    def takes_filters(self) -> bool:
+        """Whether Lance takes a filter over any columns of the table: where one holds lists of
+        unsigned integers, the filter cannot even be told."""
+        kinds = [held.type for held in self.schema if pa.types.is_list(held.type)]
+        return not any(pa.types.is_unsigned_integer(kind.value_type) for kind in kinds)
+
+    @cached_property
     def blobs(self) -> frozenset[str]:
         return frozenset(f.name for f in self.schema if _BLOB in str(f.type))
 
@@ -234,12 +241,21 @@ class Table:
             if not fragments:
                 return
             options["fragments"] = [self.handle.get_fragment(number) for number in fragments]
+        names, told, later = list(columns), filter, None
+        if filter is not None and not self.takes_filters:
+            others = [name for name in self.schema.names if name not in self.blobs]
+            names, told, later = list(dict.fromkeys([*names, *others])), None, filter
         try:
             with explained(self.location, missing=f"a file of the table {self.location}"):
                 scanner = self.handle.scanner(
-                    columns=list(columns), filter=filter, with_row_address=addresses, **options
+                    columns=names, filter=told, with_row_address=addresses, **options
                 )
-                yield from scanner.to_batches()
+                for batch in scanner.to_batches():
+                    if later is None:
+                        yield batch
+                    else:
+                        kept = [*columns, *([ADDRESS] if addresses else [])]
+                        yield batch.filter(later).select(kept)
         finally:
             read = self.marks if fragments is None else fragments
             self.book(ledger, purpose, hops=self._scan_hops(read))

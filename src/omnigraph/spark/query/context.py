@@ -59,8 +59,7 @@ class Compiling:
     # Frames
 
     def unit(self) -> Frame:
-        """One row with nothing in it: where every match begins."""
-        return Frame(self.spark.range(1).select())
+        return Frame(self.spark.range(1).select(), is_unit=True)
 
     def scope(self, frame: Frame, attached: Attached | None = None) -> RowScope:
         return RowScope(frame, self.codes, attached or {})

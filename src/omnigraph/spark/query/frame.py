@@ -54,13 +54,15 @@ class Bound:
 @dataclass(frozen=True)
 class Frame:
     """`keys`: the columns that say which row of the outer pattern a row belongs to. `read`: the
-    rows come from a table as they are, so that reading them twice costs little."""
+    rows come from a table as they are, so that reading them twice costs little. `is_unit`: one row
+    with nothing in it, where every match begins; what was filtered is no longer that."""
 
     data: Any
     bound: dict[int, Bound] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     counted: bool = False
     read: bool = False
+    is_unit: bool = False
 
     @property
     def columns(self) -> list[str]:
@@ -71,7 +73,7 @@ class Frame:
     def over(self, data: Any, *brings: Bound) -> Frame:
         """The same rows after something was done to them, with variables that it brought."""
         bound = self.bound | {one.variable.id: one for one in brings}
-        made = replace(self, data=data, bound=bound, read=False)
+        made = replace(self, data=data, bound=bound, read=False, is_unit=False)
         return replace(made, data=data.select(*made.columns))
 
     def keeping(self, variables: Iterable[int]) -> Frame:
@@ -87,7 +89,7 @@ class Frame:
         often = sql.try_sum(COUNT) if self.counted else sql.count(sql.lit(1))
         data = self.data.groupBy(*names).agg(often.alias(COUNT), sql.count(sql.lit(1)).alias("m"))
         data = data.where("m > 0").select(*names, checked(sql.col(COUNT)).alias(COUNT))
-        return replace(self, data=data, counted=True, read=False)
+        return replace(self, data=data, counted=True, read=False, is_unit=False)
 
     def times(self, factor: Any) -> Any:
         """The count of a row that is there `factor` times for each time it was."""

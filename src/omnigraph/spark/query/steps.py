@@ -78,7 +78,7 @@ def _apply(c: Compiling, step: Step, frame: Frame, *, last: bool) -> Frame:
 
 def _bind(c: Compiling, frame: Frame, variable: Variable, data: Any) -> Frame:
     bound = c.bound(variable)
-    if not frame.columns:
+    if frame.is_unit:
         return Frame(data.select(*bound.columns), {variable.id: bound}, read=True)
     return frame.over(frame.data.crossJoin(c.small(data, variable.kind.types)), bound)
 
@@ -87,7 +87,7 @@ def _begin_at_edges(
     c: Compiling, steps: list[Step], frame: Frame
 ) -> tuple[Frame, list[Step]] | None:
     """Following the edges of all nodes, of which nothing is asked, is reading all edges."""
-    if frame.columns or not steps:
+    if not frame.is_unit or not steps:
         return None
     if isinstance(steps[0], ScanEdges):
         steps = [steps[0].scan, steps[0].expand, *steps[1:]]

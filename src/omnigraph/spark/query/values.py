@@ -63,7 +63,8 @@ def leaf_of(value: Expression, scope: Scope, given: Given) -> Leaf:
 
 def condition_of(value: Expression, scope: Scope, given: Given) -> Any:
     """A condition as a column, true where it holds; null is not."""
-    return leaf_of(value, scope, given).column
+    leaf = leaf_of(value, scope, given)
+    return leaf.column.cast("boolean") if pa.types.is_null(leaf.type) else leaf.column
 
 
 # By the evaluator
