@@ -15,6 +15,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
+CONNECT := .venv-connect
+CONNECT_READY := $(CONNECT)/.ready
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
 .PHONY: help setup demo docs test check cost sim spark-proof bench wheel clean
@@ -49,8 +51,15 @@ cost: $(READY) ## The cost contract only: requests per operation, at every depth
 sim: $(READY) ## The long proofs: many processes, random kills, deep hypothesis
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-deep} $(PYTEST) -m slow
 
-spark-proof: $(READY) ## The proofs on Spark (needs Java 17 or newer)
+spark-proof: $(READY) $(CONNECT_READY) ## The proofs on Spark (needs Java 17 or newer)
 	JAVA_HOME="$$(scripts/find-java)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/pytest tests/spark
+	JAVA_HOME="$$(scripts/find-java)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python" \
+	  PYTHONPATH="$(CURDIR)/$(CONNECT)" $(BIN)/pytest tests/spark/proof_connect.py
+
+$(CONNECT_READY): tests/spark/requirements-connect.lock $(READY)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --upgrade \
+	  --target $(CONNECT) --requirement $<
+	@touch $@
 
 bench: $(BENCH_READY) ## Measure, side by side with the peers (in .venv-bench)
 	$(BENCH_VENV)/bin/python -m benchmarks
@@ -64,6 +73,6 @@ wheel: $(READY) ## Build the wheel into dist/
 	@ls dist/*.whl
 
 clean: ## Remove what was made, the virtual environments too
-	rm -rf $(VENV) $(BENCH_VENV) dist build .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(BENCH_VENV) $(CONNECT) dist build .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

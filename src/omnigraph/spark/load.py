@@ -4,15 +4,17 @@ decides, and publishes once for all types, on the same way as a load of one proc
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal
 from omnigraph.engine.load.indexing import prepare_indexes
+from omnigraph.engine.load.rejected import RejectedRows, rejects_table
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.state import TOLD
 from omnigraph.engine.session import Session
@@ -24,7 +26,8 @@ from omnigraph.plan.load.places import Reject
 from omnigraph.plan.publish import TableAction
 from omnigraph.runtime import reach
 from omnigraph.spark.actions import stage_type
-from omnigraph.spark.checks import SparkState, TypePieces, all_checks
+from omnigraph.spark.aside import Aside, read_aside
+from omnigraph.spark.checks import all_checks
 from omnigraph.spark.given import Given, call_parts, find_given, kind_of
 from omnigraph.spark.index import index_tables_on
 from omnigraph.spark.job import Job, claim_job, start_over
@@ -33,6 +36,7 @@ from omnigraph.spark.pieces import Spool
 from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.reading import read_sources
 from omnigraph.spark.shape import ShapeJob
+from omnigraph.spark.state import SparkState, TypePieces
 from omnigraph.spark.watch import CREATES, Watch
 from omnigraph.store.objects import Absent
 from omnigraph.store.tables import sync_table
@@ -44,7 +48,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[TableAction, ...]
     checks: tuple[str, ...]
     rejects: tuple[Reject, ...]
-    more: int
+    aside: tuple[Aside, ...]
 
 
 def load(
@@ -107,6 +111,8 @@ class SparkLoad(BulkLoad):
         self._rejects: list[Reject] = []
         self._more = 0
         self._checked: list[Reject] = []
+        self._aside: list[Aside] = []
+        self._checked_aside: list[Aside] = []
         self._state: SparkState | None = None
         self._watch: Watch | None = None
         if job is not None:
@@ -253,7 +259,7 @@ class SparkLoad(BulkLoad):
         for key, pieces in read.pieces.items():
             held = self._types.setdefault(key, TypePieces(catalog.by_key[key]))
             self._types[key] = replace(held, given=tuple(pieces))
-        self._rejects, self._more = read.rejects, read.more
+        self._rejects, self._aside, self._more = read.rejects, read.aside, read.more
         self._rows, self._bytes = read.rows, read.bytes
         if read.failures:
             raise read.failures[0].error()
@@ -305,7 +311,7 @@ class SparkLoad(BulkLoad):
                 self._session, snapshot, self._actions, self._ledger, build=build
             )
         self._checks = state.checks
-        self._checked = state.rejects
+        self._checked, self._checked_aside = state.rejects, state.aside
         self._note(snapshot)
 
     def _outcome_name(self, snapshot: Snapshot) -> str:
@@ -322,6 +328,7 @@ class SparkLoad(BulkLoad):
         self._actions = list(held[0].actions)
         self._checks = set(held[0].checks)
         self._checked = list(held[0].rejects)
+        self._checked_aside = list(held[0].aside)
         self._staged_at = self._session.runtime.now()
         return True
 
@@ -338,12 +345,20 @@ class SparkLoad(BulkLoad):
             actions=tuple(self._actions),
             checks=tuple(sorted(self._checks)),
             rejects=tuple(self._checked),
-            more=0 if self._state is None else self._state.more,
+            aside=tuple(self._checked_aside),
         )
         self._journal.note(self._outcome_name(snapshot), [outcome], Outcome)
 
     def _told(self) -> list[Reject]:
         return self._rejects + self._checked
+
+    def _put_aside(self) -> Sequence[Reject]:
+        """Many of them never come to be in the memory of this process."""
+        files = [*self._aside, *self._checked_aside]
+        if not files:
+            return tuple(self._told())
+        written = (read_aside(self._spool, file) for file in files)
+        return RejectedRows(chain([rejects_table(self._told())], written))
 
     def _halt(self) -> None:
         """Ends the load at the first stage that refuses anything, unless rows are put aside."""

@@ -65,18 +65,21 @@ class Spool:
 
     def read(self, piece: Piece, columns: list[str] | None = None) -> pa.Table:
         """With the places that the rows have in their source."""
-        if self._directory is not None:
-            with pa.memory_map(str(self._directory / piece.key)) as file:
-                rows = pa.ipc.open_file(file).read_all()
-        else:
-            data = self.root.objects(self.settings).get(f"{self.prefix}/{piece.key}")
-            rows = pa.ipc.open_file(pa.BufferReader(data)).read_all()
+        rows = self.table(piece.key)
         if columns is not None:
             rows = rows.select(columns)
         if piece.shift and AT in rows.column_names:
             at = pa.compute.add(rows[AT], piece.shift)
             rows = rows.set_column(rows.column_names.index(AT), AT, at)
         return rows
+
+    def table(self, key: str) -> pa.Table:
+        """A file as it was written: mapped where that is possible."""
+        if self._directory is not None:
+            with pa.memory_map(str(self._directory / key)) as file:
+                return pa.ipc.open_file(file).read_all()
+        data = self.root.objects(self.settings).get(f"{self.prefix}/{key}")
+        return pa.ipc.open_file(pa.BufferReader(data)).read_all()
 
     def remove(self) -> None:
         if self._directory is not None:

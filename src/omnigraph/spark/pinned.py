@@ -37,15 +37,16 @@ class PinnedTable:
 
 
 def pin_table(root: Root | str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:
-    """With a root that was resolved here executors need no variables of their own to reach it."""
+    """The root is resolved here: executors need no variables of their own to reach it."""
     pin = snapshot.graph_version.pins[kind.table_key]
+    found = parse_root(root) if isinstance(root, str) else root
     return PinnedTable(
-        root=root if isinstance(root, str) else root.uri,
+        root=found.uri,
         table=kind.table_key,
         location=pin.location,
         version=pin.lance_version,
         catalog=encode_catalog(snapshot.catalog),
-        options=() if isinstance(root, str) else root_options(root),
+        options=root_options(found),
     )
 
 

@@ -3,18 +3,21 @@ where rows wait between stages."""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+import omnigraph
 from omnigraph.engine.session import Session
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import EngineMissing, InvalidArgument
 from omnigraph.spark.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
@@ -22,19 +25,19 @@ from omnigraph.store.jobs import SPOOL
 from omnigraph.store.roots import Root
 
 _TEMPORARY = "omnigraph-spark-"
+_DATA_SOURCE = "pyspark_omnigraph"
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """An executor that has what it needs."""
+    """What an executor has."""
 
-    lance: str
+    omnigraph: str
+    pylance: str
 
 
 def is_remote(spark: Any) -> bool:
     """Whether executors may be elsewhere than on this machine."""
-    return type(spark).__module__.startswith("pyspark.sql.connect") or not is_local(
-        master_of(spark)
-    )
+    return _is_connect(spark) or not is_local(master_of(spark))
 
 
 def require_reachable(spark: Any, root: Root) -> None:
@@ -43,24 +46,81 @@ def require_reachable(spark: Any, root: Root) -> None:
     if str(spark.conf.get(SHARED, "false")).lower() != "true":
         raise InvalidArgument(
             f"The graph {root.uri} is a directory of this machine, and the executors of "
-            f"{master_of(spark) or 'Spark Connect'} may be on others.",
+            f"{_where(spark)} may be on others.",
             help=f"If they all see this directory, say so: {SHARED}=true. Else use a root on an "
             "object store, or a local master.",
         )
 
 
+def _where(spark: Any) -> str:
+    return "Spark Connect" if _is_connect(spark) else master_of(spark)
+
+
+def _is_connect(spark: Any) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
 def require_executors(spark: Any) -> None:
-    """Says what executors elsewhere lack before anything is read."""
-    if is_remote(spark):
-        run_tasks(spark, _probe, [0], Probed)
+    """Says what executors elsewhere lack before anything is read. If that is only this package,
+    they are given it: what it rests on has to be installed there."""
+    if not is_remote(spark):
+        return
+    try:
+        (_, found), *_ = run_tasks(spark, _probe, [0], Probed)
+    except EngineMissing as error:
+        if not _ship(spark):
+            raise
+        try:
+            (_, found), *_ = run_tasks(spark, _probe, [0], Probed)
+        except EngineMissing:
+            raise EngineMissing(
+                f"The executors of {_where(spark)} lack pylance, or another package that "
+                "omnigraph rests on.",
+                help="Install omnigraph, in this version, where the executors run.",
+            ) from error
+    if found.omnigraph != omnigraph.__version__:
+        raise EngineMissing(
+            f"The executors of {_where(spark)} have omnigraph {found.omnigraph}, and this is "
+            f"{omnigraph.__version__}.",
+            help="Install this version where the executors run.",
+        )
 
 
 def _probe(_: int) -> Iterator[Probed]:
     from importlib.metadata import version
 
-    import omnigraph  # noqa: F401 - the code of the tasks themselves
+    import omnigraph
 
-    yield Probed(version("pylance"))  # not there: a ModuleNotFoundError, as importing it
+    # Not there: a PackageNotFoundError. Imported, it could not be forked from.
+    yield Probed(omnigraph.__version__, version("pylance"))
+
+
+def _ship(spark: Any) -> bool:
+    """Whether this package was sent to executors now, and not before."""
+    shipped = "spark.omnigraph.shipped"
+    if spark.conf.get(shipped, "") == omnigraph.__version__:
+        return False
+    packages = [Path(omnigraph.__file__).parent]
+    packages += [packages[0].with_name(_DATA_SOURCE)]
+    directory = Path(tempfile.mkdtemp(prefix="omnigraph-package-"))
+    try:
+        archive = directory / f"omnigraph-{omnigraph.__version__}.zip"
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
+            for package in packages:
+                for path in sorted(package.rglob("*")):
+                    if path.is_file() and path.suffix != ".pyc":
+                        file.write(path, path.relative_to(package.parent))
+        if _is_connect(spark):
+            spark.addArtifacts(str(archive), pyfile=True)
+        else:
+            spark.sparkContext.addPyFile(str(archive))
+    finally:
+        if _is_connect(spark):  # a driver of its own serves the file for as long as it runs
+            shutil.rmtree(directory, ignore_errors=True)
+        else:
+            atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    spark.conf.set(shipped, omnigraph.__version__)
+    return True
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import msgspec
 
 from omnigraph.engine.load.sources import Source
 from omnigraph.plan.load.places import Reject
+from omnigraph.spark.aside import Aside
 from omnigraph.spark.given import FrameSource, Given, stamp
 from omnigraph.spark.journal import Journal
 from omnigraph.spark.pieces import Piece
@@ -33,6 +34,7 @@ class ReadSources:
 
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
+    aside: list[Aside] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     more: int = 0
     rows: int = 0
@@ -55,6 +57,7 @@ def read_sources(
         shift = shifts.get(number, 0)
         shifts[number] = shift + answer.lines
         read.rejects += [replace(r, line=r.line + shift) for r in answer.rejects]
+        read.aside += [msgspec.structs.replace(one, shift=shift) for one in answer.aside]
         read.more += answer.more
         read.bytes += answer.bytes
         for piece in answer.pieces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,13 @@ _EVERYWHERE = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "128m",
     "spark.speculation": "false",  # a task that is run twice stages its rows twice
+    "spark.ui.showConsoleProgress": "false",  # `progress` tells more
 }
 _HERE = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -44,11 +45,9 @@ def session(master: str | None = None, **conf: Any) -> Any:
             )
     spark_session = _import()
     if (running := active_session()) is not None:
-        if master is None:
+        if master is None or _same_place(running, master):
             for name, value in conf.items():
                 running.conf.set(name, _text(value))
-            return running
-        if _same_place(running, master):
             return running
         raise InvalidArgument(
             f"A Spark session on {master_of(running)} is running in this process, so none can be "
@@ -83,7 +82,7 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
         chosen["spark.log.level"] = "ERROR"
     chosen |= {name: _text(value) for name, value in conf.items()}
     java = chosen.get(_JAVA_OPTIONS, "")
-    if is_local(place) and "log4j" not in java:
+    if "log4j" not in java:
         chosen[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile=file:{_QUIET} {java}".strip()
     builder = spark_session.builder.master(place).appName("omnigraph")
     for name, value in chosen.items():
@@ -98,6 +97,12 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
 
 
 def _connect(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
+    lacking = [name for name in ("grpc", "grpc_status", "google.protobuf") if not _is_there(name)]
+    if lacking:
+        raise EngineMissing(
+            f"Spark Connect needs packages that are not installed: {', '.join(lacking)}.",
+            help="Install them: pip install 'omnigraph[connect]'",
+        )
     builder = spark_session.builder.remote(place)
     for name, value in conf.items():
         builder = builder.config(name, _text(value))
@@ -149,6 +154,13 @@ def _import() -> Any:
             "PySpark is not installed.", help="Install it: pip install 'omnigraph[spark]'"
         ) from error
     return SparkSession
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # nor is what it is part of
+        return False
 
 
 def _text(value: Any) -> str:

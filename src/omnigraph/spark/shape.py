@@ -21,6 +21,7 @@ from omnigraph.model.catalog import decode_catalog
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
+from omnigraph.spark.aside import Aside, AsideShelf
 from omnigraph.spark.journal import digest
 from omnigraph.spark.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
 from omnigraph.spark.tasks import Failure, answer_batch, to_failure
@@ -40,6 +41,7 @@ class Shaped(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     bytes: int
     failure: Failure | None = None
+    aside: tuple[Aside, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -195,21 +197,23 @@ def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], in
         seen=seen.append,
     )
     shelf = _Shelf(job, f"{part.number}-{part.part}")
-    rejects: list[Reject] = []
+    rejects = AsideShelf(job.spool)
     more = 0
     failure = None
     try:
         for shaped in reader.read(part.number, source):
             more += shaped.more
-            told = shaped.rejects if job.every else shaped.rejects[: TOLD - len(rejects)]
-            rejects += told
+            told = shaped.rejects if job.every else shaped.rejects[: TOLD - len(rejects.few)]
+            rejects.add(told)
             more += len(shaped.rejects) - len(told)
             shelf.add(shaped)
     except (InvalidData, InvalidArgument) as error:
         failure = to_failure(error)
+    rejects.close()
     return Shaped(
         pieces=tuple(shelf.pieces()),
-        rejects=tuple(rejects),
+        rejects=tuple(rejects.few),
+        aside=tuple(rejects.files),
         more=more,
         lines=lines(),
         bytes=sum(seen),

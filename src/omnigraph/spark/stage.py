@@ -18,10 +18,11 @@ import pyarrow as pa
 from omnigraph.engine.load.completing import Part, complete_merge, system_rows
 from omnigraph.engine.load.spool import Room
 from omnigraph.engine.load.staging import sorted_batches
-from omnigraph.engine.load.state import LoadState, TypeRows, shown_rows
+from omnigraph.engine.load.state import LoadState, TypeRows
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType, row_schema, table_schema
 from omnigraph.plan.load.places import AT, Reject, SourceName
+from omnigraph.spark.aside import Aside, AsideShelf
 from omnigraph.spark.frames import without
 from omnigraph.spark.journal import Journal, digest
 from omnigraph.spark.pieces import PIECE_BYTES, Piece, Spool
@@ -55,12 +56,7 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True):
     piece: Piece | None
     rejects: tuple[Reject, ...]
     dropped: tuple[int, ...]
-
-
-class ShownRows(msgspec.Struct, frozen=True, kw_only=True):
-    """Id and text of rows, by place."""
-
-    rows: dict[int, tuple[str, str]]
+    aside: tuple[Aside, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,12 +103,6 @@ def stage_removals(job: StageJob) -> Any:
         return pa.Table.from_batches([answer_batch(rows["part"][0].as_py(), answer)])
 
     return run
-
-
-def show_rows(job: StageJob, places: np.ndarray, number: int) -> Iterator[ShownRows]:
-    found = shown_rows(job.spool.read(job.pieces[number]), places)
-    if found:
-        yield ShownRows(rows=found)
 
 
 # Merges
@@ -184,7 +174,15 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
                 bytes=whole.nbytes,
             )
     dropped = np.setdiff1d(rows[AT].to_numpy(), whole[AT].to_numpy())
-    return Completed(piece=made, rejects=tuple(state.rejects), dropped=tuple(dropped.tolist()))
+    aside = AsideShelf(job.spool)
+    aside.add(state.rejects)
+    aside.close()
+    return Completed(
+        piece=made,
+        rejects=tuple(aside.few),
+        dropped=tuple(dropped.tolist()),
+        aside=tuple(aside.files),
+    )
 
 
 @dataclass

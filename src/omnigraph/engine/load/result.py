@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from omnigraph.engine.load.rejected import RejectedRows, rejects_table
 from omnigraph.model.version import Commit
 from omnigraph.plan.load.places import Reject
 from omnigraph.telemetry import Ledger
-
-_REJECTED = pa.schema(
-    [
-        pa.field("source", pa.string(), nullable=False),
-        pa.field("line", pa.int64(), nullable=False),
-        pa.field("type", pa.string(), nullable=False),
-        pa.field("rule", pa.string(), nullable=False),
-        pa.field("reason", pa.string(), nullable=False),
-        pa.field("row", pa.string(), nullable=False),
-        pa.field("id", pa.string()),
-        pa.field("property", pa.string()),
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class LoadResult:
     counts: dict[str, TypeCounts]
     engine: str
     reason: str
-    rejected: tuple[Reject, ...] = field(default=(), repr=False)
+    rejected: Sequence[Reject] = field(default=(), repr=False)
     repeated: bool = False
     io: Ledger = field(default_factory=Ledger, repr=False)
 
@@ -72,4 +60,6 @@ class LoadResult:
 
     def rejected_rows(self) -> pa.Table:
         """The rejected rows as a table: source, line, type, rule, reason, row, id, property."""
-        return pa.Table.from_pylist([asdict(r) for r in self.rejected], schema=_REJECTED)
+        if isinstance(self.rejected, RejectedRows):
+            return self.rejected.to_arrow()
+        return rejects_table(self.rejected)

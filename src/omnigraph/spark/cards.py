@@ -1,0 +1,98 @@
+"""Owns the cardinality of edges as joins on Spark: how many a source would have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from omnigraph.errors import InvalidData
+from omnigraph.model.catalog import EdgeType
+from omnigraph.model.violation import Violation, show_value
+from omnigraph.spark.frames import Wanted, table_frame
+from omnigraph.spark.refusals import Describe, refuse
+from omnigraph.spark.state import SparkState, node_ids, rows_origins
+from omnigraph.spark.tasks import collect
+
+
+def check_card(state: SparkState, kind: EdgeType) -> None:
+    card = kind.card
+    if card.high is not None:
+        _refuse_beyond(state, kind, card.high)
+    if card.low:
+        _refuse_below(state, kind, card.low)
+
+
+def _totals(state: SparkState, kind: EdgeType) -> tuple[Any, Any]:
+    """The rows that arrive with `held`, how many edges of their source stay in the table, and
+    for each source `n`, how many it would have."""
+    from pyspark.sql import functions as sql
+
+    rows = state.arriving(kind, Wanted(("src",)))
+    stored = state.stored(kind, Wanted(("src",)))
+    if stored is None:
+        rows = rows.withColumn("held", sql.lit(0).cast("long"))
+    else:
+        if "origin" in rows.columns:
+            own = rows_origins(state, kind)
+            stored = stored.join(own, stored.address == own.origin, "left_anti")
+        counts = stored.groupBy("src").agg(sql.count("*").alias("held"))
+        rows = rows.join(counts, "src", "left").fillna(0, ["held"])
+    totals = rows.groupBy("src").agg((sql.count("*") + sql.max("held")).alias("n"))
+    return rows, totals
+
+
+def _card_words(kind: EdgeType, limit: str) -> Describe:
+    def describe(row: dict[str, Any]) -> tuple[str, str]:
+        return (
+            f"{kind.source} {show_value(row['src'])} would have {row['n']} {kind.name} edges; "
+            f"@card allows {limit}."
+        ), "from"
+
+    return describe
+
+
+def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    if not state.left(kind):
+        return
+    rows, totals = _totals(state, kind)
+    order = [sql.col("origin").isNull(), sql.col("at")] if "origin" in rows.columns else ["at"]
+    place = sql.row_number().over(Window.partitionBy("src").orderBy(*order))
+    beyond = rows.join(totals.where(f"n > {high}"), "src").withColumn("place", place)
+    beyond = beyond.where(f"place + held > {high}").select("at", "src", "n")
+    refuse(state, kind, "card", beyond, _card_words(kind, f"at most {high}"))
+
+
+def _refuse_below(state: SparkState, kind: EdgeType, low: int) -> None:
+    if state.left(kind):
+        rows, totals = _totals(state, kind)
+        below = rows.join(totals.where(f"n < {low}"), "src").select("at", "src", "n")
+        refuse(state, kind, "card", below, _card_words(kind, f"at least {low}"))
+    if state.replaced(kind):
+        _check_abandoned(state, kind, low)
+
+
+def _check_abandoned(state: SparkState, kind: EdgeType, low: int) -> None:
+    """Sources that had edges before everything was replaced and are still there."""
+    view = state.snapshot.view(kind)
+    state.checks.add(kind.table_key)
+    node = state.snapshot.catalog.node_names[kind.source]
+    nodes, count = node_ids(state, node)
+    if not view.table.rows or nodes is None:
+        return
+    sizes = [(mark.id, mark.rows) for mark in view.table.marks.values()]
+    lost = table_frame(state.spark, state.pinned(kind), sizes, Wanted(("src",)))
+    lost = lost.select("src").distinct()
+    if state.left(kind):
+        lost = lost.join(state.arriving(kind, Wanted(("src",))).select("src"), "src", "left_anti")
+    nodes = state.small(nodes.withColumnRenamed("id", "src"), count)
+    alive = collect(lost.join(nodes, "src", "left_semi"))
+    if alive.num_rows:
+        first = alive["src"][0].as_py()
+        message = (
+            f"{kind.source} {show_value(first)} would have 0 {kind.name} edges; @card allows at "
+            f"least {low}."
+        )
+        found = Violation(type=kind.name, rule="card", id=first, property="src", message=message)
+        raise InvalidData(message, violations=[found], more=alive.num_rows - 1)
