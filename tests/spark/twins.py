@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +90,7 @@ def comparable(g: Graph) -> dict[str, list[str]]:
     return found
 
 
-def told(rejects: tuple[Reject, ...]) -> list[tuple[Any, ...]]:
+def told(rejects: Sequence[Reject]) -> list[tuple[Any, ...]]:
     return sorted(
         (r.source, r.line, r.type, r.rule, r.reason, r.property or "", len(r.id or ""))
         for r in rejects
