@@ -13,7 +13,7 @@ import msgspec
 
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.lookup import Lookups
-from omnigraph.engine.query.adjacency import Adjacencies
+from omnigraph.engine.query.adjacencies import Adjacencies
 from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.engine.snapshot import Snapshot

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.view import Overlay, TableView
+from omnigraph.engine.overlay import Overlay
+from omnigraph.engine.view import TableView
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, GraphType

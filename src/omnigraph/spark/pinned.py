@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.view import Overlay, TableView
+from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import Catalog, GraphType, decode_catalog, encode_catalog
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.tables import Table, Tables

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.history.differ import TypeDelta, differing_properties
-from omnigraph.engine.view import NEW, TableView
+from omnigraph.engine.overlay import NEW
+from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType, row_schema, system_columns
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.plan.row_type import row_type

@@ -18,8 +18,9 @@ import pyarrow.compute as pc
 from omnigraph.engine.merge.commit import widened
 from omnigraph.engine.merge.sides import converted, fits, kind_in, pin_in
 from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.view import NEW, Overlay, TableView
+from omnigraph.engine.view import TableView
 from omnigraph.engine.write.integrity import check_sources, find_violations
 from omnigraph.engine.write.work import Work
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType

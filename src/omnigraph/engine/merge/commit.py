@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.merge.sides import kind_in, pin_in
 from omnigraph.engine.merge.state import Merging
-from omnigraph.engine.view import NEW, Overlay
+from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.write.stage import by_column
 from omnigraph.model.catalog import GraphType, table_schema
 from omnigraph.model.version import TablePin, TableStatistics

@@ -5,17 +5,17 @@ up in arrays that are built once."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.query.adjacency import Adjacencies, Way
+from omnigraph.engine.query.adjacencies import Adjacencies
+from omnigraph.engine.query.adjacency import Way
 from omnigraph.engine.query.entities import NONE, Entities
 from omnigraph.engine.query.guard import Guard
-from omnigraph.engine.query.neighbours import Neighbours
+from omnigraph.engine.query.legs import Arrays, Leg, Reached
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.lang.gq.checked import Direction, EdgeStep, Traversal
 from omnigraph.model.catalog import Catalog, GraphType
@@ -27,51 +27,6 @@ _FEW = 1024
 _LARGE = 100_000
 _TOUCHES = 3
 _LEGS = 1024
-_BITS = 1 << 25
-
-
-@dataclass(frozen=True)
-class Leg:
-    """One edge type in one direction, between the rows of two types. `only`: the entities that it
-    is asked of are all of the one type."""
-
-    edge: TypeRows
-    here: TypeRows
-    there: TypeRows
-    way: Way
-    only: bool
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.edge.kind.table_key, self.way
-
-
-@dataclass(frozen=True)
-class Arrays:
-    """Adjacency as one run uses it: entries by vertex, and how positions and vertices go together
-    (None: a vertex is a position)."""
-
-    entries: Neighbours
-    vertex_of: np.ndarray | None
-    position_of: np.ndarray | None
-
-    def vertices(self, positions: np.ndarray) -> np.ndarray:
-        return positions if self.vertex_of is None else self.vertex_of[positions]
-
-    def positions(self, vertices: np.ndarray) -> np.ndarray:
-        found: np.ndarray = (
-            vertices.astype(np.int64) if self.position_of is None else self.position_of[vertices]
-        )
-        return found
-
-
-@dataclass(frozen=True)
-class Reached:
-    """For each neighbour: the place of the entity it was reached from, its number, its edge's."""
-
-    places: np.ndarray
-    targets: np.ndarray
-    edges: np.ndarray | None
 
 
 class Expander:
@@ -348,81 +303,6 @@ class Expander:
         by_text[which] = positions
         found: np.ndarray = by_text[encoded.indices.to_numpy(zero_copy_only=False)]
         return found
-
-    # Many hops
-
-    def within(
-        self,
-        legs: Sequence[Leg],
-        numbers: np.ndarray,
-        kinds: Sequence[GraphType],
-        low: int,
-        high: int,
-    ) -> Iterator[Reached]:
-        """Entities whose shortest distance from those of some kinds lies between the bounds, each
-        once for each place."""
-        distinct, inverse = np.unique(numbers, return_inverse=True)
-        rows = [side for leg in legs for side in (leg.here, leg.there)]
-        rows += [self._entities.rows(kind) for kind in kinds]
-        base = min(side.base for side in rows)
-        span = max(1, max(side.base + side.capacity for side in rows) - base)
-        step = max(1, _BITS // span)
-        order = np.argsort(inverse, kind="stable")
-        ordered = inverse[order]
-        for start in range(0, len(distinct), step):
-            starts = distinct[start : start + step]
-            found = self._distances(legs, starts, base, span, low, high)
-            # Back from distinct starts to the places that have them.
-            left = np.searchsorted(ordered, start)
-            right = np.searchsorted(ordered, start + len(starts))
-            mine = ordered[left:right] - start
-            by_start = np.argsort(found.places, kind="stable")
-            bounds = np.searchsorted(found.places[by_start], np.arange(len(starts) + 1))
-            counts = (bounds[1:] - bounds[:-1])[mine]
-            rows_of = np.repeat(np.arange(len(mine)), counts)
-            shift = np.repeat(bounds[:-1][mine] - (np.cumsum(counts) - counts), counts)
-            entries = by_start[shift + np.arange(len(rows_of))]
-            places = order[left:right][rows_of]
-            yield Reached(places, found.targets[entries], None)
-
-    def _distances(
-        self,
-        legs: Sequence[Leg],
-        starts: np.ndarray,
-        base: int,
-        span: int,
-        low: int,
-        high: int,
-    ) -> Reached:
-        seen = np.zeros(len(starts) * span, bool)
-        codes = np.arange(len(starts)) * span + (starts - base)
-        seen[codes] = True
-        found = [codes] if low == 0 else []
-        for distance in range(1, high + 1):
-            if not len(codes):
-                break
-            self._guard.check()
-            reached = self.expand(legs, codes % span + base, edges=False)
-            origins = (codes // span)[reached.places]
-            fresh = origins * span + (reached.targets - base)
-            if distance == 1 and low == 1:
-                loops = reached.targets == starts[origins]
-                found.append(fresh[loops])
-            fresh = _unique(fresh[~seen[fresh]], len(seen))
-            seen[fresh] = True
-            codes = fresh
-            if distance >= low:
-                found.append(codes)
-        joined = np.concatenate([NONE, *found])
-        return Reached(joined // span, joined % span + base, None)
-
-
-def _unique(codes: np.ndarray, size: int) -> np.ndarray:
-    if len(codes) * 16 < size:
-        return np.unique(codes)
-    marks = np.zeros(size, bool)
-    marks[codes] = True
-    return np.flatnonzero(marks)
 
 
 def _distinct(places: np.ndarray, targets: np.ndarray) -> Reached:

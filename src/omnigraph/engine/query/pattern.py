@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from omnigraph.engine.query.expand import CHUNK, Leg, Reached
+from omnigraph.engine.query.distances import within
+from omnigraph.engine.query.expand import CHUNK
 from omnigraph.engine.query.frame import Frame, concat, merge_alike, rows_repeat
 from omnigraph.engine.query.leaves import FrameLeaves
+from omnigraph.engine.query.legs import Leg, Reached
 from omnigraph.engine.query.scan import find_by_key, scan_type
 from omnigraph.errors import MemoryLimit
 from omnigraph.lang.gq.checked import Expression, Traversal, Variable
@@ -214,7 +216,7 @@ def _reached(
     end = traversal.source if start == traversal.target else traversal.target
     ends = run.kinds(end)
     strays = traversal.low == 0 and not {k.name for k in kinds} <= {k.name for k in ends}
-    for reached in run.expander.within(legs, numbers, kinds, traversal.low, traversal.high):
+    for reached in within(run, legs, numbers, kinds, traversal.low, traversal.high):
         if strays:  # at distance 0 is the start itself, which may be of another type
             fits = np.zeros(len(reached.targets), bool)
             for kind in ends:

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.columns import Columns
-from omnigraph.engine.view import Overlay, TableView
+from omnigraph.engine.overlay import Overlay
+from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
 from omnigraph.store.tables import FragmentMark
 from omnigraph.telemetry import Ledger

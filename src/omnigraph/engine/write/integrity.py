@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.view import NEW, TableView
+from omnigraph.engine.overlay import NEW
+from omnigraph.engine.view import TableView
 from omnigraph.engine.write.work import SHOWN, Work, refuse
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType
 from omnigraph.model.violation import Violation

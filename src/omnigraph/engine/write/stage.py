@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.view import NEW, Overlay, TableView
+from omnigraph.engine.overlay import NEW, Overlay
+from omnigraph.engine.view import TableView
 from omnigraph.engine.write.work import Work
 from omnigraph.model.catalog import GraphType, row_schema, table_schema
 from omnigraph.plan.publish import Append, Delete, Overwrite, TableAction, Update, Upsert

@@ -18,8 +18,9 @@ import pyarrow.dataset as pads
 
 from omnigraph.engine.mutation.select import Selected, fetch_ahead, select_rows
 from omnigraph.engine.mutation.values import set_values
+from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.view import NEW, Overlay, TableView
+from omnigraph.engine.view import TableView
 from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,

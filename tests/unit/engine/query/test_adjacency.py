@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.query import adjacency as adjacency_module
+from omnigraph.engine.query import adjacencies, adjacency
 from omnigraph.engine.query.adjacency import Adjacency, Way
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.rows import TypeRows
@@ -51,14 +51,14 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 def derived(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """For each try to extend a relative's adjacency, whether it went."""
     found: list[bool] = []
-    real = adjacency_module._derive
+    real = adjacency.derive
 
     def derive(*given: Any) -> Adjacency | None:
         made = real(*given)
         found.append(made is not None)
         return made
 
-    monkeypatch.setattr(adjacency_module, "_derive", derive)
+    monkeypatch.setattr(adjacencies, "derive", derive)
     return found
 
 
@@ -289,7 +289,7 @@ def test_without_any_cache_answers_are_the_same(people: Graph) -> None:
 @pytest.fixture
 def written(people: Graph, monkeypatch: pytest.MonkeyPatch) -> Graph:
     """A graph whose edges are worth an artefact, with one."""
-    monkeypatch.setattr(adjacency_module, "_WORTH_WRITING", 10)
+    monkeypatch.setattr(adjacencies, "_WORTH_WRITING", 10)
     write(people)
     return people
 
@@ -331,7 +331,7 @@ def test_an_artefact_is_fewer_bytes_than_the_columns(monkeypatch: pytest.MonkeyP
                 return result.io.read_bytes, answer
 
         without, wanted = cold()
-        monkeypatch.setattr(adjacency_module, "_WORTH_WRITING", 10)
+        monkeypatch.setattr(adjacencies, "_WORTH_WRITING", 10)
         write(g)
         with_it, found = cold()
         assert found == wanted
@@ -344,7 +344,7 @@ def test_optimize_writes_the_artefact_of_tables_that_are_worth_it(
     session, key = people._session, key_of(people)
     people.optimize()
     assert session._read_derived(key, Ledger()) is None
-    monkeypatch.setattr(adjacency_module, "_WORTH_WRITING", 10)
+    monkeypatch.setattr(adjacencies, "_WORTH_WRITING", 10)
     people.optimize()
     data = session._read_derived(key, Ledger())
     assert data is not None
@@ -371,7 +371,7 @@ def test_an_artefact_of_one_branch_says_nothing_of_the_files_of_another(
     people: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both branches number their next fragment alike, and hold as many rows in it."""
-    monkeypatch.setattr(adjacency_module, "_WORTH_WRITING", 10)
+    monkeypatch.setattr(adjacencies, "_WORTH_WRITING", 10)
     people.create_branch("other")
     fill(people, {"Knows": [{"id": "new", "from": "p0", "to": "p1"}]})
     fill(people, {"Knows": [{"id": "new", "from": "p2", "to": "p3"}]}, branch="other")
