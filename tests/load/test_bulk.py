@@ -79,8 +79,8 @@ def test_generated_ids_grow_along_the_rows_that_were_sorted_by_their_source(tmp_
     pairs = np.random.default_rng(3).integers(0, 50, (2000, 2))
     given = pa.table(
         {
-            "from": pairs[:, 0].astype(str),
-            "to": pairs[:, 1].astype(str),
+            "from": pairs[:, 0],
+            "to": pairs[:, 1],
             "way": [f"{a}-{b}" for a, b in pairs],
         }
     )

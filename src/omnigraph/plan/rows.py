@@ -116,6 +116,8 @@ def _type_columns(facts: RowType, draft: Draft) -> _Columns:
         if isinstance(raw, list):
             done = convert_values(raw, kind)
         else:
+            if name in facts.system and pa.types.is_integer(raw.type):
+                raw = raw.cast(pa.string())  # the id of who has a number as its key
             done = cast_column(raw, kind, whole_floats=draft.whole_floats)
         columns[name] = done.array
         if len(done.bad):
