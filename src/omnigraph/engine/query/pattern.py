@@ -93,7 +93,7 @@ def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Fram
             before += part.rows
             _check_product(before, len(found))
             repeated = part.take(np.repeat(np.arange(part.rows), len(found)))
-            yield repeated.adding(step.variable.id, np.tile(found, part.rows))
+            yield _fitting(run, repeated.adding(step.variable.id, np.tile(found, part.rows)))
 
 
 def _candidates(run: Run, step: Seek | Scan) -> np.ndarray:
@@ -121,9 +121,16 @@ def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> It
         repeated = frame if not frame.columns and frame.counts is None else None
         if repeated is None:
             repeated = frame.take(np.zeros(len(numbers), np.int64))
-        yield Frame(repeated.columns | {variable.id: numbers}, len(numbers), repeated.counts)
+        grown = Frame(repeated.columns | {variable.id: numbers}, len(numbers), repeated.counts)
+        yield _fitting(run, grown)
         start += size
         size = min(CHUNK, size * 4)
+
+
+def _fitting(run: Run, frame: Frame) -> Frame:
+    if run.guard.memory_limit is not None:
+        run.guard.fits(frame.nbytes)
+    return frame
 
 
 def _check_product(left: int, right: int) -> None:
@@ -189,8 +196,7 @@ def _expand(
             grown = left.take(reached.places).adding(step.target.id, reached.targets)
             if traversal.edge is not None and reached.edges is not None:
                 grown = grown.adding(traversal.edge, reached.edges)
-            if run.guard.memory_limit is not None:
-                run.guard.fits(grown.nbytes)
+            _fitting(run, grown)
             if step.target.id == step.start:
                 grown = grown.take(np.flatnonzero(reached.targets == part.columns[step.start]))
             if step.tests:

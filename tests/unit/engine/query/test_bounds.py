@@ -201,6 +201,11 @@ def test_rows_that_stream_by_need_no_memory(people: Graph) -> None:
     assert len(people.query(TWO_HOPS, memory_limit=20_000)) > 1000
 
 
+def test_a_product_keeps_to_the_memory_limit(people: Graph) -> None:
+    with pytest.raises(MemoryLimit, match="1,000 bytes"):
+        people.query(PRODUCT, memory_limit=1000).to_arrow()
+
+
 def test_many_rows_on_disk_keep_to_the_memory_limit_too(people: Graph) -> None:
     with omnigraph.open(people.root, settings=settings(query_rows=8)) as g:
         text = "match { $p: Person  $p $k:knows $q } return { $k, count($q) as n }"
