@@ -42,22 +42,34 @@ def batches(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.Record
         yield from finished(run, plan, rows, schema, offset, limit)
     elif query.distinct:
         yield from finished(run, plan, distinct_rows(run, plan, frames), schema, offset, limit)
-    elif query.order:
-        for frame in sorted_frames(run, plan, frames, offset, limit):
+    else:
+        for frame in _chosen(run, plan, frames, offset, limit):
+            if 0 < frame.rows <= _BATCH:
+                yield _project(run, query.columns, frame, schema)
+                continue
             for start in range(0, frame.rows, _BATCH):
                 yield _project(run, query.columns, frame.slice(start, start + _BATCH), schema)
-    else:
-        yield from _streamed(run, query.columns, frames, schema, offset, limit)
 
 
-def _streamed(
-    run: Run,
-    columns: Sequence[Column],
-    frames: Iterator[Frame],
-    schema: pa.Schema,
-    offset: int,
-    limit: int | None,
-) -> Iterator[pa.RecordBatch]:
+def chosen_frames(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[Frame]:
+    """The rows of the match that rows of the result are made of: for groups and distinct rows all,
+    else those that order, offset and limit leave."""
+    query = plan.query
+    if query.group is not None or query.distinct:
+        return frames
+    offset = amount(query.offset, run.parameters, "offset") or 0
+    return _chosen(run, plan, frames, offset, amount(query.limit, run.parameters, "limit"))
+
+
+def _chosen(
+    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
+    if plan.query.order:
+        return sorted_frames(run, plan, frames, offset, limit)
+    return _cut(run, frames, offset, limit)
+
+
+def _cut(run: Run, frames: Iterator[Frame], offset: int, limit: int | None) -> Iterator[Frame]:
     left = limit
     if left == 0:
         return
@@ -71,11 +83,7 @@ def _streamed(
         if left is not None:
             frame = frame.slice(0, min(left, frame.rows))
             left -= frame.rows
-        if 0 < frame.rows <= _BATCH:
-            yield _project(run, columns, frame, schema)
-        else:
-            for start in range(0, frame.rows, _BATCH):
-                yield _project(run, columns, frame.slice(start, start + _BATCH), schema)
+        yield frame
         if left == 0:
             return
 

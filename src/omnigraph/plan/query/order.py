@@ -64,7 +64,7 @@ def plan_listing(plan: Plan) -> Plan:
     """The same pattern, with every variable kept and no row merged."""
     everything = frozenset(v.id for v in pattern_variables(plan.query.pattern))
     pattern = mark_optionals(replace(plan.query.pattern, needed=everything, counted=False))
-    query = replace(plan.query, pattern=pattern, group=None, distinct=False, order=())
+    query = replace(plan.query, pattern=pattern)
     planner = _Planner(plan.sizes)
     ordered = planner.pattern(pattern, frozenset(), 1.0)
     return Plan(query, ordered, planner.inner, planner.variables, plan.sizes)

@@ -269,6 +269,18 @@ def test_a_network_of_nothing_is_empty(people: Graph) -> None:
     assert len(people.query(text).to_networkx()) == 0
 
 
+def test_a_network_keeps_to_order_offset_and_limit(people: Graph) -> None:
+    text = (
+        "match { $p: Person  $p $k:knows $q } return { $p.name as p, $q.name as q, $k.since as s }"
+    )
+    result = people.query(text + " order { s desc } offset 2 limit 3")
+    network = result.to_networkx()
+    found = {(a[1], b[1], d["since"]) for a, b, d in network.edges(data=True)}
+    assert found == {(row["p"], row["q"], row["s"]) for row in result}
+    assert network.number_of_edges() == 3
+    assert people.query(text + " limit 4").to_networkx().number_of_edges() == 4
+
+
 def test_optional_and_distinct_and_order_do_not_change_the_network(people: Graph) -> None:
     text = "match { $p: Person  optional { $p $k:knows $q } } return distinct { $p.city }"
     network = people.query(text + " limit 1").to_networkx()
