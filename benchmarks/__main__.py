@@ -10,13 +10,14 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import branches, load, maintenance, mutate, queries, storage
+from benchmarks import branches, footprint, load, maintenance, mutate, queries, storage
 from benchmarks.measure import Line
 
 ALL: dict[str, Callable[[Path], list[Line]]] = {
     "storage": storage.run,
     "branches": branches.run,
     "maintenance": maintenance.run,
+    "footprint": footprint.run,
     "mutate": mutate.run,
     "queries": queries.run,
     "load": load.run,

@@ -14,7 +14,9 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, runtime
+from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.errors import Corrupt, OmnigraphError, Reclaimed, RefNotFound, StoreFailure
+from omnigraph.plan.optimize import Limits
 from omnigraph.settings import Settings
 from tests.bench.aging import HOUR, PassingTime
 
@@ -69,7 +71,7 @@ class World:
             (2, self.merge),
             (1, self.tag),
             (1, self.restore),
-            (1, self.optimize),
+            (2, self.optimize),
             (3, self.clean),
             (3, self.wait),
             (3, self.read),
@@ -132,7 +134,8 @@ class World:
         g.restore(f"main~{self.random.randrange(1, 4)}")
 
     def optimize(self, g: Graph) -> None:
-        g.optimize(branch=self.branch(g))
+        """With blocks so small that chains are folded as well."""
+        optimize(g._session, self.branch(g), None, limits=Limits(versions=3))
 
     def clean(self, g: Graph) -> None:
         g.cleanup(keep=self.random.randrange(1, 4), older_than=0)

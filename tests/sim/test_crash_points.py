@@ -115,6 +115,7 @@ ELSEWHERE = {
     "cleanup pruned",
     "cleanup swept",
     "before pin",
+    "pinned",  # tests/sim/test_hold_races.py
     "versions archived",  # tests/unit/engine/test_chain_fold.py
     "fold published",
     "fold pruned",

@@ -68,7 +68,8 @@ def resolve_cutoffs(now: int, policy: Policy, *, oldest_intent: int | None) -> C
     skew = min(_LARGEST_SKEW, policy.grace // 4)
     files = now - policy.grace
     if oldest_intent is not None:
-        files = min(files, oldest_intent - skew)
+        # Who has the intent must come out as young, also by a clock that is behind.
+        files = min(files, oldest_intent - 2 * skew)
     return Cutoffs(files=files, binding=files + skew, commits=now - policy.older_than)
 
 
@@ -89,13 +90,21 @@ def resolve_floor(
         spent = any(_holds_more(one, end) for one in gone)
         return max(end.floor, was_head) if spent else end.floor
     young = _newest(versions, lambda one: one.commit.created_at <= cutoffs.commits)
-    seen, counted = 0, versions[0].version
+    return max(end.floor, min(was_head, young, _kept_from(versions, policy.keep)))
+
+
+def _kept_from(versions: Sequence[GraphVersion], keep: int) -> int:
+    """The oldest version of the last so many that a reader can tell apart. What maintenance made
+    of one stands for it: the files from before would only be a second copy."""
+    seen, newest = 0, versions[-1].version
     for version in reversed(versions):
-        counted = version.version
-        seen += version.commit.kind not in UNSEEN
-        if seen >= policy.keep:
-            break
-    return max(end.floor, min(was_head, young, counted))
+        if version.commit.kind in UNSEEN:
+            continue
+        seen += 1
+        if seen >= keep:
+            return newest
+        newest = version.version - 1
+    return versions[0].version
 
 
 def resolve_folded(end: GraphVersion, put_at: Mapping[int, int], cutoff: int, block: int) -> int:

@@ -16,6 +16,8 @@ from omnigraph.store.objects import Absent, ObjectStore
 
 PREFIX = "__recovery/"
 FORMAT = 1
+LOCAL = "local"
+"""The detail `engine` of what runs in one process: without a plan nobody can go on with it."""
 PIN = "pin"
 """The kind of an intent that only holds versions in place while something is bound to them."""
 

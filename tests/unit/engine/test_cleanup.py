@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -432,4 +433,26 @@ def test_an_intent_that_cannot_be_read_is_told_and_left_alone(g: Graph, place: P
     assert "cannot be read" in done.spared[0]
     assert broken.exists()
     add(g, "and writing goes on")
+    assert_sound(g)
+
+
+def test_what_maintenance_made_of_a_kept_version_stands_for_it(g: Graph, place: Path) -> None:
+    """Without a second copy of every row; refs, times and cursors of before find it."""
+    for number in range(6):
+        add(g, f"p{number}")
+    last = g.snapshot().commit
+    moment = datetime.fromtimestamp(last.created_at / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    cursor = [block.cursor for block in g.changes()][-1]
+    (table,) = place.glob("nodes/*")
+    assert g.optimize().commit is not None
+    clean(g, place, keep=1)
+    assert len(list((table / "data").iterdir())) == 1
+    for ref in ("main", last.id, f"main@{last.id}", f"main*{moment}"):
+        assert len(names(g, ref)) == 6
+    add(g, "later")
+    assert len(names(g, "main~1")) == 6
+    told = [change.id for block in g.changes(cursor) for change in block.changes]
+    assert told == ["later"]
+    with pytest.raises(Reclaimed):
+        g.snapshot("main~2")
     assert_sound(g)

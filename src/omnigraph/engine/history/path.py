@@ -53,6 +53,16 @@ class Path:
             return None
         return Place(self._stretches[index + 1].branch, self._stretches[index + 1].low)
 
+    def passed(self, place: Place, commit: str) -> Place:
+        """The place of a commit or, if cleanup has passed that and left what maintenance made of
+        it, the place of this: nothing happened in between."""
+        head = self.head
+        if place.branch == head.branch and head.first <= place.version < head.floor:
+            oldest = Place(head.branch, head.floor)
+            if self.read(oldest).holds(commit):
+                return oldest
+        return place
+
     def settle(self, place: Place) -> Place:
         """Where the commit of a place was made."""
         version = self.read(place)

@@ -80,7 +80,7 @@ class History:
         version = self._read(head.branch, head.version - back, head.floor)
         while (beyond := version.version - version.maintained - wanted) > 0:
             version = self._read(head.branch, version.version - beyond, head.floor)
-        while version.commit.kind in UNSEEN and version.version > head.first:
+        while version.commit.kind in UNSEEN and version.version > max(head.first, head.floor):
             version = self._read(head.branch, version.version - 1, head.floor)
         return version
 
@@ -88,6 +88,7 @@ class History:
         while True:
             near = encode_ulid(time // 1000, _LAST)
             found = self._bisect(head, near, lambda version: version.commit.created_at <= time)
+            found = found or self._stands_for(head, time)
             if found is not None:
                 return found
             fork = self._fork(self._read(head.branch, head.first, head.floor))
@@ -119,9 +120,22 @@ class History:
             return None
         session = self._session
         found = session.archive(head.branch).find_commit(session.metered(self._ledger), commit)
-        if found is not None and found.version not in head.kept:
+        if found is not None and not head.retains(found.version):
+            if (oldest := self._oldest(head)).holds(commit):
+                return oldest  # what maintenance made of it, which reads the same
             raise Reclaimed(f"The commit {commit} of {head.branch!r} was reclaimed.")
         return found
+
+    def _oldest(self, head: GraphVersion) -> GraphVersion:
+        """The oldest version of a branch that can be read along it."""
+        return self._read(head.branch, max(head.first, head.floor), head.floor)
+
+    def _stands_for(self, head: GraphVersion, time: int) -> GraphVersion | None:
+        """The oldest version, if at this time it was there as it was before maintenance."""
+        if head.floor <= head.first or not (oldest := self._oldest(head)).same:
+            return None
+        before = self._session.read_record(head.branch, head.floor - 1, self._ledger)
+        return oldest if before.commit.created_at <= time else None
 
     def heads(self) -> list[GraphVersion]:
         """Heads of all living branches, main first."""

@@ -26,8 +26,10 @@ from omnigraph.engine.load.staging import StagedFiles, stage_load
 from omnigraph.engine.load.state import TOLD, LoadState, TypeRows
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.upkeep.underway import Underway
 from omnigraph.errors import Conflict, InvalidArgument
 from omnigraph.model.catalog import GraphType
+from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject
@@ -117,19 +119,35 @@ class _LocalLoad(BulkLoad):
         self._more = 0
         self._ids = 0
         self._files = StagedFiles()
+        named = options.branch if options.create_branch_from is None else None
+        self._underway = Underway(session, "load", branch=named, actor=options.actor)
 
     def run(self, reason: str) -> LoadResult:
         try:
-            return super().run(reason)
+            with self._underway:
+                return super().run(reason)
         finally:
             self._joins.close()
 
+    def stale(self, head: GraphVersion) -> bool:
+        return not self._underway.covers(head) and super().stale(head)
+
+    def replan(self, head: GraphVersion) -> None:
+        super().replan(head)
+        self._underway.staged(self.plan)
+
+    def _publish(self) -> Any:
+        self._underway.staged(self.plan)
+        return super()._publish()
+
     def _forget_files(self) -> None:
         self._files.clear()
+        self._underway.renew()
 
     # Reading
 
     def _read(self) -> None:
+        self._underway.base = self.base
         reader = Reader(
             catalog=self._base.catalog,
             names=self._names,
@@ -201,7 +219,8 @@ class _LocalLoad(BulkLoad):
         self._halt()
         reach("load checked")
         self._report("writing")
-        self._staged_at = self._session.runtime.now()
+        if not self._files.known:
+            self._staged_at = self._session.runtime.now()
         self._actions = stage_load(state, self._files, self._memory, self._ledger)
         if not self._replanned:
             self._report("indexing")

@@ -40,6 +40,11 @@ class StagedFiles:
     def __init__(self) -> None:
         self._known: dict[str, StagedType] = {}
 
+    @property
+    def known(self) -> bool:
+        """Whether there are any from before."""
+        return bool(self._known)
+
     def recall(self, rows: TypeRows, table: Table) -> StagedType | None:
         known = self._known.get(rows.kind.table_key)
         same = known is not None and known.rows is rows.table

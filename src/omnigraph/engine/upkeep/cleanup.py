@@ -23,7 +23,7 @@ from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
-from omnigraph.store.intents import PIN, KnownIntent, list_intents
+from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import version_number
@@ -147,8 +147,9 @@ class _Cleanup:
         """One that cannot be read is left alone, with what it may need."""
         if known.intent is None:
             return False
-        patience = self._policy.grace
-        if known.intent.kind != PIN:
+        patience, intent = self._policy.grace, known.intent
+        alone = intent.details.get("engine") == LOCAL and intent.plan is None
+        if intent.kind != PIN and not alone:  # somebody may want to go on with it
             patience = max(patience, self._policy.older_than)
         return max(known.modified, known.intent.heartbeat) < now - patience
 

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from omnigraph.engine.query.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
-from omnigraph.engine.upkeep.optimization import NothingLeft, Optimization, TooSlow
+from omnigraph.engine.upkeep.optimization import ACTOR, KIND, NothingLeft, Optimization, TooSlow
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
 from omnigraph.engine.upkeep.table_tags import tag_tables
+from omnigraph.engine.upkeep.underway import Underway
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Contention
 from omnigraph.model.version import GraphVersion
@@ -44,6 +45,22 @@ def optimize(
         if fold is not None and not dry_run:
             archive_fold(session, fold, ledger)
     work = Optimization(session, branch, types, limits, progress, ledger, fold, dry_run=dry_run)
+    if not by_hand or dry_run:
+        return _run(session, work, head, patience, ledger, by_hand=by_hand)
+    with Underway(session, KIND, branch=branch, actor=ACTOR) as work.underway:
+        return _run(session, work, head, patience, ledger, by_hand=by_hand)
+
+
+def _run(
+    session: Session,
+    work: Optimization,
+    head: GraphVersion,
+    patience: float,
+    ledger: Ledger,
+    *,
+    by_hand: bool,
+) -> Optimized:
+    dry_run = work.dry_run
     for _ in range(_ATTEMPTS):
         work.stage(head)
         if dry_run or not work.worth_it:
@@ -55,7 +72,7 @@ def optimize(
         except NothingLeft:
             return Optimized(None, work.reports, False, False, ledger)
         except TooSlow:
-            head = session.live_head(branch, ledger)
+            head = session.live_head(head.branch, ledger)
             continue
         except Contention:
             break

@@ -31,6 +31,7 @@ def held_version(session: Session, ref: str, ledger: Ledger) -> Iterator[GraphVe
         return
     reach("before pin")
     with pinned(session, version, ledger):
+        reach("pinned")
         if session.was_reclaimed(version, ledger) and not _is_tag(session, parsed, ledger):
             raise Reclaimed(f"Version {version.version} of {version.branch!r} was reclaimed.")
         yield version

@@ -79,15 +79,16 @@ class Recovery:
         details: dict[str, str] | None = None,
         pins: tuple[ForkPoint, ...] = (),
         id: str | None = None,
+        created_at: int | None = None,
     ) -> Intent:
         """Writes down that something long begins: what it stages from now on is safe, and so are
-        the versions that it pins."""
+        the versions that it pins; with `created_at` also what it has staged since."""
         runtime = self._session.runtime
         now = runtime.now()
         intent = Intent(
             id=id or runtime.ulid(),
             kind=kind,
-            created_at=now,
+            created_at=now if created_at is None else created_at,
             heartbeat=now,
             actor=actor,
             branch=branch,
