@@ -88,7 +88,7 @@ class Optimization:
         self._limits = limits
         self._progress = progress
         self._ledger = ledger
-        self.dry_run = dry_run
+        self._dry_run = dry_run
         self._staged_at = 0
         self._took = 0.0
         self.reports: dict[str, TypeReport] = {}
@@ -184,7 +184,7 @@ class Optimization:
         base = session.tables.open(pin.location, pin.lance_version, ledger)
         table, groups = base, plan_compaction(pieces_of(base), self._limits)
         staged: tuple[commits.Group, ...] = ()
-        if groups and not self.dry_run:
+        if groups and not self._dry_run:
             self._tell(place, kind, f"writing {sum(map(len, groups))} fragments anew")
             written = stage_compaction(base, groups, ledger, target_rows=self._limits.target_rows)
             staged = commits.number_fragments(base, written, beyond=_BEYOND)
@@ -192,7 +192,7 @@ class Optimization:
         table, index, report = self._stage_indexes(kind, table, place)
         after = len(base.marks) - sum(map(len, groups)) + len(groups)
         self.reports[kind.name] = TypeReport(
-            fragments=(len(base.marks), after if self.dry_run else len(table.marks)),
+            fragments=(len(base.marks), after if self._dry_run else len(table.marks)),
             segments=report.segments,
             rewritten=sum(map(len, groups)),
             rewritten_bytes=sum(base.marks[n].bytes for group in groups for n in group),
@@ -200,7 +200,7 @@ class Optimization:
             dropped=report.dropped,
             pending=report.pending + self._waiting(base, groups),
         )
-        if self.dry_run or (not staged and index is None):
+        if self._dry_run or (not staged and index is None):
             return None
         session.tables.keep(table)
         if not staged:
@@ -246,7 +246,7 @@ class Optimization:
         segments, built = [], []
         for work in works:
             name = index_name(work.spec.column, work.spec.kind)
-            if work.fragments and not self.dry_run:
+            if work.fragments and not self._dry_run:
                 self._tell(place, kind, f"building {name}")
                 segment = self._build(table, work)
                 if segment is None:
@@ -262,7 +262,7 @@ class Optimization:
             dropped=tuple(dropped),
             pending=tuple(pending),
         )
-        if self.dry_run or not (segments or removed):
+        if self._dry_run or not (segments or removed):
             return table, None, report
         files = files_of(table, sorted({n for one in segments for n in one.fragment_ids}))
         action = Index(

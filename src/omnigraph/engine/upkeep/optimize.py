@@ -46,9 +46,9 @@ def optimize(
             archive_fold(session, fold, ledger)
     work = Optimization(session, branch, types, limits, progress, ledger, fold, dry_run=dry_run)
     if not by_hand or dry_run:
-        return _run(session, work, head, patience, ledger, by_hand=by_hand)
+        return _run(session, work, head, patience, ledger, by_hand=by_hand, dry_run=dry_run)
     with Underway(session, KIND, branch=branch, actor=ACTOR) as work.underway:
-        return _run(session, work, head, patience, ledger, by_hand=by_hand)
+        return _run(session, work, head, patience, ledger, by_hand=by_hand, dry_run=dry_run)
 
 
 def _run(
@@ -59,8 +59,8 @@ def _run(
     ledger: Ledger,
     *,
     by_hand: bool,
+    dry_run: bool,
 ) -> Optimized:
-    dry_run = work.dry_run
     for _ in range(_ATTEMPTS):
         work.stage(head)
         if dry_run or not work.worth_it:
