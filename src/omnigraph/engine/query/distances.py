@@ -1,0 +1,92 @@
+"""Owns traversals of many hops: who lies within bounds of the shortest distance from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from omnigraph.engine.query.entities import NONE
+from omnigraph.engine.query.legs import Leg, Reached
+from omnigraph.model.catalog import GraphType
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.run import Run
+
+_BITS = 1 << 25
+
+
+def within(
+    run: Run,
+    legs: Sequence[Leg],
+    numbers: np.ndarray,
+    kinds: Sequence[GraphType],
+    low: int,
+    high: int,
+) -> Iterator[Reached]:
+    """Entities whose shortest distance from those of some kinds lies between the bounds, each
+    once for each place."""
+    distinct, inverse = np.unique(numbers, return_inverse=True)
+    rows = [side for leg in legs for side in (leg.here, leg.there)]
+    rows += [run.entities.rows(kind) for kind in kinds]
+    base = min(side.base for side in rows)
+    span = max(1, max(side.base + side.capacity for side in rows) - base)
+    step = max(1, _BITS // span)
+    order = np.argsort(inverse, kind="stable")
+    ordered = inverse[order]
+    for start in range(0, len(distinct), step):
+        starts = distinct[start : start + step]
+        found = _distances(run, legs, starts, base, span, low, high)
+        # Back from distinct starts to the places that have them.
+        left = np.searchsorted(ordered, start)
+        right = np.searchsorted(ordered, start + len(starts))
+        mine = ordered[left:right] - start
+        by_start = np.argsort(found.places, kind="stable")
+        bounds = np.searchsorted(found.places[by_start], np.arange(len(starts) + 1))
+        counts = (bounds[1:] - bounds[:-1])[mine]
+        rows_of = np.repeat(np.arange(len(mine)), counts)
+        shift = np.repeat(bounds[:-1][mine] - (np.cumsum(counts) - counts), counts)
+        entries = by_start[shift + np.arange(len(rows_of))]
+        places = order[left:right][rows_of]
+        yield Reached(places, found.targets[entries], None)
+
+
+def _distances(
+    run: Run,
+    legs: Sequence[Leg],
+    starts: np.ndarray,
+    base: int,
+    span: int,
+    low: int,
+    high: int,
+) -> Reached:
+    seen = np.zeros(len(starts) * span, bool)
+    codes = np.arange(len(starts)) * span + (starts - base)
+    seen[codes] = True
+    found = [codes] if low == 0 else []
+    for distance in range(1, high + 1):
+        if not len(codes):
+            break
+        run.guard.check()
+        reached = run.expander.expand(legs, codes % span + base, edges=False)
+        origins = (codes // span)[reached.places]
+        fresh = origins * span + (reached.targets - base)
+        if distance == 1 and low == 1:
+            loops = reached.targets == starts[origins]
+            found.append(fresh[loops])
+        fresh = _unique(fresh[~seen[fresh]], len(seen))
+        seen[fresh] = True
+        codes = fresh
+        if distance >= low:
+            found.append(codes)
+    joined = np.concatenate([NONE, *found])
+    return Reached(joined // span, joined % span + base, None)
+
+
+def _unique(codes: np.ndarray, size: int) -> np.ndarray:
+    if len(codes) * 16 < size:
+        return np.unique(codes)
+    marks = np.zeros(size, bool)
+    marks[codes] = True
+    return np.flatnonzero(marks)
