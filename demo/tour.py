@@ -1,5 +1,5 @@
-"""`make demo`: a library of papers, made, asked, edited on two branches by two processes at once,
-merged, and read back in time.
+"""`make demo`: a library of papers, loaded by Spark, asked, edited on two branches by two processes
+at once, merged, and read back in time.
 
 Every step prints the command that it is about to run, so that the output can be read as a lesson.
 `OMNIGRAPH_DEMO_SCALE=0.02` makes it a small one.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shlex
 import subprocess
 import sys
@@ -25,6 +26,23 @@ from omnigraph.cli.app import run
 HERE = Path(__file__).parent
 SCALE = float(os.environ.get("OMNIGRAPH_DEMO_SCALE", "1"))
 AUTHORS, PAPERS = max(50, int(20_000 * SCALE)), max(100, int(30_000 * SCALE))
+WORDS = """
+first: Ada Alan Amara Anna Barbara Boris Carmen Chen Claude Dora Edsger Elif Emmy Fatima Felix
+first: Grace Hana Hedy Ines Ivan Jun Kamal Karen Kofi Leila Linus Lise Luca Mae Maria Mina Nadia
+first: Niklaus Noor Olga Omar Priya Radia Ravi Rosa Sana Sofia Tara Tim Uma Vera Viktor Wei Yuki
+last: Abe Adler Aziz Baker Bauer Berg Bose Castro Chavez Cohen Costa Curie Dahl Diaz Dubois
+last: Eriksen Farouk Ferrari Fischer Flores Gupta Haddad Hansen Hopper Ito Ivanova Jansen Kaya
+last: Khan Kim Kovac Kumar Lamarr Larsen Lee Lopez Lovelace Mbeki Meyer Moreau Nakamura Ndiaye
+last: Noether Novak Okafor Olsen Park Patel Perez Petrov Popov Ramos Rossi Sato Schmidt Silva
+last: Singh Sokolov Suzuki Tanaka Torres Tran Turing Vogel Wang Weber Wirth Wong Yilmaz Zhang
+how: Sparse Robust Adaptive Bayesian Spectral Causal Quantum Distributed Incremental Verified
+how: Approximate Neural Streaming Convex Stochastic Local Optimal Private Parallel Interpretable
+what: indexes embeddings joins priors kernels proofs samplers caches schedules graphs codes
+what: estimators queries locks sketches partitions models searches bounds features
+where: protein_folding traffic_forecasting ocean_currents machine_translation gene_regulation
+where: power_grids citation_networks image_search fraud_detection crop_yields clinical_trials
+where: gravitational_waves supply_chains speech_recognition glacier_melt particle_tracks
+"""
 WRITER = """
 import json, sys
 from omnigraph.cli.app import run
@@ -37,16 +55,29 @@ def paint(code: str, text: str) -> str:
     return f"\033[{code}m{text}\033[0m" if COLOUR else text
 
 
+def words(of: str) -> list[str]:
+    lines = [line.split() for line in WORDS.splitlines() if line.startswith(f"{of}:")]
+    return [word.replace("_", " ") for line in lines for word in line[1:]]
+
+
 def write_data(directory: Path) -> None:
     """Two node types and two edge types, about 110,000 entities at full scale."""
     directory.mkdir()
     doi = [f"10.1000/{n}" for n in range(PAPERS)]
-    author = [f"author {n}" for n in range(AUTHORS)]
+    draw = random.Random(7)
+    names = [f"{first} {last}" for first in words("first") for last in words("last")]
+    author = [
+        names[n] if n < len(names) else f"{names[n % len(names)]} {n // len(names) + 1}"
+        for n in range(AUTHORS)
+    ]
+    draw.shuffle(author)
+    how, what, where = words("how"), words("what"), words("where")
+    titles = [f"{draw.choice(how)} {draw.choice(what)} for {draw.choice(where)}" for _ in doi]
     tables = {
         "Person": {"name": author},
         "Paper": {
             "doi": doi,
-            "title": [f"On the nature of {n}" for n in range(PAPERS)],
+            "title": titles,
             "year": pa.array([1990 + n * 7 % 35 for n in range(PAPERS)], pa.int32()),
         },
         "Wrote": {
@@ -118,8 +149,8 @@ def tell() -> None:
     print(Path("papers.pg").read_text(encoding="utf-8").rstrip())
     show("omnigraph init papers.graph --schema papers.pg --as ada")
 
-    title(2, "Load a library: one commit, checked as a whole")
-    show("omnigraph load data/ --as ada -m 'the library'")
+    title(2, "Load a library by the Spark pipeline: one commit, checked as a whole")
+    show("omnigraph load data/ --engine spark --as ada -m 'the library'")
     show("omnigraph stats")
 
     title(3, "Ask")
@@ -128,16 +159,19 @@ def tell() -> None:
     show("omnigraph query papers.gq lineage --param doi=10.1000/99")
     show("omnigraph explain papers.gq lineage --param doi=10.1000/99")
 
-    title(4, "What is wrong is refused, and nothing changes")
+    title(4, "Rank: algorithms run on the graph as it is at any ref")
+    show("omnigraph algo pagerank --edges Cites --where 'Paper: year >= 2000' -n 5")
+
+    title(5, "What is wrong is refused, and nothing changes")
     show(
         'omnigraph mutate -e \'insert Cites { from: "10.1000/1", to: "10.1000/nowhere" }\'',
         expected=6,
     )
 
-    title(5, "The cost of a write is a contract: so many requests, at any size and depth")
+    title(6, "The cost of a write is a contract: so many requests, at any size and depth")
     show("omnigraph mutate --io --as bob -e 'insert Note { text: \"to be read\" }'")
 
-    title(6, "Two branches, edited at once by two processes")
+    title(7, "Two branches, edited at once by two processes")
     show("omnigraph branch create eve")
     show("omnigraph branch create joe")
     print()
@@ -155,13 +189,13 @@ def tell() -> None:
     )
     show("omnigraph diff main eve")
 
-    title(7, "Merge: by entity and property; what cannot be merged is shown")
+    title(8, "Merge: by entity and property; what cannot be merged is shown")
     show("omnigraph merge eve --as ada")
     show("omnigraph merge joe --as ada", expected=4)
     show("omnigraph merge joe --as ada --strategy Paper.year=theirs")
     show("omnigraph log --graph -n 8")
 
-    title(8, "Every commit stays readable")
+    title(9, "Every commit stays readable")
     show("omnigraph history Paper 10.1000/29")
     show("omnigraph mutate --as bob -m oops -e 'delete Paper where year < 2000'")
     show("omnigraph query papers.gq count")

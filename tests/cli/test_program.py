@@ -323,6 +323,20 @@ def test_a_table_fits_the_terminal_and_loses_nothing_in_a_file() -> None:
     assert fit_widths([3, 50, 60], 200) == [3, 50, 60]
 
 
+def test_a_long_sentence_is_broken_between_words_on_a_terminal(root: Path) -> None:
+    wide = ["query", "--root", str(root), "-e", "match { $p: Person } return { $p.name }"]
+    words = [*wide, "--engine", "local", "--conf", "spark.driver.memory=8g"]
+    program = Program(width=40)
+    told = program(words, terminal=True).err.splitlines()
+    assert told == [
+        "error: --conf is for Spark, and --engine",
+        "local does not use it.",
+        "help: Leave --conf out, or say --engine",
+        "spark.",
+    ]
+    assert len(program(words).err.splitlines()) == 2
+
+
 def test_what_would_move_the_cursor_is_escaped(root: Path) -> None:
     with omnigraph.open(root) as g, g.transaction(message="a\x1b[2Jb", actor="\u202eevil") as tx:
         tx.append("Person", {"name": "x\ny\x07"})

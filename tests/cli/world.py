@@ -66,12 +66,20 @@ class Program:
     environment: dict[str, str] = field(default_factory=dict)
     width: int | None = None
 
-    def __call__(self, arguments: Sequence[str], stdin: str | io.StringIO = "", **more: str) -> Ran:
+    def __call__(
+        self,
+        arguments: Sequence[str],
+        stdin: str | io.StringIO = "",
+        *,
+        terminal: bool = False,
+        **more: str,
+    ) -> Ran:
+        """`terminal` makes stderr one too."""
         if isinstance(self.clock, ToldClock):
             self.clock.next_minute()
         given: Mapping[str, str] = {"NO_COLOR": "1"} | self.environment | more
         out = BinaryOut(terminal=self.width is not None)
-        err = io.StringIO()
+        err = Terminal() if terminal else io.StringIO()
         source = io.StringIO(stdin) if isinstance(stdin, str) else stdin
         streams = Streams(source, out, err, self.width)
         code = run(arguments, streams=streams, environment=given, runtime=self.clock)

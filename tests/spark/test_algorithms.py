@@ -26,10 +26,10 @@ edge Wrote: Person -> Paper
 CALLS: list[dict[str, Any]] = [
     {"name": "degrees", "where": {"Knows": "since > 2005", "Paper": 'title != "t3"'}},
     {"name": "connected_components"},
-    {"name": "pagerank", "rounds": 2},
 ]
 LONGER: list[dict[str, Any]] = [
     {"name": "degrees", "edges": "Knows"},
+    {"name": "pagerank", "rounds": 2},
     {"name": "label_propagation", "rounds": 4},
     {"name": "triangle_count", "edges": "Knows"},
     {"name": "shortest_paths", "sources": [("Person", "p0"), ("Person", "p7")]},
@@ -94,6 +94,7 @@ def test_edges_conditions_and_options_mean_the_same(g: Graph, spark: Any) -> Non
         compare(g, call)
 
 
+@pytest.mark.slow
 def test_values_become_a_property_in_one_commit(g: Graph, spark: Any) -> None:
     g.create_branch("try")
     before = g.snapshot("try").version
@@ -125,6 +126,7 @@ def test_values_of_several_types_become_properties_in_one_commit(g: Graph, spark
     }
 
 
+@pytest.mark.slow
 def test_what_cannot_be_done_is_said_in_the_same_words(g: Graph, spark: Any) -> None:
     for error, message, options in [
         (NotFound, "no node 'zz'", {"sources": ["zz"]}),

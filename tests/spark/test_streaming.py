@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F  # noqa: N812
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument
@@ -56,6 +57,29 @@ def test_a_batch_that_comes_again_after_a_crash_is_not_written_again(
     assert sorted(row["text"] for row in rows(g, "Note")) == ["one", "three", "two"]
     assert g.snapshot().version == before + 2
     assert g.snapshot().commit.actor == "stream"
+
+
+def test_a_stream_may_tell_of_several_types(g: Graph, spark: Any) -> None:
+    writer = g.branch("main").stream_writer(
+        mapping={
+            "Person": {"name": "who", "age": F.lit(7)},
+            "Knows": {"from": "who", "to": F.lower("whom")},
+        },
+        stream_id="calls",
+    )
+    g.load([{"type": "Person", "data": {"name": "z"}}], engine="local")
+    before = g.snapshot().version
+    calls = spark.sql("select * from values ('a', 'Z'), ('b', 'Z'), ('a', 'A') as t(who, whom)")
+    for _ in range(2):
+        writer(calls, 0)
+    assert g.snapshot().version == before + 1
+    assert sorted(row["id"] for row in rows(g, "Person")) == ["a", "b", "z"]
+    ends = sorted((row["src"], row["dst"]) for row in rows(g, "Knows"))
+    assert ends == [("a", "a"), ("a", "z"), ("b", "z")]
+    with pytest.raises(InvalidArgument, match="has no column 'whon', which the mapping names"):
+        g.stream_writer(mapping={"Person": {"name": "whon"}}, stream_id="calls")(calls, 1)
+    with pytest.raises(InvalidArgument, match="either `type` or `mapping`"):
+        g.stream_writer()
 
 
 def test_a_writer_without_a_stream_needs_a_name(g: Graph, spark: Any) -> None:

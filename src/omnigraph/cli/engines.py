@@ -22,9 +22,11 @@ Conf = Annotated[
 
 
 @contextlib.contextmanager
-def started(engine: Name, master: str | None, conf: tuple[str, ...]) -> Iterator[Name]:
+def started(
+    engine: Name, master: str | None, conf: tuple[str, ...], *, brief: bool = False
+) -> Iterator[Name]:
     """The engine to ask for, started if that is Spark; a session that was not there before ends
-    with the command."""
+    with the command. `brief`: there is so little to do that it should rather start fast."""
     settings = _settings(engine, master, conf)
     if master or settings:
         engine = "spark"
@@ -35,12 +37,17 @@ def started(engine: Name, master: str | None, conf: tuple[str, ...]) -> Iterator
 
     before = is_running("spark")
     if engine == "spark":
-        find_executor("spark").start(master, settings)
+        find_executor("spark").start(master, settings, brief=brief)
     try:
         yield engine
     finally:
         if not before and is_running("spark"):
             find_executor("spark").stop()
+
+
+def here_or_spark(engine: Name) -> Literal["local", "spark"]:
+    """For what does not choose by itself."""
+    return "spark" if engine == "spark" else "local"
 
 
 def _settings(engine: Name, master: str | None, conf: tuple[str, ...]) -> dict[str, str]:

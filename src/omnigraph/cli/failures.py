@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from omnigraph.cli.output import Output
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.paint import Paint, fold
 from omnigraph.cli.texts import json_text, one_line, plain
 from omnigraph.errors import (
     Conflict,
@@ -45,11 +45,16 @@ def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
         return
     paint = out.note_paint
     first, *rest = _message(error).strip().splitlines() or ["It failed."]
-    yield f"{paint('wrong', 'error:')} {first}"
+    width = out.streams.width if out.streams.stderr.isatty() else None
+    head, *more = fold(f"error: {first}", width)
+    yield paint("wrong", "error:") + head.removeprefix("error:")
+    yield from more
     yield from (f"  {line}" if line else "" for line in rest)
     yield from _details(error, paint, out)
     if hint := _hint(error):
-        yield f"{paint('bold', 'help:')} {hint}"
+        head, *more = fold(f"help: {hint}", width)
+        yield paint("bold", "help:") + head.removeprefix("help:")
+        yield from more
 
 
 def failure_row(error: OmnigraphError) -> dict[str, Any]:

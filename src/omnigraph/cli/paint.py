@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import IO
 
 from omnigraph.cli.options import Color
@@ -65,6 +66,21 @@ def visible_width(text: str) -> int:
 def pad(text: str, width: int, *, right: bool = False) -> str:
     space = " " * (width - visible_width(text))
     return space + text if right else text + space
+
+
+def fold(text: str, width: int | None, *, indent: str = "") -> list[str]:
+    """A sentence in lines of a terminal, broken between words; whole where there is none."""
+    if width is None or visible_width(text) + len(indent) <= width:
+        return [indent + text]
+    room = max(width, len(indent) + 20)
+    return wrap(
+        text,
+        room,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def cut(text: str, width: int) -> str:

@@ -129,8 +129,9 @@ class Branch:
         types: Sequence[str] | None = None,
         format: ExportFormat = "jsonl",
         to: Any = "-",
+        engine: Literal["local", "spark"] = "local",
     ) -> ExportResult:
-        return self._held().export(ref=self.name, types=types, format=format, to=to)
+        return self._held().export(ref=self.name, types=types, format=format, to=to, engine=engine)
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
         return self._held().history(type, id, branch=self.name, limit=limit)
@@ -255,11 +256,11 @@ class Branch:
         mapping: Any = None,
         on_error: Literal["abort", "quarantine"] = "abort",
         engine: Literal["auto", "local", "spark"] = "auto",
+        job: str | None = None,
         progress: OnLoadProgress | None = None,
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
-        job: str | None = None,
         retry_for: float | None = None,
     ) -> LoadResult:
         return self._held().load(
@@ -270,12 +271,34 @@ class Branch:
             mapping=mapping,
             on_error=on_error,
             engine=engine,
+            job=job,
             progress=progress,
             actor=actor,
             message=message,
             if_commit=if_commit,
-            job=job,
             retry_for=retry_for,
+        )
+
+    def stream_writer(
+        self,
+        type: str | None = None,
+        *,
+        mapping: Mapping[str, Mapping[str, Any]] | None = None,
+        mode: Literal["append", "merge"] = "merge",
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["local", "spark"] = "local",
+        stream_id: str | None = None,
+        actor: str | None = None,
+    ) -> Callable[[Any, int], None]:
+        return self._held().stream_writer(
+            type,
+            mapping=mapping,
+            mode=mode,
+            branch=self.name,
+            on_error=on_error,
+            engine=engine,
+            stream_id=stream_id,
+            actor=actor,
         )
 
     def apply_schema(
@@ -335,9 +358,10 @@ class Branch:
         types: Sequence[str] | None = None,
         dry_run: bool = False,
         progress: OnProgress | None = None,
+        engine: Literal["local", "spark"] = "local",
     ) -> Optimized:
         return self._held().optimize(
-            branch=self.name, types=types, dry_run=dry_run, progress=progress
+            branch=self.name, types=types, dry_run=dry_run, progress=progress, engine=engine
         )
 
     def delete(self, *, actor: str | None = None) -> None:

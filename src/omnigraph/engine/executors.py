@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from omnigraph.errors import EngineMissing
+from omnigraph.errors import EngineMissing, InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import Scope
+    from omnigraph.engine.export import ExportResult
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.snapshot import Snapshot
+    from omnigraph.engine.upkeep.hands import Hands
+    from omnigraph.model.catalog import GraphType
     from omnigraph.plan.query import Plan
 
 GROUP = "omnigraph.engines"
@@ -34,8 +37,11 @@ class Executor(Protocol):
     def lacks(self) -> str | None:
         """What this machine lacks for the engine to start, None if nothing."""
 
-    def start(self, master: str | None, settings: Mapping[str, str]) -> None:
-        """Starts a session, on a place and with settings, or takes the one that is running."""
+    def start(
+        self, master: str | None, settings: Mapping[str, str], *, brief: bool = False
+    ) -> None:
+        """Starts a session, on a place and with settings, or takes the one that is running.
+        `brief`: for so little work that it should rather start fast than run fast."""
 
     def stop(self) -> None:
         """Ends the session that is running."""
@@ -68,6 +74,14 @@ class Executor(Protocol):
     ) -> Result:
         """The same rows as in this process, when they are asked for; the parameters are bound."""
 
+    def hands(self, session: Session) -> Hands:
+        """Who does the heavy part of maintenance."""
+
+    def export(
+        self, session: Session
+    ) -> Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult]:
+        """Writes types of a snapshot in a format to a directory."""
+
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
     ) -> LoadResult:
@@ -82,6 +96,13 @@ def registered(name: str) -> bool:
     if find_spec(_RESTS_ON.get(name, "omnigraph")) is None:
         return False
     return any(point.name == name for point in entry_points(group=GROUP))
+
+
+def is_here(engine: str) -> bool:
+    """Whether work is to be done in this process, for what has no "auto"."""
+    if engine not in ("local", "spark"):
+        raise InvalidArgument(f"`engine` is one of 'local', 'spark', not {engine!r}.")
+    return engine == "local"
 
 
 def is_running(name: str) -> bool:

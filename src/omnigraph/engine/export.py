@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,10 +37,16 @@ class ExportResult:
 
 
 def export(
-    snapshot: Snapshot, *, types: Sequence[str] | None, format: str, to: Any
+    snapshot: Snapshot,
+    *,
+    types: Sequence[str] | None,
+    format: str,
+    to: Any,
+    elsewhere: Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult] | None = None,
 ) -> ExportResult:
     """JSONL holds all types in one file, nodes before edges; the other formats have one file for
-    each type, in a directory, or in a file or stream if there is only one type."""
+    each type, in a directory, or in a file or stream if there is only one type. What is known
+    about the call is given to `elsewhere`, if another engine writes the files."""
     if format not in _FORMATS:
         raise InvalidArgument(f"`format` is one of {', '.join(_FORMATS)}, not {format!r}.")
     catalog = snapshot.catalog
@@ -48,6 +54,8 @@ def export(
     kinds.sort(key=lambda kind: isinstance(kind, EdgeType))
     if len({kind.table_key for kind in kinds}) < len(kinds):
         raise InvalidArgument("A type is asked for twice.")
+    if elsewhere is not None:
+        return elsewhere(snapshot, kinds, format, to)
     if to == "-" or hasattr(to, "write"):
         stream = sys.stdout.buffer if to == "-" else getattr(to, "buffer", to)
         _require_one(format, kinds, "a stream")
@@ -81,12 +89,12 @@ def _files(
         to.mkdir(parents=True, exist_ok=True)
         if format == "jsonl":
             return [(to / "graph.jsonl", kinds)]
-        return [(to / f"{_stem(snapshot, kind)}.{format}", [kind]) for kind in kinds]
+        return [(to / f"{file_stem(snapshot, kind)}.{format}", [kind]) for kind in kinds]
     to.parent.mkdir(parents=True, exist_ok=True)
     return [(to, kinds)]
 
 
-def _stem(snapshot: Snapshot, kind: GraphType) -> str:
+def file_stem(snapshot: Snapshot, kind: GraphType) -> str:
     """A node and an edge type may have the same name."""
     both = kind.name in snapshot.catalog.node_names and kind.name in snapshot.catalog.edge_names
     return kind.table_key.replace(":", "-") if both else kind.name
@@ -114,16 +122,24 @@ def _whole_file(path: Path) -> Iterator[Any]:
 def _write(snapshot: Snapshot, kinds: list[GraphType], format: str, stream: Any) -> dict[str, int]:
     counts = {}
     for kind in kinds:
-        schema = row_schema(kind)
-        names = shown_names(kind, schema.names)
-        shown = pa.schema([f.with_name(n) for f, n in zip(schema, names, strict=True)])
-        count = 0
-        with _writer(kind, format, stream, shown) as write:
-            for batch in snapshot.view(kind).scan(snapshot.io):
-                write(batch)
-                count += batch.num_rows
+        count = write_batches(kind, format, stream, snapshot.view(kind).scan(snapshot.io))
         counts[kind.name if kind.name not in counts else kind.table_key] = count
     return counts
+
+
+def write_batches(
+    kind: GraphType, format: str, stream: Any, batches: Iterable[pa.RecordBatch]
+) -> int:
+    """Rows of one type in a format that load reads, and how many there were."""
+    schema = row_schema(kind)
+    names = shown_names(kind, schema.names)
+    shown = pa.schema([f.with_name(n) for f, n in zip(schema, names, strict=True)])
+    count = 0
+    with _writer(kind, format, stream, shown) as write:
+        for batch in batches:
+            write(batch)
+            count += batch.num_rows
+    return count
 
 
 @contextmanager

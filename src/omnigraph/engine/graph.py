@@ -17,7 +17,7 @@ from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.branch import Branch, hold_branch
-from omnigraph.engine.executors import find_executor
+from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.history import timeline
 from omnigraph.engine.history.cursor import BEGINNING
@@ -197,10 +197,13 @@ class Graph:
         types: Sequence[str] | None = None,
         format: ExportFormat = "jsonl",
         to: Any = "-",
+        engine: Literal["local", "spark"] = "local",
     ) -> ExportResult:
         """Writes what is in the graph at a ref, or some types of it, so that `load` gives an equal
-        graph: to a path, a directory, a binary stream, or "-" for the standard output."""
-        return export(self.snapshot(ref), types=types, format=format, to=to)
+        graph: to a path, a directory, a binary stream, or "-" for the standard output. With
+        "spark" as `engine` executors write it, to a directory, each type in one file or more."""
+        elsewhere = None if is_here(engine) else find_executor(engine).export(self._session)
+        return export(self.snapshot(ref), types=types, format=format, to=to, elsewhere=elsewhere)
 
     def history(
         self, type: str, id: str, *, branch: str = "main", limit: int | None = None
@@ -318,8 +321,8 @@ class Graph:
         mapping: Any = None,
         on_error: Literal["abort", "quarantine"] = "abort",
         engine: Literal["auto", "local", "spark"] = "auto",
-        progress: OnLoadProgress | None = None,
         job: str | None = None,
+        progress: OnLoadProgress | None = None,
         actor: str | None = None,
         message: str | None = None,
         if_commit: str | None = None,
@@ -340,8 +343,8 @@ class Graph:
             mapping=mapping,
             on_error=on_error,
             engine=engine,
-            progress=progress,
             job=job,
+            progress=progress,
             actor=actor,
             message=message,
             if_commit=if_commit,
@@ -385,6 +388,35 @@ class Graph:
             options=options,
         )
         return run_algorithm(self, call)
+
+    def stream_writer(
+        self,
+        type: str | None = None,
+        *,
+        mapping: Mapping[str, Mapping[str, Any]] | None = None,
+        mode: Literal["append", "merge"] = "merge",
+        branch: str = "main",
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["local", "spark"] = "local",
+        stream_id: str | None = None,
+        actor: str | None = None,
+    ) -> Callable[[Any, int], None]:
+        """A function for `foreachBatch` of a stream of Spark: one commit for each micro-batch,
+        exactly once. All rows are of one `type`, or `mapping` has for each type where its
+        properties come from: the name of a column, or an expression. A stream is known by the id
+        in its checkpoint, or by `stream_id`, which has to be its own."""
+        self._require_open(writing=True)
+        writer: Callable[[Any, int], None] = self.spark.stream_writer(
+            type,
+            mapping=mapping,
+            mode=mode,
+            branch=branch,
+            on_error=on_error,
+            engine=engine,
+            stream_id=stream_id,
+            actor=actor,
+        )
+        return writer
 
     @property
     def spark(self) -> Any:
@@ -553,13 +585,18 @@ class Graph:
         types: Sequence[str] | None = None,
         dry_run: bool = False,
         progress: OnProgress | None = None,
+        engine: Literal["local", "spark"] = "local",
     ) -> Optimized:
         """Rewrites small and heavily deleted fragments into large ones and builds the indexes
         that the schema asks for: one commit that no reader can see, or none when there is nothing
         to do. Old versions move into the history, a thousand at a time, and stay readable. Tells
-        for each type what was done and what has to wait, and why."""
+        for each type what was done and what has to wait, and why. With "spark" as `engine`
+        executors rewrite and build."""
         self._require_open(writing=not dry_run)
-        return optimize(self._session, branch, types, dry_run=dry_run, progress=progress)
+        hands = None if is_here(engine) else find_executor(engine).hands(self._session)
+        return optimize(
+            self._session, branch, types, dry_run=dry_run, progress=progress, hands=hands
+        )
 
     def cleanup(
         self,

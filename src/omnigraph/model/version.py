@@ -60,6 +60,14 @@ class RecentKey(msgspec.Struct, frozen=True, array_like=True):
     commit: str
 
 
+class StreamMark(msgspec.Struct, frozen=True, array_like=True):
+    """The last batch of a stream that the branch has, and the commit that brought it."""
+
+    batch: int
+    version: int
+    commit: str
+
+
 class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
     branch: str
     incarnation: int
@@ -81,7 +89,8 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     branch and no longer on its chain; `gc_cutoff` is the time before which nothing may
     have been staged or looked up that is bound to this version (hazard 7). `same` are the commits
     just before this one that a reader cannot tell from it, newest first; `maintained` counts the
-    commits since `first` that only maintenance made.
+    commits since `first` that only maintenance made. `streams` holds the last batch of each
+    stream, for longer than `keys` are held: a stream may lie still for a year and go on.
     """
 
     format: int
@@ -95,6 +104,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     catalog: str
     tables: tuple[TablePin, ...]
     keys: tuple[RecentKey, ...] = ()
+    streams: dict[str, StreamMark] = {}
     ancestry: dict[str, int] = {}
     first: int = 1
     forked_from: ForkPoint | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.executors import configured_master
@@ -15,13 +16,24 @@ from omnigraph.spark.session import session as open_session
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import Scope
+    from omnigraph.engine.export import ExportResult
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.snapshot import Snapshot
+    from omnigraph.engine.upkeep.hands import Hands
+    from omnigraph.model.catalog import GraphType
     from omnigraph.plan.query import Plan
     from omnigraph.spark.graph import SparkGraph
+
+
+_BRIEF = {
+    # Compiling a hundred thousand rows' work takes longer than doing it.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xshare:auto",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 class SparkExecutor:
@@ -37,7 +49,12 @@ class SparkExecutor:
             return error.message
         return None
 
-    def start(self, master: str | None, settings: Mapping[str, str]) -> None:
+    def start(
+        self, master: str | None, settings: Mapping[str, str], *, brief: bool = False
+    ) -> None:
+        here = is_local(master or configured_master() or "local")
+        if brief and here and not self.active():
+            settings = {**_BRIEF, **settings}
         open_session(master, **settings)
 
     def stop(self) -> None:
@@ -83,6 +100,21 @@ class SparkExecutor:
         return ask_spark(
             session, snapshot, plan, parameters, timeout=timeout, memory_limit=memory_limit
         )
+
+    def hands(self, session: Session) -> Hands:
+        from omnigraph.spark.place import require_reachable
+        from omnigraph.spark.upkeep import SparkHands
+
+        spark = open_session()
+        require_reachable(spark, session.root)
+        return SparkHands(spark, session.root)
+
+    def export(
+        self, session: Session
+    ) -> Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult]:
+        from omnigraph.spark.export import export_on
+
+        return partial(export_on, open_session(), session.root)
 
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]

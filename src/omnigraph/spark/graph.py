@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
-from omnigraph.spark.streaming import make_writer
+from omnigraph.spark.streaming import Columns, make_writer
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -52,8 +52,9 @@ class SparkGraph:
 
     def stream_writer(
         self,
-        type: str,
+        type: str | None = None,
         *,
+        mapping: Mapping[str, Columns] | None = None,
         mode: Literal["append", "merge"] = "merge",
         branch: str = "main",
         on_error: Literal["abort", "quarantine"] = "abort",
@@ -61,14 +62,20 @@ class SparkGraph:
         stream_id: str | None = None,
         actor: str | None = None,
     ) -> Callable[[Any, int], None]:
-        """A function for `foreachBatch`: one commit for each micro-batch, exactly once. The batch
-        comes to this process, unless `engine` is "spark". A stream is known by the id in its
-        checkpoint, or by `stream_id`, which has to be its own."""
+        """A function for `foreachBatch`: one commit for each micro-batch, exactly once. All rows
+        are of one `type`, or `mapping` has for each type where its properties come from: the
+        name of a column, or an expression. The batch comes to this process, unless there is a
+        mapping or `engine` is "spark". A stream is known by the id in its checkpoint, or by
+        `stream_id`, which has to be its own."""
+        if (type is None) == (mapping is None):
+            raise InvalidArgument("A stream needs either `type` or `mapping`.")
+        if mapping is not None:
+            engine = "spark"
         options = LoadOptions(
             type=type, mode=mode, branch=branch, on_error=on_error, engine=engine, actor=actor
         )
         session = self._graph._session  # noqa: SLF001
-        return make_writer(session, options, stream_id, local=engine == "local")
+        return make_writer(session, options, stream_id, mapping=mapping, local=engine == "local")
 
     def _read(self, spark: Any, type: str, ref: str, columns: str | None, where: str | None) -> Any:
         reader = (spark or open_session()).read.format("omnigraph")

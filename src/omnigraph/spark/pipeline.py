@@ -161,10 +161,11 @@ def _with_columns(source: Given, columns: Mapping[str, Any]) -> Given:
 def _frame(frame: Any, type: str, columns: Mapping[str, Any] | None, name: str) -> FrameSource:
     if not is_frame(frame):
         raise InvalidArgument(f"{name} is not a DataFrame of Spark.")
-    return FrameSource(name, _mapped(frame, columns, name) if columns else frame, type)
+    return FrameSource(name, map_columns(frame, columns, name) if columns else frame, type)
 
 
-def _mapped(frame: Any, columns: Mapping[str, Any], name: str) -> Any:
+def map_columns(frame: Any, columns: Mapping[str, Any], name: str) -> Any:
+    """A DataFrame with the columns that a mapping makes of it; `name` is what messages call it."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import functions as sql
 

@@ -30,8 +30,11 @@ class TypeScan:
 
     @property
     def schema(self) -> pa.Schema:
+        """Nothing is declared never to be null: as a stream of changes, rows come from commits
+        before a property was there, and Spark does not say which of the two it asks for."""
         own = row_schema(self.pinned.kind)
-        return spark_schema(pa.schema([own.field(name) for name in self.columns]))
+        fields = [own.field(name).with_nullable(True) for name in self.columns]
+        return spark_schema(pa.schema(fields))
 
     def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
         view, schema = self.pinned.view(), self.schema

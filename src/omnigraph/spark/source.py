@@ -8,49 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import (
     DataSource,
     DataSourceArrowWriter,
     DataSourceReader,
+    DataSourceStreamArrowWriter,
+    DataSourceStreamReader,
     InputPartition,
     WriterCommitMessage,
 )
 
 import omnigraph
+from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.load.state import Mode
-from omnigraph.errors import InvalidArgument, InvalidQuery
-from omnigraph.lang.gq import compile_query
-from omnigraph.lang.gq.checked import Delete, Expression, RowProperty, RowSystem
-from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.plan.lookups import split_tests
-from omnigraph.plan.values import holds
-from omnigraph.plan.values.push import is_comparable, pushed
-from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
+from omnigraph.errors import InvalidArgument
+from omnigraph.lang.near import near
 from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
-from omnigraph.spark.columns import spark_schema, struct_type, to_spark
+from omnigraph.spark.changes import ChangeReader, TypeFeed, pin_feed
+from omnigraph.spark.columns import struct_type
 from omnigraph.spark.pieces import Piece, Spool
-from omnigraph.spark.pinned import PinnedTable, group_fragments, pin_table, read_catalog
+from omnigraph.spark.scan import TypeScan, pin_scan
+from omnigraph.spark.sink import StreamSink
 from omnigraph.store.roots import parse_root
-from omnigraph.store.tables import ADDRESS
-from omnigraph.telemetry import Ledger
 
-PARTITION_ROWS = 1024 * 1024
-_OPTIONS = ("path", "type", "ref", "columns", "where", "branch", "on", "actor", "message")
+_OPTIONS = (
+    *("path", "type", "ref", "columns", "where"),
+    *("branch", "on", "actor", "message"),
+    *("stream_id", "changes", "since", "ops", "max_commits"),
+)
+_OF_SPARK = ("checkpointlocation", "queryname")
+"""Spark hands on to a stream what it was told itself."""
 
 
 class OmnigraphSource(DataSource):  # type: ignore[misc]
     """Options: `type`, and for reading `ref` ("main"), `columns` (names with commas between) and
     `where` (a condition of the query language over the properties of the type); for writing
     `branch`, `on` ("append" refuses ids that exist, "merge" changes them), `actor`, `message`.
+
+    A stream is written with the same options, and `stream_id` if the id in its checkpoint cannot be
+    read here. A stream is read from the changes of `branch`, after `since` ("beginning", or a
+    ref), some `ops`, at most `max_commits` in a batch; with `changes` "true" each row says what
+    happened to it, and deleted ones are told too.
 
     Filters and columns of the DataFrame are not pushed down: on Spark 4.3 a filter that was pushed
     reaches other scans of the same DataFrame too."""
@@ -63,10 +66,10 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         super().__init__(options)
         self.options = options
         for name in options:
-            if name.lower() not in _OPTIONS:
-                raise InvalidArgument(
-                    f"There is no option {name!r}.", help=f"Options are {', '.join(_OPTIONS)}."
-                )
+            if name.lower() not in (*_OPTIONS, *_OF_SPARK):
+                guess = near(name.lower(), _OPTIONS)
+                hint = f"Did you mean {guess!r}?" if guess else f"There are {', '.join(_OPTIONS)}."
+                raise InvalidArgument(f"There is no option {name!r}.", help=hint)
         self._scan: TypeScan | None = None
 
     def _option(self, name: str) -> str:
@@ -79,19 +82,67 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
     def scan(self) -> TypeScan:
         """Pinned when it is first asked for: Spark keeps this object from then on."""
         if self._scan is None:
-            self._scan = pin_scan(
-                self._option("path"),
-                self._option("type"),
-                ref=self.options.get("ref") or "main",
-                columns=self.options.get("columns"),
-                where=self.options.get("where"),
-            )
+            columns = self.options.get("columns")
+            root = self._option("path")
+            with omnigraph.open(root, mode="r") as g:
+                snapshot = g.snapshot(self.options.get("ref") or "main")
+                self._scan = pin_scan(
+                    parse_root(root).uri,
+                    snapshot,
+                    snapshot.type(self._option("type")),
+                    now=SYSTEM.now(),
+                    columns=[n.strip() for n in columns.split(",")] if columns else None,
+                    where=self.options.get("where"),
+                )
         return self._scan
 
     def schema(self) -> Any:
+        if self.changes_asked:
+            return struct_type(self.feed().schema)
         return struct_type(self.scan().schema)
 
+    @property
+    def changes_asked(self) -> bool:
+        given = (self.options.get("changes") or "false").lower()
+        if given not in ("true", "false"):
+            raise InvalidArgument(f"`changes` is 'true' or 'false', not {given!r}.")
+        return given == "true"
+
+    def feed(self) -> TypeFeed:
+        ops = self.options.get("ops")
+        columns = self.options.get("columns")
+        return pin_feed(
+            self._option("path"),
+            self._option("type"),
+            branch=self.options.get("branch") or "main",
+            since=self.options.get("since") or BEGINNING,
+            columns=[n.strip() for n in columns.split(",")] if columns else None,
+            ops=[op.strip() for op in ops.split(",")] if ops else None,
+            told=self.changes_asked,
+            max_commits=self.options.get("max_commits"),
+        )
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802
+        return ChangeReader(self.feed())
+
+    def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
+        chosen = self.options.get("on") or "merge"
+        if chosen not in ("append", "merge"):
+            raise InvalidArgument(f"`on` is 'append' or 'merge', not {chosen!r}.")
+        return StreamSink(
+            root=self._option("path"),
+            type=self._option("type"),
+            mode="overwrite" if overwrite else chosen,  # type: ignore[arg-type]
+            branch=self.options.get("branch") or "main",
+            stream=self.options.get("stream_id"),
+            checkpoint=self.options.get("checkpointLocation"),
+            actor=self.options.get("actor"),
+            message=self.options.get("message"),
+        )
+
     def reader(self, schema: Any) -> DataSourceReader:
+        if self.changes_asked:
+            raise InvalidArgument("`changes` are read as a stream: spark.readStream.")
         return OmnigraphReader(self.scan())
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
@@ -109,89 +160,6 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
 
 
 # Reading
-
-
-@dataclass(frozen=True)
-class TypeScan:
-    """Some columns of the rows of a pinned table that a condition keeps."""
-
-    pinned: PinnedTable
-    columns: tuple[str, ...]
-    where: str | None
-    fragments: tuple[tuple[int, ...], ...]
-    now: int
-
-    @property
-    def schema(self) -> pa.Schema:
-        from omnigraph.model.catalog import row_schema
-
-        own = row_schema(self.pinned.kind)
-        return spark_schema(pa.schema([own.field(name) for name in self.columns]))
-
-    def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
-        view, schema = self.pinned.view(), self.schema
-        if self.where is None:
-            batches = view.scan(Ledger(), columns=self.columns, fragments=fragments)
-            for batch in batches:
-                yield to_spark(batch, schema)
-            return
-        test = compile_condition(read_catalog(self.pinned.catalog), view.kind, self.where)
-        bindings = Bindings(now=self.now)
-
-        def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
-            if isinstance(value, RowSystem):
-                return pc.field(value.column), pa.string()
-            if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
-                return None
-            name = value.property.name
-            return pc.field(view.column_of(name)), view.schema.field(name).type
-
-        tests = [(t, pushed(t, column, RowLeaves(bindings))) for t in split_tests(test)]
-        answered = [condition for _, condition in tests if condition is not None]
-        rest = [t for t, condition in tests if condition is None]
-        needed = [*self.columns, *(name for t in rest for name in used_columns(t))]
-        names = list(dict.fromkeys(needed))
-        condition = reduce(and_, answered) if answered else None
-        for batch in view.matching(condition, names, Ledger(), fragments=fragments):
-            kept = np.ones(batch.num_rows, dtype=bool)
-            leaves = RowLeaves(bindings, pa.Table.from_batches([batch]))
-            for t in rest:
-                kept &= holds(t, leaves).to_numpy(zero_copy_only=False)
-            yield to_spark(batch.drop_columns([ADDRESS]).filter(pa.array(kept)), schema)
-
-
-def pin_scan(root: str, type: str, *, ref: str, columns: str | None, where: str | None) -> TypeScan:
-    with omnigraph.open(root, mode="r") as g:
-        snapshot = g.snapshot(ref)
-        kind = snapshot.type(type)
-        view = snapshot.view(kind)
-        names = None if not columns else [name.strip() for name in columns.split(",")]
-        if where is not None:
-            compile_condition(snapshot.catalog, kind, where)
-        sizes = [(mark.id, mark.rows) for mark in view.table.marks.values()]
-        return TypeScan(
-            pinned=pin_table(parse_root(root).uri, snapshot, kind),
-            columns=tuple(view.check_columns(names)),
-            where=where or None,
-            fragments=tuple(group_fragments(sizes, PARTITION_ROWS)),
-            now=SYSTEM.now(),
-        )
-
-
-def compile_condition(catalog: Catalog, kind: GraphType, where: str) -> Expression:
-    """A condition as it stands after `where` of a statement of the query language."""
-    checked = compile_query(f"query q() {{ delete {kind.name} where {where} }}", catalog)
-    if checked.query is None:
-        message = checked.diagnostics[0].message if checked.diagnostics else "cannot be read"
-        raise InvalidQuery(
-            f"The condition {where!r} does not fit {kind.name}: {message}",
-            diagnostics=checked.diagnostics,
-        )
-    body = checked.query.body
-    statement = body[0] if isinstance(body, tuple) and len(body) == 1 else None
-    if not isinstance(statement, Delete):
-        raise InvalidArgument(f"{where!r} is not one condition.")
-    return statement.where
 
 
 @dataclass

@@ -95,7 +95,8 @@ DeleteVsUpdate Person Bob
     review  age: 40
 
 OrphanEdge Knows id-03-xxxxxxxxxxxxxxxxxxxx dst
-  Knows 'id-03-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with that id.
+  Knows 'id-03-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with
+  that id.
     before  null
     main    null
     review  "Bob"

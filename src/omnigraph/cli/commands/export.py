@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli, Types
+from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
 from omnigraph.cli.texts import count_text, json_text
@@ -34,30 +35,35 @@ def export(
     *,
     ref: AtRef = "main",
     types: Types = (),
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
     cli: Cli,
 ) -> None:
     """Write what is in the graph at a ref, so that load gives an equal graph.
 
     --format is jsonl (all types in one file), csv, parquet or arrow (one type in a file); the end
     of the file name tells it too. Without a path it goes to stdout. A file is written whole or
-    not at all.
+    not at all. On Spark it goes to a directory, and a large type into several files.
 
     Examples:
         omnigraph export people.jsonl
         omnigraph export backup/ --format parquet --ref v1
         omnigraph export --type Person --format csv
+        omnigraph export backup/ --format parquet --engine spark
     """
     form = _format(to, cli)
-    with cli.reading() as g:
+    with started(engine, master, conf) as chosen, cli.reading() as g:
+        place = here_or_spark(chosen)
         if to is None or to == STDIN:
             stream = cli.out.streams.stdout
             if form in ("parquet", "arrow") and stream.isatty():
                 raise InvalidArgument(f"{form} is not for a terminal.", help="Name a file.")
-            done = g.export(ref=ref, types=types or None, format=form, to=stream)
+            done = g.export(ref=ref, types=types or None, format=form, to=stream, engine=place)
             cli.out.note(f"{count_text(sum(done.counts.values()), 'row')} of {ref}.")
             return
         try:
-            done = g.export(ref=ref, types=types or None, format=form, to=to)
+            done = g.export(ref=ref, types=types or None, format=form, to=to, engine=place)
         except OSError as error:
             raise InvalidArgument(f"{to} cannot be written: {error.strerror or error}.") from None
     row = {

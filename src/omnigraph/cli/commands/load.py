@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.load.result import LoadResult, Progress
 
 _SHOWN = 5
+_SMALL = 64 << 20
 
 
 def load(
@@ -83,7 +84,11 @@ def load(
             doing = f"{progress.stage}, {count_text(progress.rows, 'row')}"
             report(progress.bytes, progress.total_bytes, doing)
 
-        with started(engine, master, conf) as chosen, cli.writing(branch) as g:
+        brief = _is_small(files, mapping)
+        with (
+            started(engine, master, conf, brief=brief) as chosen,
+            cli.writing(branch) as g,
+        ):
             done = g.load(
                 source,
                 type=type,
@@ -122,6 +127,17 @@ def _source(files: tuple[str, ...], mapping: str | None, cli: Invocation) -> Any
         stdin = cli.out.streams.stdin
         return io.BytesIO(stdin.read().encode()) if isinstance(stdin, io.StringIO) else stdin
     return list(files)
+
+
+def _is_small(files: tuple[str, ...], mapping: str | None) -> bool:
+    """Whether all there is to read is less than it takes Spark to warm up."""
+    total = 0
+    for path in map(Path, files):
+        held = [path] if path.is_file() else list(path.glob("*")) if path.is_dir() else None
+        if held is None:
+            return False  # a stream, or a pattern
+        total += sum(file.stat().st_size for file in held if file.is_file())
+    return mapping is None and total < _SMALL
 
 
 def _row(done: LoadResult) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.arguments import Cli, DryRun, OnBranch, Types
+from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import size_text
@@ -17,7 +18,14 @@ _GAVE_WAY = 7
 
 
 def optimize(
-    *, branch: OnBranch = "main", types: Types = (), dry_run: DryRun = False, cli: Cli
+    *,
+    branch: OnBranch = "main",
+    types: Types = (),
+    dry_run: DryRun = False,
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
+    cli: Cli,
 ) -> int:
     """Rewrite small fragments into large ones and build missing indexes, as one commit.
 
@@ -36,8 +44,15 @@ def optimize(
         def tell(progress: Progress) -> None:
             report(progress.done, progress.total, f"{progress.doing} {progress.type}")
 
-        with cli.reading() if dry_run else cli.writing(branch) as g:
-            done = g.optimize(branch=branch, types=types or None, dry_run=dry_run, progress=tell)
+        opened = cli.reading() if dry_run else cli.writing(branch)
+        with started(engine, master, conf) as chosen, opened as g:
+            done = g.optimize(
+                branch=branch,
+                types=types or None,
+                dry_run=dry_run,
+                progress=tell,
+                engine=here_or_spark(chosen),
+            )
     cli.out.value(_row(done, branch), lambda paint: _lines(done, branch, paint))
     return _GAVE_WAY if done.gave_way else 0
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
+from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.parameters import read_parameters
 from omnigraph.cli.texts import count_text
 from omnigraph.errors import InvalidArgument, InvalidQuery
@@ -45,6 +46,9 @@ def query(
     ref: AtRef = "main",
     timeout: Timeout = None,
     memory_limit: MemoryLimit = None,
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
     cli: Cli,
 ) -> None:
     """Ask the graph a question, at any ref, and print the rows.
@@ -56,13 +60,26 @@ def query(
         omnigraph query queries.gq friends --param name=Ada
         omnigraph query -e 'match { $p: Person } return { $p.name } limit 5'
         omnigraph query queries.gq friends --params '{"name": "Ada"}' --ref main~3 --format csv
+        omnigraph query report.gq --engine spark --master spark://host:7077
     """
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
     limit = read_size(memory_limit)
-    with cli.reading() as g, placed(text, file):
+    with (
+        started(engine, master, conf) as chosen,
+        cli.reading() as g,
+        placed(text, file),
+    ):
         began = time.monotonic()
-        found = g.query(text, name, values, ref, timeout=timeout, memory_limit=limit)
+        found = g.query(
+            text,
+            name,
+            values,
+            ref,
+            timeout=timeout,
+            memory_limit=limit,
+            engine=here_or_spark(chosen),
+        )
         show_result(found, cli)
         if cli.out.is_table:
             took = f"{count_text(len(found), 'row')} in {time.monotonic() - began:.3f} s"
@@ -81,11 +98,15 @@ def explain(
     analyze: Annotated[
         bool, Parameter(negative=(), help="run it, and tell what each step did")
     ] = False,
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
     cli: Cli,
 ) -> None:
     """Show how a query is answered, step by step.
 
-    With --analyze the query is run, and each step tells what it did.
+    With --analyze the query is run, and each step tells what it did. With --engine spark the plan
+    of Spark is shown.
 
     Examples:
         omnigraph explain -e 'match { $p: Person } return { $p.name }'
@@ -93,8 +114,14 @@ def explain(
     """
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
-    with cli.reading() as g, placed(text, file):
-        shown = g.query(text, name, values, ref).explain(analyze=analyze)
+    with (
+        started(engine, master, conf) as chosen,
+        cli.reading() as g,
+        placed(text, file),
+    ):
+        shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
+            analyze=analyze
+        )
     cli.out.value({"plan": shown}, lambda _: shown.splitlines())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from omnigraph.cli.paint import Paint, cut
+from omnigraph.cli.paint import Paint, cut, fold
 from omnigraph.cli.texts import count_text, literal_text, one_line
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 
@@ -77,7 +77,7 @@ def _conflict(
         part for part in (conflict.type, one_line(conflict.id or ""), conflict.property) if part
     )
     yield f"{paint('wrong', str(conflict.kind))} {paint('bold', place)}"
-    yield f"  {conflict.message}"
+    yield from fold(conflict.message, width, indent="  ")
     values = (conflict.base, conflict.ours, conflict.theirs)
     if all(value is None for value in values) and conflict.property is None:
         return

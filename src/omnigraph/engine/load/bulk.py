@@ -45,6 +45,7 @@ class LoadOptions:
     if_commit: str | None = None
     retry_for: float = 30.0
     idempotency_key: str | None = None
+    stream: tuple[str, int] | None = None
     job: str | None = None
 
     @property
@@ -88,6 +89,8 @@ class BulkLoad(ABC):
             message=options.message,
             key=None if options.key is None else hash_call(options.key),
             call=hash_call([options.type, options.mode, options.branch]),
+            stream=None if options.stream is None else hash_call(options.stream[0]),
+            batch=0 if options.stream is None else options.stream[1],
         )
 
     @property
@@ -147,13 +150,18 @@ class BulkLoad(ABC):
         )
 
     def _done_before(self) -> Commit | None:
-        """The commit of an earlier load with the same idempotency key, which is not read again:
-        on what it made itself, an append would find its own rows and fail."""
+        """The commit of an earlier load with the same idempotency key, or of the same batch of a
+        stream, which is not read again: on what it made itself, an append would find its own rows
+        and fail."""
         if recall(self._lineage, self.base) is None:
             return None
-        key = self._lineage.key
-        version = next(recent.version for recent in self.base.keys if recent.key == key)
-        return self._session.read_version(self.base.branch, version, self._ledger).commit
+        key, stream = self._lineage.key, self._lineage.stream
+        if stream is not None:
+            version = self.base.streams[stream].version
+        else:
+            version = next(recent.version for recent in self.base.keys if recent.key == key)
+        # Cleanup may have passed it since then.
+        return self._session.read_record(self.base.branch, version, self._ledger).commit
 
     def _pin(self) -> Snapshot:
         """The base that everything is checked against."""

@@ -10,6 +10,7 @@ import msgspec
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import ChainFold
+from omnigraph.engine.upkeep.hands import Hands, OwnHands
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Progress, TypeReport
 from omnigraph.engine.upkeep.underway import Underway
 from omnigraph.model.catalog import GraphType
@@ -39,10 +40,7 @@ from omnigraph.store.indexes import (
     index_name,
     list_segments,
     replace_segments,
-    stage_segment,
-    stage_vectors,
 )
-from omnigraph.store.staging import stage_compaction
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -80,7 +78,9 @@ class Optimization:
         fold: ChainFold | None = None,
         *,
         dry_run: bool,
+        hands: Hands | None = None,
     ) -> None:
+        self._hands = hands or OwnHands()
         self._fold = fold
         self._session = session
         self._branch = branch
@@ -186,7 +186,7 @@ class Optimization:
         staged: tuple[commits.Group, ...] = ()
         if groups and not self._dry_run:
             self._tell(place, kind, f"writing {sum(map(len, groups))} fragments anew")
-            written = stage_compaction(base, groups, ledger, target_rows=self._limits.target_rows)
+            written = self._hands.compact(base, groups, self._limits.target_rows, ledger)
             staged = commits.number_fragments(base, written, beyond=_BEYOND)
             table = commits.rewrite(base, staged, ledger)
         table, index, report = self._stage_indexes(kind, table, place)
@@ -244,11 +244,11 @@ class Optimization:
                 case str(reason):
                     pending.append(f"{name}: {reason}")
         segments, built = [], []
+        made = self._build(kind, table, works, place)
         for work in works:
             name = index_name(work.spec.column, work.spec.kind)
             if work.fragments and not self._dry_run:
-                self._tell(place, kind, f"building {name}")
-                segment = self._build(table, work)
+                segment = made[name]
                 if segment is None:
                     pending.append(f"{name}: too few vectors that are neither null nor zero")
                     continue
@@ -274,12 +274,17 @@ class Optimization:
         table = replace_segments(table, files, segments, self._ledger, removed=removed)
         return table, action, report
 
-    def _build(self, table: Table, work: IndexWork) -> Segment | None:
-        column, kind = work.spec.column, work.spec.kind
-        if kind == "IVF_FLAT":
-            assert work.partitions is not None
-            return stage_vectors(table, column, work.fragments, work.partitions, self._ledger)
-        return stage_segment(table, column, kind, work.fragments, self._ledger)
+    def _build(
+        self, kind: GraphType, table: Table, works: Sequence[IndexWork], place: tuple[int, int]
+    ) -> dict[str, Segment | None]:
+        """The segments by the names of their indexes."""
+        wanted = [work for work in works if work.fragments]
+        if self._dry_run or not wanted:
+            return {}
+        names = [index_name(work.spec.column, work.spec.kind) for work in wanted]
+        for name in names:
+            self._tell(place, kind, f"building {name}")
+        return dict(zip(names, self._hands.build(table, wanted, self._ledger), strict=True))
 
     def _tell(self, place: tuple[int, int], kind: GraphType, doing: str) -> None:
         if self._progress is not None:

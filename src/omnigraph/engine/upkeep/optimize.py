@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from omnigraph.engine.query.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
+from omnigraph.engine.upkeep.hands import Hands
 from omnigraph.engine.upkeep.optimization import ACTOR, KIND, NothingLeft, Optimization, TooSlow
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
 from omnigraph.engine.upkeep.table_tags import tag_tables
@@ -34,6 +35,7 @@ def optimize(
     limits: Limits = BY_HAND,
     retry_for: float | None = None,
     ledger: Ledger | None = None,
+    hands: Hands | None = None,
 ) -> Optimized:
     """At most one commit. `types` are names or table keys; None means all, and the chain."""
     ledger = Ledger() if ledger is None else ledger
@@ -44,7 +46,9 @@ def optimize(
         fold = plan_fold(session, head, limits.versions, ledger, writable=not dry_run)
         if fold is not None and not dry_run:
             archive_fold(session, fold, ledger)
-    work = Optimization(session, branch, types, limits, progress, ledger, fold, dry_run=dry_run)
+    work = Optimization(
+        session, branch, types, limits, progress, ledger, fold, dry_run=dry_run, hands=hands
+    )
     if not by_hand or dry_run:
         return _run(session, work, head, patience, ledger, by_hand=by_hand, dry_run=dry_run)
     with Underway(session, KIND, branch=branch, actor=ACTOR) as work.underway:

@@ -31,6 +31,7 @@ from omnigraph.model.version import (
     Commit,
     GraphVersion,
     RecentKey,
+    StreamMark,
     TablePin,
     TableStatistics,
 )
@@ -45,6 +46,7 @@ from omnigraph.telemetry import Ledger
 
 RECENT_KEYS = 512
 RECENT_SAME = 64
+RECENT_STREAMS = 512
 PASSES_PROTECTION = UNSEEN | {"merge"}
 _PARALLEL = 8
 
@@ -228,6 +230,7 @@ class Publisher:
             catalog=plan.schema.catalog if plan.schema else head.catalog,
             tables=tuple(pins.values()),
             keys=keys,
+            streams=_streams_after(head, lineage, commit),
             ancestry=lineage.merged.ancestry if lineage.merged else head.ancestry,
             first=head.first,
             forked_from=head.forked_from,
@@ -260,6 +263,15 @@ def require_unprotected(head: GraphVersion, kind: str) -> None:
 
 def recall(lineage: Lineage, head: GraphVersion) -> Published | None:
     """An earlier call with this idempotency key has done the work already."""
+    if lineage.stream is not None and (mark := head.streams.get(lineage.stream)) is not None:
+        if mark.batch > lineage.batch:
+            raise IdempotencyMismatch(
+                f"The stream has brought its batch {mark.batch} already, in commit {mark.commit}, "
+                f"and this is batch {lineage.batch}.",
+                help="A stream that begins anew, with another checkpoint, needs another stream_id.",
+            )
+        if mark.batch == lineage.batch:
+            return Published(None, mark.commit, repeated=True)
     if lineage.key is None:
         return None
     for recent in head.keys:
@@ -271,6 +283,16 @@ def recall(lineage: Lineage, head: GraphVersion) -> Published | None:
                 )
             return Published(None, recent.commit, repeated=True)
     return None
+
+
+def _streams_after(head: GraphVersion, lineage: Lineage, commit: Commit) -> dict[str, StreamMark]:
+    if lineage.stream is None:
+        return head.streams
+    mark = StreamMark(lineage.batch, head.version + 1, commit.id)
+    marks = {**head.streams, lineage.stream: mark}
+    if len(marks) > RECENT_STREAMS:
+        del marks[min(marks, key=lambda stream: marks[stream].version)]
+    return marks
 
 
 def commit_after(

@@ -1,0 +1,91 @@
+"""Maintenance and export on Spark: what one process would have done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import Graph
+from omnigraph.errors import InvalidArgument
+from omnigraph.spark import export as exporting
+from tests.contract.graphs import rows
+from tests.load.world import knows, new_graph, person
+
+
+def make(directory: Path, *, parts: int = 4, people: int = 600) -> Graph:
+    directory.mkdir(exist_ok=True)
+    g = new_graph(directory)
+    for part in range(parts):
+        names = [f"p{part}-{n}" for n in range(people)]
+        entries = [person(name, age=n % 90, email=name) for n, name in enumerate(names)]
+        g.load([*entries, *(knows(name, names[0]) for name in names)], engine="local")
+    return g
+
+
+def test_fragments_and_indexes_are_those_of_one_process(tmp_path: Path, spark: Any) -> None:
+    graphs = [make(tmp_path / name) for name in ("here", "there")]
+    for g in graphs:
+        g.mutate("query q() { delete Person where age = 3 }")
+    before = [sorted(map(repr, rows(g, "Person"))) for g in graphs]
+    here = graphs[0].optimize(types=["Person"])
+    there = graphs[1].optimize(types=["Person"], engine="spark")
+    assert here.types["Person"] == there.types["Person"]
+    assert there.types["Person"].indexed
+    assert there.commit is not None
+    assert graphs[1].snapshot().commit.kind == "optimize"
+    assert [sorted(map(repr, rows(g, "Person"))) for g in graphs] == before
+    assert graphs[1].entity("Person", "p2-17") is not None
+    assert graphs[1].verify().ok
+
+
+@pytest.mark.slow
+def test_a_large_group_is_written_by_several_tasks(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+
+    from omnigraph.engine.upkeep.optimize import optimize
+    from omnigraph.plan.optimize import BY_HAND
+    from omnigraph.spark.upkeep import SparkHands
+
+    g = make(tmp_path / "g", parts=6, people=100)
+    before = sorted(map(repr, rows(g, "Knows")))
+    hands = SparkHands(spark, g._session.root)
+    limits = replace(BY_HAND, target_rows=250)
+    done = optimize(g._session, "main", ["Knows"], limits=limits, hands=hands)
+    assert done.types["Knows"].fragments == (6, 3)
+    assert sorted(map(repr, rows(g, "Knows"))) == before
+    assert g.verify(deep=True).ok
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet", "arrow"])
+def test_what_spark_exports_loads_as_an_equal_graph(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch, format: Any
+) -> None:
+    monkeypatch.setattr(exporting, "PART_ROWS", 150)
+    g = make(tmp_path / "g", parts=3, people=100)
+    to = tmp_path / "out"
+    done = g.export(format=format, to=to, types=["Person", "Knows"], engine="spark")
+    assert done.counts == {"Person": 300, "Knows": 300}
+    names = sorted(path.name for path in to.iterdir())
+    assert names == sorted(path.name for path in done.files)
+    assert f"Person.00002.{format}" in names
+    (tmp_path / "again").mkdir()
+    again = new_graph(tmp_path / "again")
+    again.load(to, engine="local")
+    for kind in ("Person", "Knows"):
+        assert sorted(map(repr, rows(again, kind))) == sorted(map(repr, rows(g, kind)))
+
+
+def test_an_export_on_spark_goes_to_a_directory(tmp_path: Path, spark: Any) -> None:
+    g = make(tmp_path / "g", parts=1, people=3)
+    with pytest.raises(InvalidArgument, match="goes to a directory"):
+        g.export(engine="spark")
+    with pytest.raises(InvalidArgument, match="`engine` is one of"):
+        g.export(engine="dask")  # type: ignore[arg-type]
+    done = g.export(engine="spark", to=tmp_path / "out", format="csv", types=["Person", "Note"])
+    assert done.counts == {"Person": 3, "Note": 0}
+    assert (tmp_path / "out" / "Note.csv").read_text().startswith('"id"')
