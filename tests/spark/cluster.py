@@ -46,7 +46,7 @@ def use(master: str, root: str, source: str, place: str) -> dict[str, Any]:
     told["read"] = list(spark.sql(counted).collect()[0])
     reader = spark.read.format("omnigraph").option("type", "Person").option("columns", "name,age")
     told["where"] = [
-        list(row) for row in reader.option("where", "name = 'p7'").load(root).collect()
+        list(row) for row in reader.option("where", 'name = "p7"').load(root).collect()
     ]
     told["left"] = [one.to_dict() for one in g.recovery.list()] + [
         key for key in g._session.objects.list("") if key.startswith(("__jobs", "__spool"))

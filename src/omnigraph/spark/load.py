@@ -19,11 +19,17 @@ from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.state import TOLD
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import BranchNotFound, Conflict, Denied, Invalid, OutcomeUnknown
+from omnigraph.errors import (
+    BranchNotFound,
+    Conflict,
+    Denied,
+    Invalid,
+    JobRunning,
+    OutcomeUnknown,
+)
 from omnigraph.model.catalog import encode_catalog
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
-from omnigraph.plan.publish import TableAction
 from omnigraph.runtime import reach
 from omnigraph.spark.actions import stage_type
 from omnigraph.spark.aside import Aside, read_aside
@@ -32,23 +38,14 @@ from omnigraph.spark.given import Given, call_parts, find_given, kind_of
 from omnigraph.spark.index import index_tables_on
 from omnigraph.spark.job import Job, claim_job, start_over
 from omnigraph.spark.journal import Journal, digest
+from omnigraph.spark.meter import Meter, watched_tasks
+from omnigraph.spark.outcome import Outcome, base_of, sync_prepared
 from omnigraph.spark.pieces import Spool
 from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.reading import read_sources
 from omnigraph.spark.shape import ShapeJob
 from omnigraph.spark.state import SparkState, TypePieces
 from omnigraph.spark.watch import CREATES, Watch
-from omnigraph.store.objects import Absent
-from omnigraph.store.tables import sync_table
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What checking and staging on one base came to."""
-
-    actions: tuple[TableAction, ...]
-    checks: tuple[str, ...]
-    rejects: tuple[Reject, ...]
-    aside: tuple[Aside, ...]
 
 
 def load(
@@ -115,6 +112,7 @@ class SparkLoad(BulkLoad):
         self._checked_aside: list[Aside] = []
         self._state: SparkState | None = None
         self._watch: Watch | None = None
+        self._meter: Meter | None = None
         if job is not None:
             self._follow(job)
 
@@ -126,13 +124,34 @@ class SparkLoad(BulkLoad):
 
     def run(self, reason: str) -> LoadResult:
         try:
-            result = super().run(reason)
+            with self._metered():
+                result = super().run(reason)
+        except JobRunning:  # it is somebody else's by now, with all that it left
+            if self._watch is not None:
+                self._watch.end(keep=True)
+            raise
         except BaseException as error:
             self._end(lasting=self._may_go_on(error))
             raise
         reach("job published")
         self._end(lasting=False)
         return result
+
+    @contextlib.contextmanager
+    def _metered(self) -> Iterator[None]:
+        if self._options.progress is None:
+            yield
+            return
+        with watched_tasks(self._spark, f"omnigraph-{self._session.runtime.ulid()}") as tasks:
+            self._meter = Meter(self._options.progress, tasks, self._session.runtime)
+            try:
+                yield
+            finally:
+                self._meter.end()
+
+    def _report(self, stage: str) -> None:
+        if self._meter is not None:
+            self._meter.begin(stage, self._rows or None, self._bytes, self._total)
 
     def _may_go_on(self, error: BaseException) -> bool:
         """Nobody knows whether it landed; or it is a job, and running it again may help."""
@@ -146,7 +165,7 @@ class SparkLoad(BulkLoad):
             self._watch.end(keep=lasting)
         if self._job is None:
             return
-        if lasting:
+        if lasting and (self._watch is not None or self._job.intent is not None):
             self._job.release()
             return
         if self._watch is None and self._job.intent is not None:
@@ -162,7 +181,7 @@ class SparkLoad(BulkLoad):
         job = self._job
         if job is None or job.intent is None or self._done_before() is not None:
             return head
-        base = self._base_of(job, head.graph_version)
+        base = base_of(self._session, job.intent, head.graph_version, self._ledger)
         if base is None:
             self._follow(start_over(job))
             return head
@@ -179,21 +198,6 @@ class SparkLoad(BulkLoad):
             return
         if job.intent.details.get(CREATES) == options.branch:
             self._options = replace(options, create_branch_from=None)
-
-    def _base_of(self, job: Job, head: GraphVersion) -> GraphVersion | None:
-        """None if what was staged may be gone, or the branch is another one by now."""
-        intent = job.intent
-        assert intent is not None
-        if intent.created_at <= head.gc_cutoff or not intent.pins:
-            return None
-        (pin,) = intent.pins
-        try:
-            base = self._session.read_version(pin.branch, pin.version, self._ledger)
-        except Absent:
-            return None
-        if pin.branch != head.branch:  # the branch was created from that version
-            return head
-        return base if base.incarnation == head.incarnation == pin.incarnation else None
 
     def stale(self, head: GraphVersion) -> bool:
         """The intent is known to cleanup, so only what it said counts, not how long ago."""
@@ -325,22 +329,16 @@ class SparkLoad(BulkLoad):
         held = self._journal.recall(self._outcome_name(snapshot), Outcome)
         if held is None:
             return False
-        self._actions = list(held[0].actions)
-        self._checks = set(held[0].checks)
-        self._checked = list(held[0].rejects)
-        self._checked_aside = list(held[0].aside)
+        (outcome,) = held
+        self._actions, self._checks = list(outcome.actions), set(outcome.checks)
+        self._checked, self._checked_aside = list(outcome.rejects), list(outcome.aside)
         self._staged_at = self._session.runtime.now()
         return True
 
     def _note(self, snapshot: Snapshot) -> None:
-        """What it names must survive what the entry survives."""
         if self._journal is None:
             return
-        for action in self._actions:
-            made = getattr(action, "prepared", None)
-            if made is not None:
-                location = snapshot.graph_version.pins[action.table].location
-                sync_table(self._session.tables.open(location, made.version, self._ledger))
+        sync_prepared(self._session, snapshot, self._actions, self._ledger)
         outcome = Outcome(
             actions=tuple(self._actions),
             checks=tuple(sorted(self._checks)),

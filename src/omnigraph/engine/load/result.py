@@ -16,12 +16,21 @@ from omnigraph.telemetry import Ledger
 @dataclass(frozen=True)
 class Progress:
     """`stage` is reading, checking, writing, indexing or publishing; `bytes` of `total_bytes`
-    were read (None if nobody knows how many there are)."""
+    were read (None if nobody knows how many there are). On Spark also how many of the `tasks` that
+    run now are done, and how many seconds the stage has taken, for the `rate`."""
 
     stage: str
     rows: int
     bytes: int
     total_bytes: int | None
+    tasks_done: int = 0
+    tasks: int = 0
+    elapsed: float = 0.0
+
+    @property
+    def rate(self) -> float | None:
+        """Rows a second in this stage, if that can be told."""
+        return self.rows / self.elapsed if self.rows and self.elapsed > 0 else None
 
 
 OnLoadProgress = Callable[[Progress], None]
