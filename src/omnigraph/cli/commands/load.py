@@ -57,6 +57,10 @@ def load(
     rejected: Annotated[
         str | None, Parameter(help="write the rows that were put aside to this .jsonl file")
     ] = None,
+    job: Annotated[
+        str | None,
+        Parameter(help="a name of your own: run again, a load that died goes on, once"),
+    ] = None,
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
@@ -82,7 +86,12 @@ def load(
 
         def tell(progress: Progress) -> None:
             doing = f"{progress.stage}, {count_text(progress.rows, 'row')}"
-            report(progress.bytes, progress.total_bytes, doing)
+            if progress.rate is not None:
+                doing += f", {progress.rate:,.0f} rows/s"
+            if progress.tasks:
+                report(progress.tasks_done, progress.tasks, doing)
+            else:
+                report(progress.bytes, progress.total_bytes, doing)
 
         brief = _is_small(files, mapping)
         with (
@@ -98,6 +107,7 @@ def load(
                 mapping=mapping,
                 on_error=on_error,
                 engine=chosen,
+                job=job,
                 progress=tell,
                 actor=cli.actor(actor),
                 message=message,
