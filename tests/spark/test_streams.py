@@ -64,23 +64,6 @@ def test_each_batch_is_one_commit_and_one_that_comes_again_is_none(
 
 
 @pytest.mark.slow
-def test_a_batch_is_known_although_many_other_keys_came_since(
-    g: Graph, spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("omnigraph.engine.write.publisher.RECENT_KEYS", 2)
-    named = g.spark.stream_writer("Note", stream_id="mine", mode="append")
-    frame = spark.sql("select 'x' as text")
-    named(frame, 7)
-    for number in range(4):
-        g.mutate(f'query q() {{ insert Note {{ text: "{number}" }} }}', idempotency_key=str(number))
-    g.cleanup(keep=1, older_than=0, grace=0)
-    named(frame, 7)
-    assert texts(g) == ["0", "1", "2", "3", "x"]
-    with pytest.raises(Exception, match=r"its batch 7 already, .* and this is batch 6"):
-        named(frame, 6)
-
-
-@pytest.mark.slow
 def test_a_driver_that_is_killed_again_and_again_loses_and_doubles_nothing(
     g: Graph, spark: Any, tmp_path: Path
 ) -> None:

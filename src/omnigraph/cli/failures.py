@@ -82,7 +82,12 @@ def failure_row(error: OmnigraphError) -> dict[str, Any]:
 def _message(error: OmnigraphError) -> str:
     if isinstance(error, InvalidData) and len(error.violations) > 1:
         return f"{len(error.violations) + error.more:,} values break the rules."
-    return error.message
+    return _as_typed(error.message)
+
+
+def _as_typed(message: str) -> str:
+    """Options as they are written on the line, not in Python."""
+    return message.replace("mode='merge'", "--mode merge")
 
 
 def _hint(error: OmnigraphError) -> str:
@@ -98,7 +103,8 @@ def _details(error: OmnigraphError, paint: Paint, out: Output) -> Iterator[str]:
             for violation in error.violations[:_SHOWN]:
                 shown = violation.id is None or violation.id in violation.message
                 where = "" if shown else f" (id {one_line(violation.id)})"
-                yield f"  {paint('dim', violation.rule)}: {violation.message}{where}"
+                text = _as_typed(violation.message)
+                yield f"  {paint('dim', violation.rule)}: {text}{where}"
             left = len(error.violations) + error.more - _SHOWN
             if left > 0:
                 yield paint("dim", f"  … {left:,} more")

@@ -143,7 +143,7 @@ def _show_conflicts(
     write(f"{paint('wrong', counted)} {happened} the merge of {source} into {into}.")
     for line in conflict_lines(conflicts, paint, out.streams.width, ours=into, theirs=source):
         write(line)
-    for line in way_out(conflicts, source, into, paint):
+    for line in way_out(conflicts, source, into, paint, out.streams.width):
         write(line)
     if not as_result:
         write("\nNothing was changed.")

@@ -122,7 +122,19 @@ def explain(
         shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
             analyze=analyze
         )
-    cli.out.value({"plan": shown}, lambda _: shown.splitlines())
+    width = cli.out.streams.width
+    cli.out.value({"plan": shown}, lambda _: _fitting(shown.splitlines(), width))
+
+
+def _fitting(lines: list[str], width: int | None) -> Iterator[str]:
+    """What a step did stands below it where it does not fit beside it."""
+    for line in lines:
+        step, told, did = line.partition("  (")
+        if width is None or len(line) <= width or not told:
+            yield line
+        else:
+            yield step
+            yield f"{' ' * (len(step) - len(step.lstrip()) + 4)}({did}"
 
 
 def show_result(found: Result, cli: Invocation) -> None:

@@ -47,9 +47,14 @@ def conflict_lines(
 
 
 def way_out(
-    conflicts: Sequence[MergeConflict], source: str, into: str, paint: Paint
+    conflicts: Sequence[MergeConflict],
+    source: str,
+    into: str,
+    paint: Paint,
+    width: int | None = None,
 ) -> Iterator[str]:
-    """Commands that would end these conflicts."""
+    """Commands that would end these conflicts; what each does stands below it where it does not
+    fit beside it."""
     target = "" if into == "main" else f" --into {into}"
     merge = f"omnigraph merge {source}{target}"
     rows = [
@@ -65,8 +70,13 @@ def way_out(
     yield ""
     yield paint("bold", "To go on")
     longest = max(len(line) for line, _ in rows)
+    narrow = width is not None and longest + 4 + max(len(why) for _, why in rows) > width
     for line, why in rows:
-        yield f"  {paint('cyan', line)}{' ' * (longest - len(line))}  {paint('dim', why)}"
+        if narrow:
+            yield f"  {paint('cyan', line)}"
+            yield f"      {paint('dim', why)}"
+        else:
+            yield f"  {paint('cyan', line)}{' ' * (longest - len(line))}  {paint('dim', why)}"
     yield "  or change one of the branches and merge again."
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.paint import Paint, fold
 from omnigraph.cli.texts import plain
 from omnigraph.plan.migrate import MigrationPlan, Tier, render_plan, step_text
 
+_WIDTH = 80
 _STYLES = {
     Tier.SAFE: "green",
     Tier.VALIDATED: "yellow",
@@ -30,7 +31,9 @@ def plan_row(plan: MigrationPlan) -> dict[str, Any]:
 def plan_lines(plan: MigrationPlan, paint: Paint) -> Iterator[str]:
     for line in render_plan(plan).splitlines():
         tier = next((t for t in Tier if line.startswith(f"{t.value} ")), None)
-        if tier is None or not paint.on:
+        if tier is None:
+            yield from fold(line, _WIDTH)  # only the first one may be too long
+        elif not paint.on:
             yield line
         else:
             yield paint(_STYLES[tier], tier.value) + line[len(tier.value) :]

@@ -3,6 +3,7 @@ checked against, and its commit."""
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,9 +23,10 @@ from omnigraph.errors import (
     OmnigraphError,
     PreconditionFailed,
 )
-from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.version import Commit, GraphVersion, StreamMark
 from omnigraph.plan.load.places import Reject, SourceName, to_violation
 from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
+from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
 
@@ -113,9 +115,9 @@ class BulkLoad(ABC):
     @abstractmethod
     def _forget_files(self) -> None:
         """What was staged may be gone by now."""
+
     def _put_aside(self) -> Sequence[Reject]:
         return tuple(self._told())
-
 
     def run(self, reason: str) -> LoadResult:
         options = self._options
@@ -157,11 +159,21 @@ class BulkLoad(ABC):
             return None
         key, stream = self._lineage.key, self._lineage.stream
         if stream is not None:
-            version = self.base.streams[stream].version
-        else:
-            version = next(recent.version for recent in self.base.keys if recent.key == key)
+            return self._commit_of(self.base.streams[stream])
+        version = next(recent.version for recent in self.base.keys if recent.key == key)
         # Cleanup may have passed it since then.
         return self._session.read_record(self.base.branch, version, self._ledger).commit
+
+    def _commit_of(self, mark: StreamMark) -> Commit:
+        """The commit of a batch: on this branch, or on the one that it was made from. If nothing
+        is left there but its id, that is what there is to tell."""
+        with contextlib.suppress(Absent):
+            held = self._session.read_record(self.base.branch, mark.version, self._ledger).commit
+            if held.id == mark.commit:
+                return held
+        with contextlib.suppress(OmnigraphError):
+            return History(self._session, self._ledger).resolve(mark.commit).commit
+        return Commit(id=mark.commit, parents=(), kind="load", created_at=0, operation="")
 
     def _pin(self) -> Snapshot:
         """The base that everything is checked against."""
