@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph.errors import EngineMissing, InvalidArgument
 from omnigraph.spark.java import find_java
+from omnigraph.spark.stderr import filtered_stderr
 
 SHARED = "spark.omnigraph.shared"
 """Set to true on a session whose executors see the directory of a local root."""
@@ -88,7 +89,8 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
     for name, value in chosen.items():
         builder = builder.config(name, value)
     try:
-        return builder.getOrCreate()
+        with filtered_stderr():
+            return builder.getOrCreate()
     except Exception as error:
         raise EngineMissing(
             f"Spark did not start on {place}: {_first_line(error)}.",

@@ -1,0 +1,43 @@
+"""Owns what the JVM says on stderr while it starts: everything is handed on but a line that tells
+nobody anything and that no option turns off."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Iterator
+
+_NOISE = (b"WARNING: Using incubator modules",)
+
+
+@contextlib.contextmanager
+def filtered_stderr() -> Iterator[None]:
+    """A process that is started inside gets a pipe for its stderr, for as long as it lives."""
+    try:
+        real = os.dup(2)
+    except OSError:  # there is no stderr
+        yield
+        return
+    reader, writer = os.pipe()
+    os.dup2(writer, 2)
+    os.close(writer)
+    thread = threading.Thread(target=_hand_on, args=(reader, os.dup(real)), daemon=True)
+    thread.start()
+    failed = True
+    try:
+        yield
+        failed = False
+    finally:
+        os.dup2(real, 2)
+        os.close(real)
+        if failed:
+            thread.join(1.0)  # what it said last comes before what is said about it
+
+
+def _hand_on(reader: int, real: int) -> None:
+    with open(reader, "rb") as lines, contextlib.suppress(OSError):
+        for line in lines:
+            if not line.startswith(_NOISE):
+                os.write(real, line)
+    os.close(real)
