@@ -141,8 +141,8 @@ class Actor:
         g, branch = self.g, self.branch()
         names = [f"{self.random.getrandbits(64):016x}" for _ in range(self.random.randrange(1, 4))]
         held = g.snapshot(branch).scan("Person", columns=["name"]).read_all()["name"].to_pylist()
-        out = self.random.sample(held, 1) if len(held) > 60 or self.random.random() < 0.2 else []
-        out = out if held else []
+        many = len(held) > 60 or self.random.random() < 0.2
+        out = self.random.sample(held, 1) if held and many else []
         told = json.dumps({"in": names, "out": out})
         with g.transaction(branch=branch, message=told) as tx:
             tx.append("Person", [{"name": name, "age": 1} for name in names])
