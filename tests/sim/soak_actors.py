@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +99,7 @@ def run(
             step()
         except OmnigraphError as error:
             actor.refused(error)
-    return {"did": actor.did, "refused": actor.refusals}
+    return {"did": actor.did, "refused": actor.refusals, "damage": actor.damage}
 
 
 class Actor:
@@ -110,6 +111,7 @@ class Actor:
         self.model = Model()
         self.did = 0
         self.refusals: dict[str, int] = {}
+        self.damage: list[str] = []
         self._g: Graph | None = None
 
     @property
@@ -123,6 +125,8 @@ class Actor:
         """Nothing of this may be damage: what was read while cleanup took it is gone now."""
         self.refusals[error.code] = self.refusals.get(error.code, 0) + 1
         if isinstance(error, Corrupt | StoreFailure):
+            trace = "".join(traceback.format_tb(error.__traceback__)[-3:])
+            self.damage.append(f"{error.message} {trace}")
             self._g = None
             report = self.g.verify()
             if not report.ok:

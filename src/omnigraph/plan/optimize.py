@@ -41,7 +41,7 @@ class Limits:
     versions: int = 1024
 
 
-BY_HAND = Limits()
+BY_HAND = Limits(deleted=0.1)
 BY_ITSELF = Limits(tail=12, backlog=1024, versions=4096)
 LAGGING = 4
 """By how many times a tail may be too long before writers are made to wait."""

@@ -1,6 +1,6 @@
 # Checking, cleaning, copying and recovering a graph.
 @file people.pg
-// Who is who in the story of upkeep and of copies.
+// Who is who in the story of upkeep and of copies, told with sizes that sit on no edge.
 node Person {
     name: String @key
     age: I32?
@@ -169,7 +169,7 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
     path.unlink()
 @end
 $ omnigraph verify
-schema  The schema text _schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg is missing.
+schema  The schema text _schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg is missing.
 Looked at 5 versions, 2 table versions, 22 files: 1 wrong.
 [exit 1]
 
@@ -188,8 +188,8 @@ $ omnigraph verify --json
     {
       "kind": "schema",
       "severity": "error",
-      "object": "_schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg",
-      "message": "The schema text _schema/860af3f795ea98fc0490b82357d19a35751eb33bdd81b8c4952b9dff1a3a149b.pg is missing."
+      "object": "_schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg",
+      "message": "The schema text _schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg is missing."
     }
   ]
 }

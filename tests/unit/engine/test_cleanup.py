@@ -456,3 +456,16 @@ def test_what_maintenance_made_of_a_kept_version_stands_for_it(g: Graph, place: 
     with pytest.raises(Reclaimed):
         g.snapshot("main~2")
     assert_sound(g)
+
+
+def test_a_cleanup_that_another_overtakes_looks_again(g: Graph, place: Path) -> None:
+    """What the other took is missing from what it looked at, and is no damage."""
+    for number in range(8):
+        add(g, f"p{number}")
+    Time.now.wait(place, 2 * HOUR)
+    with another(place) as other:
+        with at_point("cleanup looked", lambda: other.cleanup(keep=1, older_than=0)) as reached:
+            g.cleanup(keep=5, older_than=0)
+        assert reached
+    assert len(names(g)) == 8
+    assert_sound(g)

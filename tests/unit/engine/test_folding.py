@@ -151,7 +151,7 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
             raise StoreFailure("the disk is on fire")
 
         with monkeypatch.context() as patch:
-            patch.setattr("omnigraph.engine.upkeep.optimization.stage_compaction", broken)
+            patch.setattr("omnigraph.engine.upkeep.hands.stage_compaction", broken)
             for n in range(BY_ITSELF.tail + 3):
                 append(g, n)
         assert g.maintenance is not None

@@ -45,14 +45,19 @@ def plan_fold(
     return ChainFold(head.branch, below, below - head.bottom) if below > head.bottom else None
 
 
-def archive_fold(session: Session, fold: ChainFold, ledger: Ledger) -> None:
-    """Writes what is to leave the chain into the archive."""
+def archive_fold(session: Session, fold: ChainFold, ledger: Ledger) -> bool:
+    """Writes what is to leave the chain into the archive. False: somebody else was faster."""
     branch, objects = fold.branch, session.metered(ledger)
     stored = {n: file.modified for n, file in list_chain(session, branch, ledger).items()}
     numbers = range(fold.below - fold.count, fold.below)
-    versions = [require_version(one) for one in read_versions(session, branch, numbers, ledger)]
-    session.archive(branch).write(objects, versions, stored)
+    found = read_versions(session, branch, numbers, ledger)
+    if any(isinstance(one, Absent) for one in found):
+        session.forget_head(branch)
+        if session.head(branch, ledger).bottom > numbers[0]:
+            return False
+    session.archive(branch).write(objects, list(map(require_version, found)), stored)
     reach("versions archived")
+    return True
 
 
 def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:

@@ -8,7 +8,7 @@ that is interrupted leaves nothing half done: the next one finds the same files 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
@@ -69,8 +69,7 @@ class _Cleanup:
 
     def run(self, now: int, *, dry_run: bool) -> Cleaned:
         session, report = self._session, Cleaned(dry_run=dry_run, io=self._ledger)
-        needs = self._look(now)
-        planned = self._spent(needs)
+        needs, planned = self._decide(lambda: self._look(now))
         if dry_run or not planned:
             report.removed = planned
             report.floors = _changed(needs)
@@ -79,10 +78,8 @@ class _Cleanup:
         told = Announcement(session, self._policy, needs.cutoffs, needs.wanted, self._ledger)
         told.publish(needs.chains)
         reach("cleanup announced")
-        needs = self._look(now, cutoffs=needs.cutoffs, before=needs.chains)
-        self._archive(needs)
-        reach("cleanup archived")
-        removals = self._spent(needs)
+        cutoffs, before = needs.cutoffs, needs.chains
+        needs, removals = self._decide(lambda: self._settled(now, cutoffs, before))
         old = [one.key for one in removals if one.reason == "old version"]
         delete_versions(session, old, self._ledger)
         reach("cleanup pruned")
@@ -95,6 +92,33 @@ class _Cleanup:
         return report
 
     # Looking
+
+    def _decide(self, look: Callable[[], _Needs]) -> tuple[_Needs, list[Removal]]:
+        """What may go. If another cleanup comes in between, what it took is missing from what was
+        looked at, and all is looked at again: floors only ever rise."""
+        while True:
+            needs = look()
+            reach("cleanup looked")
+            try:
+                return needs, self._spent(needs)
+            except Corrupt:
+                if not self._overtaken(needs):
+                    raise
+
+    def _overtaken(self, needs: _Needs) -> bool:
+        session = self._session
+        for branch, chain in needs.chains.items():
+            session.forget_head(branch)
+            head = session.head(branch, self._ledger)
+            if (head.floor, head.kept) != (chain.end.floor, chain.end.kept):
+                return True
+        return False
+
+    def _settled(self, now: int, cutoffs: Cutoffs, before: dict[str, Chain]) -> _Needs:
+        needs = self._look(now, cutoffs=cutoffs, before=before)
+        self._archive(needs)
+        reach("cleanup archived")
+        return needs
 
     def _look(
         self,

@@ -17,7 +17,7 @@ from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
 from omnigraph.engine.upkeep.table_tags import tag_tables
 from omnigraph.engine.upkeep.underway import Underway
 from omnigraph.engine.write.publisher import Publisher
-from omnigraph.errors import Contention
+from omnigraph.errors import Contention, Corrupt
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.optimize import BY_HAND, Limits
 from omnigraph.telemetry import Ledger
@@ -44,8 +44,8 @@ def optimize(
     fold, head = None, session.live_head(branch, ledger)
     if types is None or not by_hand:
         fold = plan_fold(session, head, limits.versions, ledger, writable=not dry_run)
-        if fold is not None and not dry_run:
-            archive_fold(session, fold, ledger)
+        if fold is not None and not dry_run and not archive_fold(session, fold, ledger):
+            fold = None
     work = Optimization(
         session, branch, types, limits, progress, ledger, fold, dry_run=dry_run, hands=hands
     )
@@ -66,17 +66,22 @@ def _run(
     dry_run: bool,
 ) -> Optimized:
     for _ in range(_ATTEMPTS):
-        work.stage(head)
-        if dry_run or not work.worth_it:
-            if by_hand and not dry_run:
-                _after(session, work, work.base, (), ledger)
-            return Optimized(None, work.reports, dry_run, False, ledger, work.folded)
         try:
+            work.stage(head)
+            if dry_run or not work.worth_it:
+                if by_hand and not dry_run:
+                    _after(session, work, work.base, (), ledger)
+                return Optimized(None, work.reports, dry_run, False, ledger, work.folded)
             published = Publisher(session).publish(work, ledger, retry_for=patience)
         except NothingLeft:
             return Optimized(None, work.reports, False, False, ledger)
         except TooSlow:
             head = session.live_head(head.branch, ledger)
+            continue
+        except Corrupt:
+            if not session.was_reclaimed(head, ledger):
+                raise
+            head = session.live_head(head.branch, ledger)  # cleanup passed while this one slept
             continue
         except Contention:
             break
