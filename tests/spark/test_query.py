@@ -33,7 +33,7 @@ ONE_OF_EACH: Final = (
     "interfaces: groups by entities of several types",
     "interfaces: ties between entities of one id follow their types",
     "limits: limit and offset take parameters",
-    "numbers: overflow in a filter is an error too",
+    "numbers: overflow of a product is an error",
     "returns: a node is an object with its id and properties, without blobs and vectors",
     "texts: lower, upper and trim",
     "undirected: an edge variable has each edge from both ends, a self-loop once",

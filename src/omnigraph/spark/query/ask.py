@@ -6,8 +6,9 @@ its jobs."""
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -27,9 +28,9 @@ from omnigraph.spark.query.delivery import decode
 from omnigraph.spark.query.failures import heard
 from omnigraph.spark.query.finish import compile_query
 from omnigraph.spark.query.network import build_network
-from omnigraph.spark.query.session import Jobs, query_session
+from omnigraph.spark.query.session import Jobs, plan_text, query_session
 from omnigraph.spark.query.values import Given
-from omnigraph.spark.query.wanted import all_values, wants_of
+from omnigraph.spark.query.wanted import all_tests, all_values, wants_of
 from omnigraph.spark.session import session as open_session
 from omnigraph.spark.tasks import explained
 
@@ -63,7 +64,8 @@ def ask_spark(
 
 
 def require_no_search(plan: Plan) -> None:
-    parts = (part for value in all_values(plan) for part in walk(value))
+    values = chain(all_values(plan), all_tests(plan))
+    parts = (part for value in values for part in walk(value))
     if any(isinstance(part, _SEARCHES) for part in parts):
         raise InvalidArgument(
             "This query searches by text or vector, which Spark does not.",
@@ -87,15 +89,11 @@ class SparkAsked:
         self._snapshot = snapshot
         self._plan = plan
         self._parameters = dict(parameters)
-        self._timeout = timeout
         self._memory_limit = memory_limit
         self._guard = Guard(session.runtime.monotonic, timeout=timeout, memory_limit=memory_limit)
-        self._jobs: Jobs | None = None
 
     def cancel(self) -> None:
         self._guard.cancel()
-        if self._jobs is not None:
-            self._jobs.cancel()
 
     def _compiling(self, plan: Plan | None = None, *, dry: bool = False) -> Compiling:
         plan = plan or self._plan
@@ -116,6 +114,7 @@ class SparkAsked:
         schema = schema_of(self._plan)
         with self._running() as compiling:
             made = compile_query(compiling)
+            self._guard.check()
             for row in made.toLocalIterator(prefetchPartitions=True):
                 self._guard.check()
                 batch = decode(row[0], schema)
@@ -128,14 +127,9 @@ class SparkAsked:
         self._guard.begin()
         self._guard.check()
         compiling = self._compiling(plan)
-        self._jobs = jobs = Jobs(compiling.spark, f"omnigraph-{self._session.runtime.ulid()}")
-        alarm = None
-        if self._timeout is not None:
-            alarm = threading.Timer(self._timeout, jobs.cancel)
-            alarm.daemon = True
-            alarm.start()
+        tag = f"omnigraph-{self._session.runtime.ulid()}"
         try:
-            with jobs, explained():
+            with explained(), Jobs(compiling.spark, tag, lambda: self._guard.is_over):
                 try:
                     yield compiling
                 except Exception as error:
@@ -144,15 +138,13 @@ class SparkAsked:
                         raise ours from None
                     raise
         finally:
-            if alarm is not None:
-                alarm.cancel()
             compiling.close()
 
     def explain(self, analyze: bool) -> str:
         if not analyze:
             compiling = self._compiling(dry=True)
             try:
-                shown = _spark_plan(compile_query(compiling))
+                shown = plan_text(compile_query(compiling))
             finally:
                 compiling.close()
             return self._rendered(shown, compiling.notes)
@@ -164,7 +156,7 @@ class SparkAsked:
                 decode(row[0], schema_of(self._plan)).num_rows
                 for row in made.toLocalIterator(prefetchPartitions=True)
             )
-            shown = _spark_plan(made)
+            shown = plan_text(made)
         seconds = monotonic() - began
         return self._rendered(shown, [*compiling.notes, f"{rows:,} rows in {seconds:.2f} s"])
 
@@ -173,10 +165,7 @@ class SparkAsked:
         return "\n".join([render_plan(self._plan), "spark", *lines, *notes])
 
     def network(self) -> Any:
-        with self._running(plan_listing(self._plan)) as compiling:
+        listing = plan_listing(self._plan)
+        listing = replace(listing, inner=self._plan.inner | listing.inner)
+        with self._running(listing) as compiling:
             return build_network(compiling)
-
-
-def _spark_plan(made: Any) -> str:
-    explain = made.sparkSession._jvm.PythonSQLUtils.explainString  # noqa: SLF001
-    return str(explain(made._jdf.queryExecution(), "simple"))  # noqa: SLF001

@@ -93,3 +93,10 @@ def spark_struct(schema: pa.Schema) -> Any:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)
+
+
+def null_columns(schema: pa.Schema) -> list[Any]:
+    """Columns of nothing, under the names and types of a schema that is carried already."""
+    from pyspark.sql import functions as sql
+
+    return [sql.lit(None).cast(f.dataType).alias(f.name) for f in spark_struct(schema)]

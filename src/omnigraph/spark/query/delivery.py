@@ -11,10 +11,11 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from omnigraph.engine.query.shape import batch_of, shaped
+from omnigraph.errors import OmnigraphError
 from omnigraph.lang.gq.checked import Expression
 from omnigraph.plan.values import evaluate_array
 from omnigraph.spark.query.carriage import restore
-from omnigraph.spark.query.failures import telling
+from omnigraph.spark.query.failures import MARK, heard, told
 from omnigraph.spark.query.values import ArgumentLeaves, Given
 
 _ROW = "r"
@@ -75,11 +76,15 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Give
     chosen = data.select(*names, *([] if names else [sql.lit(0).alias(_ROW)]))
 
     def encode(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with telling():
-            for batch in batches:
-                for start in range(0, batch.num_rows, _BATCH):
+        for batch in batches:
+            for start in range(0, batch.num_rows, _BATCH):
+                try:
                     made = _made(batch.slice(start, _BATCH))
-                    yield pa.record_batch({"b": pa.array([made], pa.binary())})
+                except OmnigraphError as error:
+                    # As a row: a task that fails would be run again before it is told.
+                    yield pa.record_batch({"b": pa.array([told(error).encode()], pa.binary())})
+                    return
+                yield pa.record_batch({"b": pa.array([made], pa.binary())})
 
     def _made(batch: pa.RecordBatch) -> bytes:
         arrays = [
@@ -95,4 +100,9 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Give
 
 
 def decode(row: bytes, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch of a row; raises the error that the row tells of."""
+    if row.startswith(MARK.encode()):
+        error = heard(row.decode())
+        assert error is not None
+        raise error
     return pa.ipc.read_record_batch(pa.py_buffer(row), schema)

@@ -14,8 +14,8 @@ import msgspec
 from omnigraph import errors
 from omnigraph.errors import OmnigraphError
 
-_MARK = "omnigraph-error:"
-_TOLD = re.compile(_MARK + r"([A-Za-z0-9+/=]+);")
+MARK = "omnigraph-error:"
+_TOLD = re.compile(MARK + r"([A-Za-z0-9+/=]+);")
 
 
 class TaskFailure(Exception):
@@ -32,7 +32,7 @@ def told(error: OmnigraphError) -> str:
             "details": {k: v for k, v in error.details.items() if isinstance(v, str | int | float)},
         }
     )
-    return f"{_MARK}{base64.b64encode(body).decode()};"
+    return f"{MARK}{base64.b64encode(body).decode()};"
 
 
 @contextlib.contextmanager
@@ -44,7 +44,7 @@ def telling() -> Iterator[None]:
         raise TaskFailure(told(error)) from None
 
 
-def heard(error: BaseException) -> OmnigraphError | None:
+def heard(error: BaseException | str) -> OmnigraphError | None:
     """The error that an executor told of, None if it is another."""
     found = _TOLD.search(str(error))
     if found is None:

@@ -15,6 +15,7 @@ from omnigraph.lang.gq.checked import EdgeKind, Variable
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.query.logical import pattern_variables
 from omnigraph.spark.query.context import Compiling
+from omnigraph.spark.query.finish import chosen_rows
 from omnigraph.spark.query.frame import Frame
 from omnigraph.spark.query.steps import run_steps
 
@@ -31,7 +32,8 @@ def build_network(c: Compiling) -> nx.MultiDiGraph:
             "networkx is not installed.", help="Install it: pip install networkx"
         ) from None
     network = nx.MultiDiGraph()
-    frame = c.shared(run_steps(c, c.plan.pattern, c.unit()))
+    frame = run_steps(c, c.plan.pattern, c.unit())
+    frame = c.shared(frame.over(chosen_rows(c, frame)))
     variables = list(pattern_variables(c.plan.query.pattern))
     for variable in sorted(variables, key=lambda v: isinstance(v.kind, EdgeKind)):
         for kind, ids in _bound(c, frame, variable):

@@ -4,9 +4,13 @@ its own, so that neither changes what the other means."""
 from __future__ import annotations
 
 import contextlib
+import threading
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
+
+from omnigraph.spark.place import require_executors
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -21,17 +25,18 @@ _SETTINGS = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.execution.topKSortFallbackThreshold": "100000",
 }
+_OFTEN = 0.2
 _TAKEN_OVER = ("spark.sql.shuffle.partitions", "spark.omnigraph.shared")
 _BESIDE: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def query_session(spark: Any) -> Any:
-    """Over Spark Connect a client has but one, which is taken as it is."""
-    if not hasattr(spark, "newSession"):
-        return spark
+    """Made once; executors elsewhere are asked then what they lack."""
     found = _BESIDE.get(spark)
     if found is None:
-        found = spark.newSession()
+        require_executors(spark)
+        # Over Spark Connect only a clone has the packages that were sent to executors.
+        found = spark.newSession() if is_classic(spark) else spark.cloneSession()
         for name, value in _SETTINGS.items():
             found.conf.set(name, value)
         _BESIDE[spark] = found
@@ -41,21 +46,43 @@ def query_session(spark: Any) -> Any:
     return found
 
 
-class Jobs:
-    """The jobs of one query, which end with it."""
+def is_classic(spark: Any) -> bool:
+    """Whether the driver is in this process, and not behind Spark Connect."""
+    return hasattr(spark, "_jsparkSession")
 
-    def __init__(self, spark: Any, tag: str) -> None:
+
+def plan_text(data: Any) -> str:
+    """What Spark makes of a DataFrame."""
+    if not is_classic(data.sparkSession):
+        return str(data._explain_string(mode="simple"))  # noqa: SLF001
+    explain = data.sparkSession._jvm.PythonSQLUtils.explainString  # noqa: SLF001
+    return str(explain(data._jdf.queryExecution(), "simple"))  # noqa: SLF001
+
+
+class Jobs:
+    """The jobs of one query, which end with it, and when `is_over` says so."""
+
+    def __init__(self, spark: Any, tag: str, is_over: Callable[[], bool]) -> None:
         self._spark = spark
         self._tag = tag
-        self._is_classic = hasattr(spark, "_jsparkSession")
-        self._over = False
+        self._is_classic = is_classic(spark)
+        self._is_over = is_over
+        self._ended = threading.Event()
+        self._watch = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Jobs:
         if self._is_classic:
             self._spark.sparkContext.addJobTag(self._tag)
         else:
             self._spark.addTag(self._tag)
+        self._watch.start()
         return self
+
+    def _look(self) -> None:
+        """Again and again: a job may begin after the others were cancelled."""
+        while not self._ended.wait(_OFTEN):
+            if self._is_over():
+                self.cancel()
 
     def __exit__(
         self,
@@ -65,15 +92,14 @@ class Jobs:
     ) -> None:
         if kind is not None:
             self.cancel()
-        self._over = True
+        self._ended.set()
+        self._watch.join()
         if self._is_classic:
             self._spark.sparkContext.removeJobTag(self._tag)
         else:
             self._spark.removeTag(self._tag)
 
     def cancel(self) -> None:
-        if self._over:
-            return
         with contextlib.suppress(Exception):  # a session that has stopped has no jobs
             if self._is_classic:
                 self._spark.sparkContext.cancelJobsWithTag(self._tag)

@@ -22,6 +22,7 @@ from omnigraph.plan.query.steps import (
     Test,
 )
 from omnigraph.spark.query.blocks import attach, extend_optionally, keep_if
+from omnigraph.spark.query.carriage import null_columns
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.distances import pairs_within
 from omnigraph.spark.query.edges import (
@@ -35,7 +36,7 @@ from omnigraph.spark.query.edges import (
     hop_of,
     pairs_of,
 )
-from omnigraph.spark.query.frame import COUNT, Bound, Frame, same
+from omnigraph.spark.query.frame import COUNT, Bound, Frame, same, schema_of
 from omnigraph.spark.query.values import condition_of
 
 
@@ -113,14 +114,7 @@ def _begin_at_edges(
 
 def _nothing(frame: Frame, *brings: Bound) -> Frame:
     """No rows, with all columns."""
-    from omnigraph.spark.query.carriage import spark_struct
-    from omnigraph.spark.query.frame import schema_of
-
-    columns = [
-        sql.lit(None).cast(held.dataType).alias(held.name)
-        for bound in brings
-        for held in spark_struct(schema_of(bound))
-    ]
+    columns = [column for bound in brings for column in null_columns(schema_of(bound))]
     return frame.over(frame.data.select("*", *columns).where(sql.lit(False)), *brings)
 
 

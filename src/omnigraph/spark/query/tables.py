@@ -32,7 +32,7 @@ from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.push import Field, is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.pinned import PinnedTable, group_fragments
-from omnigraph.spark.query.carriage import carry, spark_struct
+from omnigraph.spark.query.carriage import carry, null_columns, spark_struct
 from omnigraph.spark.query.failures import telling
 from omnigraph.spark.query.wanted import Held
 from omnigraph.telemetry import Ledger
@@ -191,7 +191,8 @@ def read_frame(spark: Any, reading: Reading, sizes: Sequence[tuple[int, int]]) -
     groups = group_fragments(sizes, PARTITION_ROWS)
     schema = spark_struct(reading.schema)
     if not groups or reading.ids == ():
-        return spark.createDataFrame([], schema)
+        # Not by `createDataFrame`, which would make this session the caller's active one.
+        return spark.range(0, 0, 1, 1).select(*null_columns(reading.schema))
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with telling():

@@ -19,7 +19,7 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.lang.gq.walk import walk
 from omnigraph.plan.query import PatternPlan, Plan
 from omnigraph.plan.query.logical import outputs
-from omnigraph.plan.query.steps import Optional, Test
+from omnigraph.plan.query.steps import Check, Expand, Optional, Scan, ScanEdges, Seek, Test
 from omnigraph.plan.values import arrow_kind
 
 
@@ -72,6 +72,18 @@ def all_values(plan: Plan) -> Iterator[Expression]:
     yield from outputs(plan.query)
     for block in (plan.pattern, *plan.inner.values()):
         yield from _conditions(block)
+
+
+def all_tests(plan: Plan) -> Iterator[Expression]:
+    """The tests of single variables."""
+    waiting = [plan.pattern, *plan.inner.values()]
+    while waiting:
+        for step in waiting.pop().steps:
+            if isinstance(step, Optional):
+                waiting.append(step.block)
+            held = step.expand if isinstance(step, ScanEdges) else step
+            if isinstance(held, Seek | Scan | Expand | Check):
+                yield from held.tests
 
 
 def _conditions(block: PatternPlan) -> Iterator[Expression]:
