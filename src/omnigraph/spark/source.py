@@ -41,6 +41,7 @@ _OPTIONS = (
     *("branch", "on", "actor", "message"),
     *("stream_id", "changes", "since", "ops", "max_commits"),
 )
+_OF_STREAMS = ("since", "ops", "max_commits")
 _OF_SPARK = ("checkpointlocation", "queryname")
 """Spark hands on to a stream what it was told itself."""
 
@@ -97,8 +98,11 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         return self._scan
 
     def schema(self) -> Any:
+        """Also where mistakes are told: what is raised while a stream is planned gets lost."""
         if self.changes_asked:
             return struct_type(self.feed().schema)
+        if any(self.options.get(name) for name in _OF_STREAMS):
+            self.feed()
         return struct_type(self.scan().schema)
 
     @property
