@@ -277,6 +277,19 @@ def test_a_file_that_may_not_be_read_or_written_is_told(
     assert Program()(["schema", "fmt", str(path)]).code == 2
 
 
+def test_an_export_to_where_nothing_may_be_written_is_denied(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    to = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "open", denied)
+        ran = Program()(["export", str(to), "--root", str(root)])
+    assert (ran.code, ran.err) == (5, f"error: {to} may not be written.\n")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_there_is_completion_for_every_command(shell: str) -> None:
     out = Program()(["completion", shell]).out

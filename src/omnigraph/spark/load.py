@@ -45,6 +45,7 @@ from omnigraph.spark.place import is_remote, passing_spool, require_executors, r
 from omnigraph.spark.reading import read_sources
 from omnigraph.spark.shape import ShapeJob
 from omnigraph.spark.state import SparkState, TypePieces
+from omnigraph.spark.tasks import ending_jobs
 from omnigraph.spark.watch import CREATES, Watch
 
 
@@ -59,27 +60,13 @@ def load(
         call = [call_parts(source) for source in sources]
         asked = [options.mode, options.branch, options.create_branch_from, options.on_error]
         job = claim_job(session, options.job, digest(call, asked))
-        with _cancelled(spark, operation):
+        with ending_jobs(spark, operation):
             return SparkLoad(spark, session, sources, options, job.spool, job).run(reason)
     with (
         passing_spool(session, operation, remote=is_remote(spark)) as spool,
-        _cancelled(spark, operation),
+        ending_jobs(spark, operation),
     ):
         return SparkLoad(spark, session, sources, options, spool, None).run(reason)
-
-
-@contextlib.contextmanager
-def _cancelled(spark: Any, operation: str) -> Iterator[None]:
-    """Whatever ends the load ends its jobs: Ctrl-C, a refusal, a failure."""
-    tag = f"omnigraph-{operation}"
-    spark.addTag(tag)
-    try:
-        yield
-    except BaseException:
-        spark.interruptTag(tag)
-        raise
-    finally:
-        spark.removeTag(tag)
 
 
 class SparkLoad(BulkLoad):

@@ -112,6 +112,20 @@ def collect_answers(frame: Any, kind: type[S]) -> list[tuple[int, S]]:
     return list(zip(rows["task"].to_pylist(), answers, strict=True))
 
 
+@contextlib.contextmanager
+def ending_jobs(spark: Any, operation: str) -> Iterator[None]:
+    """Whatever ends the operation ends its jobs: Ctrl-C, a refusal, a failure."""
+    tag = f"omnigraph-{operation}"
+    spark.addTag(tag)
+    try:
+        yield
+    except BaseException:
+        spark.interruptTag(tag)
+        raise
+    finally:
+        spark.removeTag(tag)
+
+
 def collect(frame: Any) -> pa.Table:
     """The rows of a DataFrame. What Spark raises becomes an error with a name."""
     with explained():

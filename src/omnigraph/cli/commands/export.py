@@ -13,7 +13,7 @@ from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
 from omnigraph.cli.texts import count_text, json_text
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgument, PermissionDenied
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -64,6 +64,8 @@ def export(
             return
         try:
             done = g.export(ref=ref, types=types or None, format=form, to=to, engine=place)
+        except PermissionError:
+            raise PermissionDenied(f"{to} may not be written.") from None
         except OSError as error:
             raise InvalidArgument(f"{to} cannot be written: {error.strerror or error}.") from None
     row = {

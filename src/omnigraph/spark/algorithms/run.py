@@ -19,7 +19,7 @@ from omnigraph.spark.algorithms.kernels import KERNELS
 from omnigraph.spark.algorithms.network import FrameNetwork, build_network
 from omnigraph.spark.place import require_reachable
 from omnigraph.spark.scan import pin_scan
-from omnigraph.spark.tasks import collect, explained
+from omnigraph.spark.tasks import collect, ending_jobs, explained
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -78,7 +78,8 @@ def compute_on(
 ) -> SparkValues:
     require_reachable(spark, graph._session.root)  # noqa: SLF001
     kind = find_algorithm(name).kind
-    with explained():
+    operation = graph._session.runtime.ulid()  # noqa: SLF001
+    with ending_jobs(spark, operation), explained():
         network = build_network(spark, graph.root, snapshot, scope)
         values, rounds = KERNELS[name](network, **options)
         if kind == "label":
