@@ -178,3 +178,30 @@ def test_intents_that_cannot_be_used_say_why(g: Graph, place: Path) -> None:
             reader.recovery.discard(unfinished.id)
     g.recovery.end(unfinished)
     assert len(g.recovery.list()) == 1
+
+
+def test_files_that_a_load_kept_beside_the_graph_go_with_it(g: Graph, place: Path) -> None:
+    def keep(prefix: str) -> Path:
+        path = place / prefix / "piece.arrow"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"rows")
+        return path
+
+    kept = keep("__jobs/a")
+    intent = g.recovery.begin("load", details={"files": "__jobs/a", "job": "nightly"})
+    assert [one.job for one in g.recovery.list()] == ["nightly"]
+    g.recovery.discard(intent.id)
+    assert not kept.exists()
+    odd = place / "nodes"
+    g.recovery.discard(g.recovery.begin("load", details={"files": "nodes"}).id)
+    assert odd.is_dir()  # only what passes is ever deleted
+    lost = keep("__spool/b")
+    age(place, 2 * HOUR)
+    g.cleanup(keep=1)
+    assert lost.exists()  # a write without an intent may take that long
+    g.recovery.end(g.recovery.begin("load", details={"files": "__spool/b"}))
+    assert not lost.exists()
+    lost = keep("__spool/c")
+    age(place, 30 * 24 * HOUR)
+    g.cleanup(keep=1)
+    assert not lost.exists()
