@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,9 @@ POINTS = (
 NOTES = 7
 
 
-def entries(count: int = 40) -> list[Any]:
-    people = [person(f"p{i}", age=i) for i in range(count)]
-    edges = [knows(f"p{i}", f"p{(i * 7) % count}") for i in range(count)]
+def entries(size: int = 40) -> list[Any]:
+    people = [person(f"p{i}", age=i) for i in range(size)]
+    edges = [knows(f"p{i}", f"p{(i * 7) % size}") for i in range(size)]
     notes = [{"type": "Note", "data": {"text": f"t{i}"}} for i in range(NOTES)]
     return [*people, *edges, *notes]
 
@@ -109,6 +110,66 @@ def test_a_killed_job_goes_on_from_what_was_staged(g: Graph, tmp_path: Path) -> 
 def check_right_files(g: Graph) -> None:
     assert g.recovery.list() == []
     assert not list(Path(g.root).glob("__jobs/*/*"))
+
+
+class Killed(BaseException):
+    """Nothing of the driver runs after this."""
+
+
+def stopped_at(point: str, g: Graph, path: Path, **options: Any) -> None:
+    """As if the process had been killed there: nothing is released, ended or removed."""
+
+    def die(reached: str) -> None:
+        if reached == point:
+            raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(omnigraph.runtime, "on_reach", die)
+        patch.setattr("omnigraph.engine.upkeep.recovery.Recovery.end", lambda *_: None)
+        for name in ("release", "remove"):
+            patch.setattr(jobs.Job, name, lambda _: None)
+        with pytest.raises(Killed):
+            g.load(path, engine="spark", job="nightly", **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["append", "merge", "overwrite"])
+def test_every_mode_goes_on_from_every_point(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Any
+) -> None:
+    """Without processes of their own, so that all points can be gone through."""
+    cut_small(monkeypatch.setattr)
+    births = count()
+    # The run before this one is dead: whoever has its number now was born later.
+    monkeypatch.setattr(jobs, "_process", lambda pid: f"{pid}/{next(births)}")
+    base = write_lines(tmp_path / "base.jsonl", [person(f"b{i}", city="Ulm") for i in range(25)])
+    known = [person(f"b{i}", age=i) for i in range(5)] if mode == "merge" else []
+    path = write_lines(tmp_path / "all.jsonl", [*known, *entries()])
+    (tmp_path / "other").mkdir()
+    other = new_graph(tmp_path / "other")
+    other.load(base, engine="local")
+    expected = other.load(path, engine="local", mode=mode)
+    for point in POINTS:
+        place = tmp_path / point.replace(" ", "-")
+        place.mkdir()
+        g = new_graph(place)
+        g.load(base, engine="local")
+        head = g.snapshot().version
+        stopped_at(point, g, path, mode=mode)
+        landed = point in ("after put", "job published")
+        assert g.snapshot().version == head + landed, point
+        staged = data_files(g)
+        result = g.load(path, engine="spark", job="nightly", mode=mode)
+        assert result.repeated == landed, point
+        if point in POINTS[POINTS.index("rows staged") :]:
+            assert data_files(g) == staged, point
+        if not landed:
+            assert result.counts == expected.counts, point
+        for kind in ("Person", "Knows"):
+            assert contents(g)[kind] == contents(other)[kind], point
+        assert len(rows(g, "Note")) == NOTES
+        check_right_files(g)
+        assert g.verify().ok
 
 
 @pytest.mark.slow
