@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 import omnigraph
 from omnigraph.cli.app import run
+from omnigraph.engine.executors import find_executor, registered
 
 HERE = Path(__file__).parent
 SCALE = float(os.environ.get("OMNIGRAPH_DEMO_SCALE", "1"))
@@ -109,6 +110,17 @@ def show(command: str, *, expected: int = 0) -> None:
         sys.exit(f"{command} ended with {code}")
 
 
+def engine() -> str:
+    """Spark, or this process where Spark cannot start."""
+    if not registered("spark"):
+        lacking = "it is not installed."
+    else:
+        lacking = find_executor("spark").lacks() or ""
+    if lacking:
+        print(f"\nSpark cannot start, so this is done in one process: {lacking}")
+    return "local" if lacking else "spark"
+
+
 def edit_at_once(edits: dict[str, list[str]]) -> None:
     """A process for each branch; every statement is a commit of its own."""
     # The directory has changed since the start, and a path to the package may be a relative one.
@@ -150,7 +162,7 @@ def tell() -> None:
     show("omnigraph init papers.graph --schema papers.pg --as ada")
 
     title(2, "Load a library by the Spark pipeline: one commit, checked as a whole")
-    show("omnigraph load data/ --engine spark --as ada -m 'the library'")
+    show(f"omnigraph load data/ --engine {engine()} --as ada -m 'the library'")
     show("omnigraph stats")
 
     title(3, "Ask")

@@ -31,6 +31,7 @@ _REWORDED = {
     "Give it to query().": "Use 'omnigraph query'.",
     "Export to a directory, or name one type with types=[…].": "Name a directory, or one --type.",
 }
+_TYPED = (("mode='merge'", "--mode merge"), ("engine='local'", "--engine local"))
 _HINTS: tuple[tuple[type[OmnigraphError], str], ...] = (
     (GraphNotFound, "Create one with 'omnigraph init ROOT --schema FILE', or check the path."),
     (GraphExists, "Choose another root, or use the graph that is there."),
@@ -87,13 +88,15 @@ def _message(error: OmnigraphError) -> str:
 
 def _as_typed(message: str) -> str:
     """Options as they are written on the line, not in Python."""
-    return message.replace("mode='merge'", "--mode merge")
+    for python, typed in _TYPED:
+        message = message.replace(python, typed)
+    return message
 
 
 def _hint(error: OmnigraphError) -> str:
     """What to do next, in the words of the command line where Python's would not help."""
     if error.hint != error.help:
-        return _REWORDED.get(error.hint, error.hint)
+        return _as_typed(_REWORDED.get(error.hint, error.hint))
     return next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)
 
 
