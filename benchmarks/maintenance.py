@@ -18,6 +18,9 @@ from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 
 SCHEMA = "node Person { name: String @key age: I64? @index }\n"
+POINT = (
+    "query one($name: String) { match { $p: Person { name: $name } } return { $p.name, $p.age } }"
+)
 SETTINGS = Settings(durability="relaxed")
 DEPTHS = (10, 1_000, 10_000)
 SAMPLES = 15
@@ -145,11 +148,9 @@ def _time(
 
 
 def _ask(g: Graph, name: str) -> Ledger:
-    snapshot = g.snapshot()
-    view = snapshot.view(snapshot.type("Person"))
-    found = view.find(("id",), [name], snapshot.io).addresses
-    assert len(view.take(found, view.schema.names, snapshot.io)) == 1
-    return snapshot.io
+    found = g.query(POINT, params={"name": name})
+    assert len(found.to_pylist()) == 1
+    return found.io
 
 
 def _scan(g: Graph) -> Ledger:

@@ -123,7 +123,8 @@ class DiskStore:
         at_least: int,
     ) -> int:
         """Galloping, because a directory is listed unordered and in full: 2 log2(n) stats. Only
-        where the start of the run is gone (cleanup took it) is the directory listed."""
+        where the start of the run is gone, or all that follows on the very first (cleanup took
+        it), is the directory listed."""
         start = low = max(at_least, 1)
         if not self.exists(key_of(low)):
             return self._newest(prefix, number_of)
@@ -135,8 +136,11 @@ class DiskStore:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if self.exists(key_of(middle)) else (low, middle)
-        # Cleanup takes the first before all others, so while that is there none is missing.
-        return low if self.exists(key_of(start)) else self._newest(prefix, number_of)
+        # Of what cleanup takes, the oldest goes before all others, and the very first stays: so
+        # while that, or the one after the very first, is there, none is missing.
+        sure = start + (start == 1)
+        whole = low >= sure and self.exists(key_of(sure))
+        return low if whole else self._newest(prefix, number_of)
 
     def _newest(self, prefix: str, number_of: Callable[[str], int]) -> int:
         keys = self.list(prefix)

@@ -30,17 +30,17 @@ for path in pathlib.Path("g").rglob("*"):
     os.utime(path, (held.st_atime, held.st_mtime - 7200))
 @end
 $ omnigraph cleanup --keep 1 --older-than 0s --dry-run
-Would delete 5 files (3.6 KB): old version.
+Would delete 4 files (2.9 KB): old version.
 Would delete 7 files (2.1 KB): unreferenced.
 main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s
-! error: Cleanup deletes 12 files (5.7 KB) for good.
+! error: Cleanup deletes 11 files (5.0 KB) for good.
 ! help: Nothing was changed; say --yes to go on.
 [exit 2]
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes
-Deleted 5 files (3.6 KB): old version.
+Deleted 4 files (2.9 KB): old version.
 Deleted 7 files (2.1 KB): unreferenced.
 main can be read from version 6 on.
 
@@ -74,7 +74,7 @@ $ omnigraph entity Person 'person 0' --ref main~3
 [exit 3]
 
 $ omnigraph verify --deep
-Looked at 3 versions, 2 table versions, 19 files, 5 rows: all sound.
+Looked at 3 versions, 2 table versions, 20 files, 5 rows: all sound.
 
 $ omnigraph copy backup
 Copied 1 branch, 1 tag, 3 versions in 14 files (9.5 KB) to backup.
@@ -85,7 +85,7 @@ $ omnigraph copy backup
 [exit 4]
 
 $ omnigraph verify --root backup
-Looked at 3 versions, 2 table versions, 18 files: all sound.
+Looked at 3 versions, 2 table versions, 19 files: all sound.
 
 $ omnigraph upgrade --check
 The graph has format 1, which is the newest.
@@ -170,7 +170,7 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
 @end
 $ omnigraph verify
 schema  The schema text _schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg is missing.
-Looked at 5 versions, 2 table versions, 22 files: 1 wrong.
+Looked at 5 versions, 2 table versions, 23 files: 1 wrong.
 [exit 1]
 
 $ omnigraph verify --json
@@ -178,7 +178,7 @@ $ omnigraph verify --json
   "ok": false,
   "deep": false,
   "looked_at": {
-    "files": 22,
+    "files": 23,
     "history": 5,
     "schemas": 1,
     "tables": 2,

@@ -16,6 +16,7 @@ from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.errors import HistoryGap, InvalidArgument, OmnigraphError, Reclaimed
 from omnigraph.settings import Settings
 from omnigraph.store.intents import Intent, write_intent
+from omnigraph.telemetry import Ledger
 from tests.bench.aging import HOUR, PassingTime, at_point
 
 SCHEMA = "node Person { name: String @key age: I32? }\nedge Knows: Person -> Person\n"
@@ -469,3 +470,38 @@ def test_a_cleanup_that_another_overtakes_looks_again(g: Graph, place: Path) -> 
         assert reached
     assert len(names(g)) == 8
     assert_sound(g)
+
+
+@pytest.mark.parametrize("what", ["branch", "tag"])
+def test_a_name_that_was_used_and_cleaned_is_used_again_by_who_knows_nothing_of_it(
+    g: Graph, place: Path, what: str
+) -> None:
+    """Its chain goes on: whoever begins it anew at the first number would break it in two."""
+    for number in range(3):
+        add(g, f"p{number}")
+    for _ in range(3):
+        with another(place) as one:
+            if what == "branch":
+                one.create_branch("name")
+                add(one, "x", branch="name")
+                one.delete_branch("name")
+            else:
+                one.tag("name", "main")
+                one.delete_tag("name")
+        clean(g, place, keep=1)
+        clean(g, place, keep=1)
+    with another(place) as last:
+        if what == "branch":
+            last.create_branch("name")
+            add(last, "y", branch="name")
+        else:
+            last.tag("name", "main")
+    with another(place) as fresh:
+        assert names(fresh, "name") == names(fresh) + ["y"] * (what == "branch")
+        end = fresh._session.head("name", Ledger())
+        assert end.incarnation == 4
+        assert end.version > end.first or what == "tag"
+        assert_sound(fresh)
+        clean(fresh, place, keep=1)
+        assert names(fresh, "name")
+        assert_sound(fresh)

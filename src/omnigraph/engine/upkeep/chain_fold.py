@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.deletion import delete_versions
 from omnigraph.engine.upkeep.store_time import read_store_time
-from omnigraph.engine.upkeep.survey import list_chain
+from omnigraph.engine.upkeep.survey import FIRST, list_chain
 from omnigraph.engine.upkeep.trace import read_versions, require_version
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
@@ -67,7 +67,7 @@ def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:
     try:
         held = list_chain(session, head.branch, ledger)
         archived = session.archive(head.branch).covers(session.metered(ledger), held)
-        keys = [held[number].key for number in archived if number < head.folded]
+        keys = [held[number].key for number in archived if FIRST < number < head.folded]
         delete_versions(session, keys, ledger)
         reach("fold pruned")
         session.archive(head.branch).merge_small(session.metered(ledger))

@@ -16,7 +16,7 @@ from omnigraph.engine.upkeep.announcement import Announcement
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Reason, Removal
 from omnigraph.engine.upkeep.deletion import delete_objects, delete_versions
 from omnigraph.engine.upkeep.store_time import read_store_time
-from omnigraph.engine.upkeep.survey import Chain, needed_versions, survey_chains
+from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
 from omnigraph.engine.upkeep.trace import Trace, holds, read_versions, require_version
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
@@ -202,7 +202,7 @@ class _Cleanup:
             removals += [
                 _removal(chain.files[version.version], "old version")
                 for version in chain.versions
-                if chain.end.bottom <= version.version < needs.floors[branch]
+                if max(chain.end.bottom, FIRST + 1) <= version.version < needs.floors[branch]
             ]
         trace = Trace(self._session, self._ledger)
         trace.follow(self._roots(needs))
@@ -245,14 +245,16 @@ class _Cleanup:
     def _archive(self, needs: _Needs) -> None:
         """What happened stays known: versions go to the archive before they leave the chain."""
         for branch, chain in needs.chains.items():
-            if not chain.left:
+            first = [chain.files[FIRST]] if FIRST in chain.files and chain.end.bottom > 1 else []
+            if not (chain.left or first):
                 continue
-            archive, numbers = self._session.archive(branch), [_number(f) for f in chain.left]
-            archived = set(archive.covers(self._objects, numbers))
+            archive, objects = self._session.archive(branch), self._objects
+            numbers = [_number(file) for file in (*first, *chain.left)]
+            archived = set(archive.covers(objects, numbers))
             for run in _runs([number for number in numbers if number not in archived]):
                 found = read_versions(self._session, branch, run, self._ledger)
-                archive.write(self._objects, list(map(require_version, found)), chain.put_at)
-            archive.merge_small(self._objects)
+                archive.write(objects, list(map(require_version, found)), chain.put_at)
+            archive.merge_small(objects)
 
     def _delete_files(self, removals: Iterable[Removal]) -> None:
         """Version files of tables last: as long as they are there, what is left can be told."""

@@ -17,7 +17,13 @@ from urllib.parse import unquote
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.survey import Chain, needed_versions, survey_chain, survey_chains
+from omnigraph.engine.upkeep.survey import (
+    FIRST,
+    Chain,
+    needed_versions,
+    survey_chain,
+    survey_chains,
+)
 from omnigraph.engine.upkeep.trace import Trace, holds
 from omnigraph.errors import (
     Conflict,
@@ -256,9 +262,13 @@ class _Copy:
     # Versions
 
     def _write_chain(self, chain: Chain) -> None:
-        for version in chain.versions:
-            if version.version >= chain.end.bottom:  # the others are in the history
-                self._put(version_key(version.branch, version.version), encode_version(version))
+        end = chain.end
+        versions = [version for version in chain.versions if version.version >= end.bottom]
+        if end.bottom > FIRST:
+            # The others are in the history; the first keeps its number from being used again.
+            versions.insert(0, self._source.read_record(end.branch, FIRST, self._ledger))
+        for version in versions:
+            self._put(version_key(version.branch, version.version), encode_version(version))
         self.report.versions += len(chain.versions)
 
     def _put(self, key: str, data: bytes) -> None:

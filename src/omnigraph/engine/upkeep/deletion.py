@@ -16,8 +16,8 @@ _BATCH = 500
 
 
 def delete_versions(session: Session, keys: Iterable[str], ledger: Ledger) -> None:
-    """On a disk the head is found from the first version on as long as that is there, so on
-    each chain it goes before all others."""
+    """On a disk the head is found from the first versions on as long as those are there, so on
+    each chain the oldest goes before all others."""
     chains: dict[str, list[str]] = {}
     for key in keys:
         chains.setdefault(key.rsplit("/", 1)[0], []).append(key)

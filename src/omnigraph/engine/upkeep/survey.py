@@ -16,6 +16,10 @@ from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import encode_branch, version_number
 from omnigraph.telemetry import Ledger
 
+FIRST = 1
+"""The number with which a chain begins. Its object stays for ever, though the archive has it too:
+whoever creates a branch or a tag puts this number, and must find out that the name was used."""
+
 
 @dataclass(frozen=True)
 class Chain:
@@ -60,7 +64,7 @@ def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
                 raise one
             versions.append(one)
         put_at |= {number: file.modified for number, file in held.items()}
-        left = tuple(held[number] for number in sorted(held) if number < end.bottom)
+        left = tuple(held[number] for number in sorted(held) if FIRST < number < end.bottom)
         return Chain(tuple(versions), put_at, held, left)
 
 

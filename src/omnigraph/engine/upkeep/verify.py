@@ -107,10 +107,10 @@ class _Verifier:
                     self.report.found(
                         "unreadable_version", version_key(branch, number), error.message
                     )
-        self.report.looked_at["versions"] += len(held)
         if not held:
             return
         head = held[max(held)]
+        self.report.looked_at["versions"] += sum(number >= head.bottom for number in held)
         chain = {number: one for number, one in held.items() if number >= head.bottom}
         chain |= self._read_archived(head, range(head.floor, head.bottom))
         for number in range(head.bottom, head.version + 1):

@@ -357,8 +357,9 @@ def put_version(
             return None
         case Put.TAKEN:
             assert outcome.taken_by is not None
-            if slept:
-                # Who holds the number may itself be a ghost below the floor.
+            if slept or version.version == 1:
+                # Who holds the number may itself be a ghost below the floor; and the first of a
+                # chain stays where it is when cleanup takes those that follow on it.
                 session.forget_head(version.branch)
                 return session.head(version.branch, ledger)
             newer = versions.read_newer(outcome.taken_by)
