@@ -68,9 +68,12 @@ class Compiling:
         """A frame that is used more than once, and computed once."""
         if frame.read or not frame.columns:
             return frame
-        data = frame.data.persist()
-        self.held.append(data)
-        return replace(frame, data=data, read=True)
+        return replace(frame, data=self.keep(frame.data), read=True)
+
+    def keep(self, data: Any) -> Any:
+        """Computed once, when it is first asked for, and kept until the query ends."""
+        self.held.append(data.persist())
+        return data
 
     # Tables
 

@@ -39,7 +39,8 @@ def pairs_within(c: Compiling, hop: Hop, frame: Frame) -> Any:
         sql.lit(0).alias(_AT),
     )  # fmt: skip
     if high > 0:
-        edges = few_edges(c, hop, edges)
+        # They are followed in every round.
+        edges = few_edges(c, hop, c.keep(edges))
         reached = _rounds(c, reached, edges, high)
     between = reached.where((sql.col(_AT) >= low) & (sql.col(_AT) <= high))
     names = sql.col(_NODE).alias(FAR), sql.col(_NODE_TYPE).alias(FAR_TYPE)
@@ -65,7 +66,9 @@ def _starts(c: Compiling, hop: Hop, frame: Frame) -> Any:
 
 def _rounds(c: Compiling, reached: Any, edges: Any, high: int) -> Any:
     rounds = high
-    if high > _UNROLLED and c.dry:
+    if high > _UNROLLED:
+        if not c.dry:
+            return _search(reached, edges, high)
         rounds = _UNROLLED
         c.notes.append(
             f"A search of {high} rounds is shown with {rounds}; each of its rounds is a job, and "
@@ -73,21 +76,39 @@ def _rounds(c: Compiling, reached: Any, edges: Any, high: int) -> Any:
         )
     for distance in range(1, rounds + 1):
         reached = _round(reached, edges, distance)
-        if high > _UNROLLED and not c.dry:
-            reached = reached.localCheckpoint()
-            if reached.where(f"{_AT} = {distance}").isEmpty():
-                break
     return reached
+
+
+def _search(reached: Any, edges: Any, high: int) -> Any:
+    """Round by round, each kept where it was computed: what was reached last is small beside all
+    edges, and joined with them as such."""
+    latest = whole = reached
+    for distance in range(1, high + 1):
+        ahead = _ahead(edges)
+        on = sql.expr(f"{_NODE} = `from` and {_NODE_TYPE} = from_t")
+        found = latest.join(ahead, on).select(
+            NEAR, NEAR_TYPE, sql.col(FAR).alias(_NODE), sql.col(FAR_TYPE).alias(_NODE_TYPE)
+        )
+        pair = [NEAR, NEAR_TYPE, _NODE, _NODE_TYPE]
+        latest = found.distinct().join(whole.select(*pair), pair, "left_anti")
+        latest = latest.select(*pair, sql.lit(distance).alias(_AT)).localCheckpoint()
+        if latest.isEmpty():
+            break
+        whole = whole.unionByName(latest)
+    return whole
+
+
+def _ahead(edges: Any) -> Any:
+    return edges.select(
+        sql.col(NEAR).alias("from"), sql.col(NEAR_TYPE).alias("from_t"), FAR, FAR_TYPE
+    )
 
 
 def _round(reached: Any, edges: Any, distance: int) -> Any:
     """One more step. Nodes that were reached before stay as they are; of the last ones the edges
     are followed. Both come out of one join, so that a round is computed once."""
-    ahead = edges.select(
-        sql.col(NEAR).alias("from"), sql.col(NEAR_TYPE).alias("from_t"), FAR, FAR_TYPE
-    )
     on = f"{_AT} = {distance - 1} and {_NODE} = `from` and {_NODE_TYPE} = from_t"
-    joined = reached.join(ahead, sql.expr(on), "left")
+    joined = reached.join(_ahead(edges), sql.expr(on), "left")
     stays = sql.struct(
         sql.col(_NODE).alias("i"), sql.col(_NODE_TYPE).alias("t"), sql.col(_AT).alias("d")
     )
