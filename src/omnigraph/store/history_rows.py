@@ -2,8 +2,9 @@
 differs from the one before it.
 
 Versions that follow each other share nearly everything, and most of what is left are random
-numbers. So who, when and what are columns, ids are bytes, and the rest of a version is a small
-JSON delta. The token of a put is left out: it only matters while an answer may be on its way.
+numbers. So who, when and what are columns, ids are bytes (a commit's begins with the millisecond
+of its making, `microseconds` is what is left of that), and the rest of a version is a small JSON
+delta. The token of a put is left out: it only matters while an answer may be on its way.
 """
 
 from __future__ import annotations
@@ -23,14 +24,15 @@ from omnigraph.runtime import is_ulid
 _LEVEL = 12
 _SECOND = 1_000_000
 _SUM = b"sha256"
+_FIRST = b"first"
+_NEAR = 2**31
 _TEXTS = ("kind", "actor", "message")
 _SCHEMA = pa.schema(
     [
-        ("version", pa.int64()),
         ("stored_at", pa.int64()),
         ("commit", pa.binary(16)),
         ("operation", pa.binary(16)),
-        ("created_at", pa.int64()),
+        ("microseconds", pa.int32()),
         *((name, pa.dictionary(pa.int32(), pa.string())) for name in _TEXTS),
         ("rest", pa.binary()),
     ]
@@ -55,7 +57,8 @@ def encode_rows(versions: Sequence[GraphVersion], stored_at: Mapping[int, int]) 
         before = fields
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=_LEVEL))
-    schema = _SCHEMA.with_metadata({_SUM: _checksum(columns)})
+    first = str(versions[0].version).encode()
+    schema = _SCHEMA.with_metadata({_FIRST: first, _SUM: _checksum(first, columns)})
     with pa.ipc.new_file(sink, schema, options=options) as writer:
         arrays = [pa.array(columns[field.name], field.type) for field in _SCHEMA]
         writer.write_batch(pa.record_batch(arrays, schema=schema))
@@ -70,13 +73,16 @@ def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
         if not rows.schema.equals(_SCHEMA):
             raise Corrupt(f"{key} has other columns than a history has.")
         columns = {name: rows[name].to_pylist() for name in _SCHEMA.names}
-        if _checksum(columns) != (rows.schema.metadata or {}).get(_SUM):
+        told = rows.schema.metadata or {}
+        first = told.get(_FIRST, b"0")
+        if _checksum(first, columns) != told.get(_SUM):
             raise Corrupt(f"{key} does not hold what was written: its checksum is another.")
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Corrupt(f"{key} cannot be read: {error}.") from error
     before: Fields = {}
     for place in range(rows.num_rows):
         row = {name: values[place] for name, values in columns.items()}
+        row["version"] = int(first) + place
         try:
             before = _join(row, msgspec.json.decode(row["rest"]), before)
         except (msgspec.DecodeError, LookupError, TypeError, ValueError) as error:
@@ -84,9 +90,9 @@ def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
         yield before, row["stored_at"]
 
 
-def _checksum(columns: dict[str, list[Any]]) -> bytes:
+def _checksum(first: bytes, columns: dict[str, list[Any]]) -> bytes:
     """Arrow keeps none, and nobody has these versions once more."""
-    return hashlib.sha256(msgspec.msgpack.encode(columns)).hexdigest().encode()
+    return hashlib.sha256(msgspec.msgpack.encode((first, columns))).hexdigest().encode()
 
 
 def _rounded(time: int | None) -> int | None:
@@ -97,8 +103,12 @@ def _rounded(time: int | None) -> int | None:
 def _split(fields: Fields, before: Fields) -> tuple[Fields, Fields]:
     """The columns of a row, and all else that differs from the row before."""
     commit = dict(fields["commit"])
-    row: Fields = {"version": fields["version"], "created_at": commit.pop("created_at")}
-    row["commit"] = bytes(ULID.from_str(commit.pop("id")))
+    ulid = ULID.from_str(commit.pop("id"))
+    row: Fields = {"commit": bytes(ulid)}
+    after = commit["created_at"] - ulid.milliseconds * 1000
+    if -_NEAR <= after < _NEAR:
+        del commit["created_at"]
+        row["microseconds"] = after
     row |= {name: commit.pop(name) for name in _TEXTS if name in commit}
     if is_ulid(commit["operation"]):
         row["operation"] = bytes(ULID.from_str(commit.pop("operation")))
@@ -124,7 +134,10 @@ def _split(fields: Fields, before: Fields) -> tuple[Fields, Fields]:
 
 def _join(row: Fields, rest: Fields, before: Fields) -> Fields:
     commit: Fields = rest.pop("commit", {})
-    commit |= {"id": str(ULID(row["commit"])), "created_at": row["created_at"]}
+    ulid = ULID(row["commit"])
+    commit["id"] = str(ulid)
+    if row["microseconds"] is not None:
+        commit["created_at"] = ulid.milliseconds * 1000 + row["microseconds"]
     commit |= {name: row[name] for name in _TEXTS if row[name] is not None}
     if row["operation"] is not None:
         commit["operation"] = str(ULID(row["operation"]))

@@ -1,6 +1,6 @@
 # Checking, cleaning, copying and recovering a graph.
 @file people.pg
-// Who is who in the story of upkeep and of copies, told with sizes that sit on no edge.
+// Who is who in the story of upkeep and of copies, told with sizes that sit on no edge at all here.
 node Person {
     name: String @key
     age: I32?
@@ -77,7 +77,7 @@ $ omnigraph verify --deep
 Looked at 3 versions, 2 table versions, 20 files, 5 rows: all sound.
 
 $ omnigraph copy backup
-Copied 1 branch, 1 tag, 3 versions in 14 files (9.5 KB) to backup.
+Copied 1 branch, 1 tag, 3 versions in 14 files (9.4 KB) to backup.
 
 $ omnigraph copy backup
 ! error: There is a graph at /here/backup already.
@@ -169,7 +169,7 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
     path.unlink()
 @end
 $ omnigraph verify
-schema  The schema text _schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg is missing.
+schema  The schema text _schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg is missing.
 Looked at 5 versions, 2 table versions, 23 files: 1 wrong.
 [exit 1]
 
@@ -188,8 +188,8 @@ $ omnigraph verify --json
     {
       "kind": "schema",
       "severity": "error",
-      "object": "_schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg",
-      "message": "The schema text _schema/89b12d28b7c28a34e69a43fc9eca9f7228fa62396af63558184a08a6ad48888f.pg is missing."
+      "object": "_schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg",
+      "message": "The schema text _schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg is missing."
     }
   ]
 }
