@@ -7,6 +7,7 @@ The server starts when a test first needs it and ends with the run; the controll
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -58,6 +59,15 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     """Runs in the controller after all workers have ended, whatever the tests did."""
     if not hasattr(config, "workerinput"):
         stop_server(Path(os.environ[RUN_DIRECTORY]))
+
+
+@pytest.fixture(autouse=True)
+def _without_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session that a test of Spark left in this process is nobody else's: with one, loads that
+    choose their engine themselves choose Spark."""
+    name = "omnigraph.spark.executor"
+    if name in sys.modules and "spark" not in request.path.parts:
+        monkeypatch.setattr(sys.modules[name], "active_session", lambda: None)
 
 
 @pytest.fixture(scope="session")

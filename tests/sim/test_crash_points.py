@@ -124,6 +124,12 @@ ELSEWHERE = {
     "tables copied",  # tests/unit/engine/test_copy.py
     "versions copied",
     "branch upgraded",  # tests/unit/engine/test_formats.py
+    "job claimed",  # tests/spark/test_jobs.py
+    "intent written",
+    "plan noted",
+    "rows staged",
+    "branch created",
+    "job published",
 }
 """Points of operations that are killed in tests of their own."""
 
