@@ -91,14 +91,19 @@ _CURSOR = re.compile(r"omnigraph-cursor-\d+\.[\w=+/-]+")
 _ULID = re.compile(r"\b0[1-9A-HJ-NP-TV-Z][0-9A-HJKMNP-TV-Z]{24}\b")
 
 
+_SIZE = re.compile(r"\b\d+\.\d KB")
+
+
 class Names:
-    """Stand-ins of the same width for ids, which differ from run to run."""
+    """Stand-ins of the same width for ids, which differ from run to run; sizes that ids are part
+    of, and differ with them, are not told."""
 
     def __init__(self) -> None:
         self._stand_ins: dict[str, str] = {}
 
     def hide(self, text: str) -> str:
         text = _CURSOR.sub(lambda match: self._stand_in(match[0], "cursor-{}"), text)
+        text = _SIZE.sub("n.n KB", text)
         return _ULID.sub(lambda match: self._stand_in(match[0], "id-{:02}-" + "x" * 20), text)
 
     def reveal(self, text: str) -> str:

@@ -253,6 +253,6 @@ $ omnigraph log --graph --io -n 1
 │   ada, 2026-01-01 12:22:00, merge: Person ~2
 ├─╮
 ~ ~
-! io: 9 reads, 0 writes, 6 hops in sequence, 4.6 KB in, 0 bytes out
+! io: 9 reads, 0 writes, 6 hops in sequence, n.n KB in, 0 bytes out
 !   graph            get 1
 !   version          get 4, list 4

@@ -15,13 +15,13 @@ for n in range(4):
         tx.append("Person", [{"name": f"person {n}", "age": n}])
 @end
 $ omnigraph optimize --dry-run
-Person  4 → 1 fragments (2.5 KB)
+Person  4 → 1 fragments (n.n KB)
   waits id_btree: fewer than 1,024 rows: reading them is as fast
   waits name_btree: fewer than 1,024 rows: reading them is as fast
   waits age_btree: fewer than 1,024 rows: reading them is as fast
 
 $ omnigraph optimize
-Person  4 → 1 fragments (2.5 KB)
+Person  4 → 1 fragments (n.n KB)
   waits id_btree: fewer than 1,024 rows: reading them is as fast
   waits name_btree: fewer than 1,024 rows: reading them is as fast
   waits age_btree: fewer than 1,024 rows: reading them is as fast

@@ -30,18 +30,18 @@ for path in pathlib.Path("g").rglob("*"):
     os.utime(path, (held.st_atime, held.st_mtime - 7200))
 @end
 $ omnigraph cleanup --keep 1 --older-than 0s --dry-run
-Would delete 4 files (2.9 KB): old version.
-Would delete 7 files (2.1 KB): unreferenced.
+Would delete 4 files (n.n KB): old version.
+Would delete 7 files (n.n KB): unreferenced.
 main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s
-! error: Cleanup deletes 11 files (5.0 KB) for good.
+! error: Cleanup deletes 11 files (n.n KB) for good.
 ! help: Nothing was changed; say --yes to go on.
 [exit 2]
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes
-Deleted 4 files (2.9 KB): old version.
-Deleted 7 files (2.1 KB): unreferenced.
+Deleted 4 files (n.n KB): old version.
+Deleted 7 files (n.n KB): unreferenced.
 main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes --json
@@ -77,7 +77,7 @@ $ omnigraph verify --deep
 Looked at 3 versions, 2 table versions, 20 files, 5 rows: all sound.
 
 $ omnigraph copy backup
-Copied 1 branch, 1 tag, 3 versions in 14 files (9.4 KB) to backup.
+Copied 1 branch, 1 tag, 3 versions in 14 files (n.n KB) to backup.
 
 $ omnigraph copy backup
 ! error: There is a graph at /here/backup already.
