@@ -44,8 +44,8 @@ def load(
 
 def cut_small(patch: Any = setattr) -> None:
     """A handful of rows takes many tasks."""
-    from omnigraph.spark import actions, reading
-    from omnigraph.spark.shape import plan_parts
+    from omnigraph.spark.load import actions, reading
+    from omnigraph.spark.load.shape import plan_parts
 
     patch(reading, "plan_parts", partial(plan_parts, range_bytes=1500))
     patch(actions, "FRAGMENT_ROWS", 20)

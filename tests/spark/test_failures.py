@@ -19,7 +19,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, StoreFailure
 from omnigraph.spark import place
-from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.place import require_reachable
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
@@ -68,7 +68,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, fault: str, times: int = 1) -> Itera
                 spool.root, spool.prefix, spool.settings, marks=marks, fault=fault, times=times
             )
 
-    monkeypatch.setattr("omnigraph.spark.load.passing_spool", wrapped)
+    monkeypatch.setattr("omnigraph.spark.load.run.passing_spool", wrapped)
     try:
         yield
     finally:

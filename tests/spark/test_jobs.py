@@ -12,7 +12,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, InvalidData, JobRunning
-from omnigraph.spark import job as jobs
+from omnigraph.spark.load import job as jobs
 from tests.bench.processes import Worker
 from tests.contract.graphs import rows
 from tests.load.world import contents, knows, new_graph, person, write_lines

@@ -13,7 +13,7 @@ import omnigraph
 from omnigraph.errors import EngineMissing, StoreFailure
 from omnigraph.settings import Settings
 from omnigraph.spark import place
-from omnigraph.spark.journal import Journal, create, digest
+from omnigraph.spark.load.journal import Journal, create, digest
 from omnigraph.spark.place import Probed, require_executors
 from omnigraph.spark.tasks import explain
 from omnigraph.store.objects import Ambiguous

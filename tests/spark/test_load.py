@@ -151,7 +151,7 @@ def test_lines_are_counted_over_the_parts_of_a_file(
     entries[150] = person("p150", age=-3)
     entries[199] = "{"
     path = write_lines(tmp_path / "f.jsonl", entries)
-    monkeypatch.setattr("omnigraph.spark.reading.plan_parts", small_parts)
+    monkeypatch.setattr("omnigraph.spark.load.reading.plan_parts", small_parts)
     _, other = twins.load(path, on_error="quarantine")
     assert [reject.line for reject in other.rejected] == [151, 200, 121]
     assert "stands in f.jsonl line 21 already" in other.rejected[2].reason
@@ -161,7 +161,7 @@ def test_lines_are_counted_over_the_parts_of_a_file(
 
 
 def small_parts(number: int, source: Any) -> Any:
-    from omnigraph.spark.shape import plan_parts
+    from omnigraph.spark.load.shape import plan_parts
 
     return plan_parts(number, source, range_bytes=1000)
 

@@ -20,10 +20,10 @@ def test_many_rows_put_aside_are_those_of_one_process(
 ) -> None:
     from functools import partial
 
-    from omnigraph.spark.shape import plan_parts
+    from omnigraph.spark.load.shape import plan_parts
 
     monkeypatch.setattr(
-        "omnigraph.spark.reading.plan_parts", partial(plan_parts, range_bytes=99_999)
+        "omnigraph.spark.load.reading.plan_parts", partial(plan_parts, range_bytes=99_999)
     )
     twins = Twins.make(tmp_path)
     entries: list[Any] = []

@@ -120,7 +120,7 @@ class SparkExecutor:
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
     ) -> LoadResult:
         from omnigraph.engine.load.bulk import LoadOptions
-        from omnigraph.spark.load import load
+        from omnigraph.spark.load.run import load
 
         return load(open_session(), session, source, LoadOptions(**options), reason)
 

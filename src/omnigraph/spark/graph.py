@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
-from omnigraph.spark.streaming import Columns, make_writer
+from omnigraph.spark.stream.batches import Columns, make_writer
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph

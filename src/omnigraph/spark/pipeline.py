@@ -18,8 +18,8 @@ from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.sources import Source
 from omnigraph.errors import InvalidArgument
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
-from omnigraph.spark.given import FrameSource, Given, find_given, is_frame
-from omnigraph.spark.load import load
+from omnigraph.spark.load.given import FrameSource, Given, find_given, is_frame
+from omnigraph.spark.load.run import load
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import msgspec
 import omnigraph
 from omnigraph.engine.session import Session
 from omnigraph.errors import EngineMissing, InvalidArgument
-from omnigraph.spark.pieces import Spool
+from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.jobs import SPOOL

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from omnigraph.errors import EngineMissing, InvalidArgument, InvalidData, StoreFailure
 from omnigraph.model.violation import Violation
-from omnigraph.spark.journal import Journal
+from omnigraph.spark.load.journal import Journal
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)

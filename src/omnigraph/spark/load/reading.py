@@ -12,11 +12,11 @@ import msgspec
 
 from omnigraph.engine.load.sources import Source
 from omnigraph.plan.load.places import Reject
-from omnigraph.spark.aside import Aside
-from omnigraph.spark.given import FrameSource, Given, stamp
-from omnigraph.spark.journal import Journal
-from omnigraph.spark.pieces import Piece
-from omnigraph.spark.shape import (
+from omnigraph.spark.load.aside import Aside
+from omnigraph.spark.load.given import FrameSource, Given, stamp
+from omnigraph.spark.load.journal import Journal
+from omnigraph.spark.load.pieces import Piece
+from omnigraph.spark.load.shape import (
     FilePart,
     Shaped,
     ShapeJob,

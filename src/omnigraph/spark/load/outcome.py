@@ -12,7 +12,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.publish import TableAction
-from omnigraph.spark.aside import Aside
+from omnigraph.spark.load.aside import Aside
 from omnigraph.store.intents import Intent
 from omnigraph.store.objects import Absent
 from omnigraph.store.tables import sync_table

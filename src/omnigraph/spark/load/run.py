@@ -31,22 +31,22 @@ from omnigraph.model.catalog import encode_catalog
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
 from omnigraph.runtime import reach
-from omnigraph.spark.actions import stage_type
-from omnigraph.spark.aside import Aside, read_aside
-from omnigraph.spark.checks import all_checks
-from omnigraph.spark.given import Given, call_parts, find_given, kind_of
-from omnigraph.spark.index import index_tables_on
-from omnigraph.spark.job import Job, claim_job, start_over
-from omnigraph.spark.journal import Journal, digest
-from omnigraph.spark.meter import Meter, watched_tasks
-from omnigraph.spark.outcome import Outcome, base_of, sync_prepared
-from omnigraph.spark.pieces import Spool
+from omnigraph.spark.load.actions import stage_type
+from omnigraph.spark.load.aside import Aside, read_aside
+from omnigraph.spark.load.checks import all_checks
+from omnigraph.spark.load.given import Given, call_parts, find_given, kind_of
+from omnigraph.spark.load.index import index_tables_on
+from omnigraph.spark.load.job import Job, claim_job, start_over
+from omnigraph.spark.load.journal import Journal, digest
+from omnigraph.spark.load.meter import Meter, watched_tasks
+from omnigraph.spark.load.outcome import Outcome, base_of, sync_prepared
+from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
-from omnigraph.spark.reading import read_sources
-from omnigraph.spark.shape import ShapeJob
-from omnigraph.spark.state import SparkState, TypePieces
+from omnigraph.spark.load.reading import read_sources
+from omnigraph.spark.load.shape import ShapeJob
+from omnigraph.spark.load.state import SparkState, TypePieces
 from omnigraph.spark.tasks import ending_jobs
-from omnigraph.spark.watch import CREATES, Watch
+from omnigraph.spark.load.watch import CREATES, Watch
 
 
 def load(

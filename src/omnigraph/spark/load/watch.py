@@ -15,7 +15,7 @@ from omnigraph.errors import JobRunning, OmnigraphError
 from omnigraph.model.version import ForkPoint, GraphVersion
 from omnigraph.plan.publish import PublishPlan
 from omnigraph.runtime import reach
-from omnigraph.spark.job import BEAT, Job
+from omnigraph.spark.load.job import BEAT, Job
 from omnigraph.store.intents import Intent, write_intent
 from omnigraph.telemetry import Ledger
 

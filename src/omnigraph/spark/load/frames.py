@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from omnigraph.engine.load.state import ORIGIN
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.validate import key_texts
-from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.pinned import PinnedTable, group_fragments
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger

@@ -20,8 +20,8 @@ import msgspec
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, JobRunning, OmnigraphError
 from omnigraph.runtime import reach
-from omnigraph.spark.journal import Journal, create
-from omnigraph.spark.pieces import Spool
+from omnigraph.spark.load.journal import Journal, create
+from omnigraph.spark.load.pieces import Spool
 from omnigraph.store.intents import Intent, read_intent
 from omnigraph.store.jobs import delete_below, job_prefix
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore

@@ -21,9 +21,9 @@ from omnigraph.model.catalog import decode_catalog
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
-from omnigraph.spark.aside import Aside, AsideShelf
-from omnigraph.spark.journal import digest
-from omnigraph.spark.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
+from omnigraph.spark.load.aside import Aside, AsideShelf
+from omnigraph.spark.load.journal import digest
+from omnigraph.spark.load.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
 from omnigraph.spark.tasks import Failure, answer_batch, to_failure
 
 RANGE_BYTES = 64 << 20

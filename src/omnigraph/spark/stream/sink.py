@@ -24,7 +24,7 @@ from omnigraph.engine.load.run import load
 from omnigraph.engine.load.state import Mode
 from omnigraph.errors import InvalidArgument
 from omnigraph.settings import Settings
-from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.store.roots import parse_root
 
 

@@ -13,12 +13,12 @@ import numpy as np
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType
 from omnigraph.model.violation import show_value
 from omnigraph.plan.load.places import SourceName, place_text
-from omnigraph.spark.cards import check_card
-from omnigraph.spark.ends import check_ends, check_orphans
-from omnigraph.spark.frames import Wanted
-from omnigraph.spark.refusals import refuse
-from omnigraph.spark.stage import Completed, complete_new, complete_pieces
-from omnigraph.spark.state import NOTHING, SparkState, rows_origins
+from omnigraph.spark.load.cards import check_card
+from omnigraph.spark.load.ends import check_ends, check_orphans
+from omnigraph.spark.load.frames import Wanted
+from omnigraph.spark.load.refusals import refuse
+from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
+from omnigraph.spark.load.state import NOTHING, SparkState, rows_origins
 from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
 
 

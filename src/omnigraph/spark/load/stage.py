@@ -22,10 +22,10 @@ from omnigraph.engine.load.state import LoadState, TypeRows
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType, row_schema, table_schema
 from omnigraph.plan.load.places import AT, Reject, SourceName
-from omnigraph.spark.aside import Aside, AsideShelf
-from omnigraph.spark.frames import without
-from omnigraph.spark.journal import Journal, digest
-from omnigraph.spark.pieces import PIECE_BYTES, Piece, Spool
+from omnigraph.spark.load.aside import Aside, AsideShelf
+from omnigraph.spark.load.frames import without
+from omnigraph.spark.load.journal import Journal, digest
+from omnigraph.spark.load.pieces import PIECE_BYTES, Piece, Spool
 from omnigraph.spark.pinned import PinnedTable
 from omnigraph.spark.tasks import answer_batch
 from omnigraph.store.staging import stage_deletes, stage_rows, sync_fragments

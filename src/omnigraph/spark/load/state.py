@@ -14,12 +14,12 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import Reject, SourceName
-from omnigraph.spark.aside import Aside
-from omnigraph.spark.frames import Wanted, piece_frame, table_frame
-from omnigraph.spark.journal import Journal
-from omnigraph.spark.pieces import Piece, Spool
+from omnigraph.spark.load.aside import Aside
+from omnigraph.spark.load.frames import Wanted, piece_frame, table_frame
+from omnigraph.spark.load.journal import Journal
+from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.pinned import PinnedTable, pin_table
-from omnigraph.spark.stage import StageJob
+from omnigraph.spark.load.stage import StageJob
 
 _BROADCAST_ROWS = 200_000
 NOTHING = np.empty(0, dtype=np.int64)

@@ -10,8 +10,8 @@ from omnigraph.errors import StoreFailure
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert
 from omnigraph.spark.pinned import group_fragments
-from omnigraph.spark.stage import StagedPieces, StagedRemovals, stage_pieces, stage_removals
-from omnigraph.spark.state import SparkState, rows_origins
+from omnigraph.spark.load.stage import StagedPieces, StagedRemovals, stage_pieces, stage_removals
+from omnigraph.spark.load.state import SparkState, rows_origins
 from omnigraph.spark.tasks import ANSWERS, collect_answers, run_tasks
 
 _FRAGMENT_BYTES = 512 << 20

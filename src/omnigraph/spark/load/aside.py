@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.load.rejected import rejects_table
 from omnigraph.plan.load.places import Reject
-from omnigraph.spark.pieces import Spool
+from omnigraph.spark.load.pieces import Spool
 
 FEW = 1000
 

@@ -7,9 +7,9 @@ from typing import Any
 from omnigraph.errors import InvalidData
 from omnigraph.model.catalog import EdgeType
 from omnigraph.model.violation import Violation, show_value
-from omnigraph.spark.frames import Wanted, table_frame
-from omnigraph.spark.refusals import Describe, refuse
-from omnigraph.spark.state import SparkState, node_ids, rows_origins
+from omnigraph.spark.load.frames import Wanted, table_frame
+from omnigraph.spark.load.refusals import Describe, refuse
+from omnigraph.spark.load.state import SparkState, node_ids, rows_origins
 from omnigraph.spark.tasks import collect
 
 

@@ -8,9 +8,9 @@ from omnigraph.engine.load.state import TOLD
 from omnigraph.errors import InvalidData
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.violation import Violation, show_value
-from omnigraph.spark.frames import Wanted
-from omnigraph.spark.refusals import refuse
-from omnigraph.spark.state import SparkState, node_ids
+from omnigraph.spark.load.frames import Wanted
+from omnigraph.spark.load.refusals import refuse
+from omnigraph.spark.load.state import SparkState, node_ids
 from omnigraph.spark.tasks import collect, explained
 
 

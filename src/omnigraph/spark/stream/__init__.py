@@ -1,0 +1,1 @@
+"""Streams into a graph, one commit a micro-batch, and out of it, from its changes."""
