@@ -29,10 +29,10 @@ from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
-from omnigraph.spark.stream.changes import ChangeReader, TypeFeed, pin_feed
 from omnigraph.spark.columns import struct_type
 from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.scan import TypeScan, pin_scan
+from omnigraph.spark.stream.changes import ChangeReader, TypeFeed, pin_feed
 from omnigraph.spark.stream.sink import StreamSink
 from omnigraph.store.roots import parse_root
 

@@ -67,6 +67,8 @@ def plan_listing(plan: Plan) -> Plan:
     query = replace(plan.query, pattern=pattern)
     planner = _Planner(plan.sizes)
     ordered = planner.pattern(pattern, frozenset(), 1.0)
+    for value in outputs(query):
+        planner.inside(value)
     return Plan(query, ordered, planner.inner, planner.variables, plan.sizes)
 
 

@@ -9,9 +9,9 @@ from omnigraph.engine.load.staging import FRAGMENT_ROWS
 from omnigraph.errors import StoreFailure
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert
-from omnigraph.spark.pinned import group_fragments
 from omnigraph.spark.load.stage import StagedPieces, StagedRemovals, stage_pieces, stage_removals
 from omnigraph.spark.load.state import SparkState, rows_origins
+from omnigraph.spark.pinned import group_fragments
 from omnigraph.spark.tasks import ANSWERS, collect_answers, run_tasks
 
 _FRAGMENT_BYTES = 512 << 20

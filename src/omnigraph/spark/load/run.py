@@ -41,12 +41,12 @@ from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.meter import Meter, watched_tasks
 from omnigraph.spark.load.outcome import Outcome, base_of, sync_prepared
 from omnigraph.spark.load.pieces import Spool
-from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.load.reading import read_sources
 from omnigraph.spark.load.shape import ShapeJob
 from omnigraph.spark.load.state import SparkState, TypePieces
-from omnigraph.spark.tasks import ending_jobs
 from omnigraph.spark.load.watch import CREATES, Watch
+from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
+from omnigraph.spark.tasks import ending_jobs
 
 
 def load(

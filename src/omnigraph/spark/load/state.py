@@ -18,8 +18,8 @@ from omnigraph.spark.load.aside import Aside
 from omnigraph.spark.load.frames import Wanted, piece_frame, table_frame
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.pieces import Piece, Spool
-from omnigraph.spark.pinned import PinnedTable, pin_table
 from omnigraph.spark.load.stage import StageJob
+from omnigraph.spark.pinned import PinnedTable, pin_table
 
 _BROADCAST_ROWS = 200_000
 NOTHING = np.empty(0, dtype=np.int64)

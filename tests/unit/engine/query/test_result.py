@@ -279,6 +279,9 @@ def test_a_network_keeps_to_order_offset_and_limit(people: Graph) -> None:
     assert found == {(row["p"], row["q"], row["s"]) for row in result}
     assert network.number_of_edges() == 3
     assert people.query(text + " limit 4").to_networkx().number_of_edges() == 4
+    busy = "match { $p: Person } return { $p.name as p } order { count { $p knows $q } } limit 5"
+    nodes = people.query(busy).to_networkx().nodes
+    assert {name for _, name in nodes} == {row["p"] for row in people.query(busy)}
 
 
 def test_optional_and_distinct_and_order_do_not_change_the_network(people: Graph) -> None:
