@@ -95,7 +95,7 @@ def test_a_killed_job_goes_on_from_what_was_staged(g: Graph, tmp_path: Path) -> 
     (report,) = g.recovery.list()
     assert (report.kind, report.job, report.resumable) == ("load", "nightly", False)
     staged = data_files(g)
-    assert len(staged) > 6
+    assert len(staged) > 3  # several of a type
     result = g.load(path, engine="spark", job="nightly")
     assert data_files(g) == staged  # nothing was written again
     assert (result.rows, result.repeated) == (80 + NOTES, False)
