@@ -48,7 +48,11 @@ def spark(spark_engine: None) -> Iterator[Any]:
     """The JVM is started once and stays; the session ends with the module, because whoever loads
     while one is running loads on Spark."""
     import omnigraph.spark
+    from omnigraph.spark.session import active_session
 
+    left = active_session()
+    if left is not None:  # of a test that started one by a command
+        left.stop()
     made = omnigraph.spark.session("local[2,3]", **FOR_SMALL_DATA)
     yield made
     made.stop()

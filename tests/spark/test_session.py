@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,9 @@ def test_a_large_load_without_java_or_spark_stays_in_this_process(
     g = new_graph(tmp_path, spark_rows=1)
     (tmp_path / "jdk").mkdir()
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jdk"))
-    monkeypatch.setattr("omnigraph.spark.executor.active_session", lambda: None)
+    for module in ("executor", "session"):  # whatever runs in this process
+        found = import_module(f"omnigraph.spark.{module}")
+        monkeypatch.setattr(found, "active_session", lambda: None)
     people = [person(f"p{i}") for i in range(5)]
     result = g.load(people[:3])
     assert result.engine == "local"
