@@ -106,9 +106,12 @@ class Meter:
                 return
 
     def _look(self) -> None:
+        began = self._began
         done, total = self._tasks()
         with self._lock:
-            if not total or not self._stage:
+            # Spark tells late: what it says of a stage that has ended is not of the next one, and
+            # publishing has no tasks.
+            if not total or began != self._began or self._stage in ("", "publishing"):
                 return
             share = done / total
             read, size = self._bytes
