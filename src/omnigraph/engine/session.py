@@ -84,7 +84,7 @@ class Session:
             return None
 
     def versions(self, ledger: Ledger) -> Versions:
-        return Versions(self.metered(ledger))
+        return Versions(self.metered(ledger), self.runtime)
 
     # Heads
 

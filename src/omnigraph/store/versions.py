@@ -22,6 +22,7 @@ from omnigraph.errors import (
 )
 from omnigraph.model.formats import lift
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
+from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 
 STAMP_KEY = "_graph.json"
@@ -30,6 +31,8 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESS_ABOVE = 4096
 _LONGEST_NAME = 200
 _WALK = 8
+_ATTEMPTS = 8
+_PAUSE = 0.1
 
 T = TypeVar("T", GraphVersion, GraphStamp)
 
@@ -148,8 +151,9 @@ class PutOutcome:
 class Versions:
     """The graph versions of one root. Holds no state: callers keep what they have seen."""
 
-    def __init__(self, objects: ObjectStore) -> None:
+    def __init__(self, objects: ObjectStore, runtime: Runtime = SYSTEM) -> None:
         self._objects = objects
+        self._runtime = runtime
 
     def read_stamp(self) -> GraphStamp:
         return _decode(self._objects.get(STAMP_KEY), GraphStamp, STAMP_KEY)
@@ -199,16 +203,15 @@ class Versions:
         """Every branch that ever was, tombstones included."""
         return sorted(unquote(name) for name in self._objects.groups("__manifest/"))
 
-    def put(
-        self, version: GraphVersion, *, after: Sequence[Path] = (), attempts: int = 5
-    ) -> PutOutcome:
+    def put(self, version: GraphVersion, *, after: Sequence[Path] = ()) -> PutOutcome:
         """The commit point. After a lost answer the same bytes go to the same key again, because
         the first put may still be on its way: only a foreign version proves that it lost. An
         error is raised only while nothing of ours can be on its way."""
         key = version_key(version.branch, version.version)
         data = encode_version(version)
         lost = ""
-        for _ in range(attempts):
+        for attempt in range(_ATTEMPTS):
+            self._back_off(attempt)
             try:
                 if self._objects.put_if_absent(key, data, after=after):
                     return PutOutcome(Put.LANDED)
@@ -234,6 +237,13 @@ class Versions:
             Put.UNKNOWN,
             reason=lost or "the store says that the key is taken, and that it is absent",
         )
+
+    def _back_off(self, attempt: int) -> None:
+        """At once after the first lost answer, and then later and later: a store that is busy, or
+        a network that is cut, needs seconds and not tries."""
+        if attempt > 1:
+            jitter = 0.5 + self._runtime.random() / 2
+            self._runtime.sleep(_PAUSE * 2 ** (attempt - 2) * jitter)
 
     def delete_ghost(self, version: GraphVersion) -> None:
         """Removes a version of ours that won a number which cleanup had already passed."""

@@ -13,6 +13,7 @@ from omnigraph.store.objects import ObjectStore
 from omnigraph.store.roots import parse_root
 from omnigraph.telemetry import Ledger
 from tests.bench.faults import Fault, FaultyStore
+from tests.unit.engine.clock import Clock
 
 SCHEMA = """
 node Person { name: String @key  age: I64?  email: String? @unique }
@@ -52,4 +53,4 @@ def over(
 
 def faulty_over(root: str, faults: Sequence[Fault] = ()) -> tuple[Graph, FaultyStore]:
     store = FaultyStore(parse_root(root).objects(SETTINGS), faults, sleep=lambda seconds: None)
-    return over(root, store), store
+    return over(root, store, runtime=Clock()), store

@@ -202,7 +202,7 @@ def outcome(*faults: Fault) -> tuple[Put, FaultyStore, Any]:
     store = FaultyStore(parse_root(g.root).objects(SETTINGS), faults, sleep=lambda seconds: None)
     head = g.snapshot().graph_version
     version = msgspec.structs.replace(head, token="mine", version=head.version + 1)
-    return Versions(store).put(version).put, store, version
+    return Versions(store, Clock()).put(version).put, store, version
 
 
 def test_taken_and_then_absent_is_tried_again() -> None:
@@ -222,6 +222,25 @@ def test_after_an_ambiguous_put_the_same_bytes_go_to_the_same_key() -> None:
     assert put is Put.LANDED
     keys = {call.key for call in store.calls}
     assert len(keys) == 1
+
+
+def test_a_store_that_is_busy_for_seconds_is_waited_for() -> None:
+    """Who asks again at once, again and again, has used up all tries before a store that is asked
+    too much has caught its breath."""
+    waited: list[float] = []
+
+    class Busy(Clock):
+        def sleep(self, seconds: float) -> None:
+            waited.append(seconds)
+
+    g = new_graph()
+    busy = Fault("fail_before", method="put_if_absent", times=7)
+    store = FaultyStore(parse_root(g.root).objects(SETTINGS), [busy])
+    head = g.snapshot().graph_version
+    version = msgspec.structs.replace(head, token="mine", version=head.version + 1)
+    assert Versions(store, Busy()).put(version).put is Put.LANDED
+    assert waited == sorted(waited)
+    assert sum(waited) > 2
 
 
 def test_a_put_that_may_still_land_is_unknown_when_reading_fails() -> None:
@@ -341,6 +360,7 @@ def creation(faults: list[Fault], monkeypatch: pytest.MonkeyPatch) -> tuple[Any,
     def session(*given: Any) -> Any:
         made = original(*given)
         made.objects = FaultyStore(made.objects, faults, sleep=lambda seconds: None)
+        made.runtime = Clock()
         return made
 
     with monkeypatch.context() as patch:
