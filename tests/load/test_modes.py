@@ -223,6 +223,26 @@ def test_a_merge_that_lost_a_race_works_on_what_is_there_now(
     assert (a["age"], a["mood"]) == (50, "wild")
 
 
+@pytest.mark.parametrize("meanwhile", ["another load", "a rule", "a row that is in the way"])
+def test_rows_for_a_new_branch_are_checked_against_what_it_begins_with(
+    g: Graph, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    narrower = g.snapshot().schema.replace("0..150", "0..100")
+    others = {
+        "another load": lambda: g.load([person("r")]),
+        "a rule": lambda: g.apply_schema(narrower),
+        "a row that is in the way": lambda: g.load([person("x")]),
+    }
+    race(monkeypatch, "staged", [others[meanwhile]])
+    if meanwhile == "another load":
+        g.load([person("x", age=120)], branch="work", create_branch_from="main")
+        assert [p["id"] for p in rows(g, "Person", ref="work")] == ["a", "b", "r", "x"]
+        return
+    with pytest.raises((InvalidData, Conflict), match=r"exists already|schema of Person changed"):
+        g.load([person("x", age=120)], branch="work", create_branch_from="main")
+    assert g.branches() == ["main"]
+
+
 def test_an_overwrite_that_lost_a_race_is_a_conflict(
     g: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -216,16 +216,25 @@ class BulkLoad(ABC):
         )
 
     def _create_branch(self, source: str) -> None:
-        """The branch is made when nothing can be wrong with the rows any more."""
+        """The branch is made when nothing can be wrong with the rows any more, unless its source
+        has moved since they were checked: then they are checked again."""
+        checked = self.base
         branches.create_branch(self._session, self._options.branch, source, self._ledger)
         head = self._session.live_head(self._options.branch, self._ledger)
-        snapshot = self._session.snapshot(head, self._ledger)
-        same = head.pins == self._base.graph_version.pins
-        self._base = snapshot
-        if same and head.catalog == snapshot.graph_version.catalog:
-            self.plan = self._make_plan(snapshot)
-        else:
-            self._resolve(snapshot)
+        self._base = self._session.snapshot(head, self._ledger)
+        if (head.pins, head.catalog) == (checked.pins, checked.catalog):
+            self.plan = self._make_plan(self._base)
+            return
+        try:
+            self._resolve(self._base)
+        except BaseException:
+            self._delete_branch()
+            raise
+
+    def _delete_branch(self) -> None:
+        """The branch that this load made, and that nothing came to."""
+        options = self._options
+        branches.delete_branch(self._session, options.branch, options.actor, self._ledger)
 
     def _publish(self) -> Any:
         self._report("publishing")
@@ -235,9 +244,7 @@ class BulkLoad(ABC):
             )
         except OmnigraphError as error:
             if self._options.create_branch_from is not None and error.applied is False:
-                branches.delete_branch(
-                    self._session, self._options.branch, self._options.actor, self._ledger
-                )
+                self._delete_branch()
             raise
         if published.version is None:  # another process with the same key was faster
             head = self._session.live_head(self._options.branch, self._ledger)
