@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import omnigraph
-from omnigraph.cli.app import run
+from omnigraph.cli.run import run
 from omnigraph.engine.executors import find_executor, registered
 
 HERE = Path(__file__).parent
@@ -46,7 +46,7 @@ where: gravitational_waves supply_chains speech_recognition glacier_melt particl
 """
 WRITER = """
 import json, sys
-from omnigraph.cli.app import run
+from omnigraph.cli.run import run
 sys.exit(max(run(words) for words in json.loads(sys.argv[1])))
 """
 COLOUR = sys.stdout.isatty() and not os.environ.get("NO_COLOR")

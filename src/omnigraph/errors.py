@@ -87,7 +87,7 @@ class TagNotFound(RefNotFound):
 
 
 class IntentNotFound(NotFound):
-    """There is no intent of this id."""
+    """No long operation has this id: it has ended, or never was."""
 
     code = "intent_not_found"
     help = "List them with g.recovery.list(), or `omnigraph recover list`."

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from omnigraph.cli.app import run
 from omnigraph.cli.output import Streams
+from omnigraph.cli.run import run
 from omnigraph.runtime import SystemRuntime
 
 _BEGAN = 1_767_268_800_000_000  # 2026-01-01 12:00 UTC

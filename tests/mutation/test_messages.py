@@ -173,7 +173,7 @@ PARAMETERS: list[tuple[dict[str, Any] | None, str]] = [
     (None, "$n is missing, and it must be a String"),
     ({"n": None}, "$n is null"),
     ({"n": 3}, "$n is int where String is needed"),
-    ({"n": "x", "m": 1}, "$m there is no such parameter"),
+    ({"n": "x", "m": 1}, "$m is no parameter of this query"),
     ({"n": "x", "a": 2**31}, "$a is 2147483648, and I32 goes from"),
     ({"n": "x", "a": True}, "$a is bool"),
     ({"n": "\ud800"}, "$n holds half of a surrogate pair"),

@@ -1,135 +1,18 @@
-"""Owns a run of the program from its arguments to its exit code."""
+"""Owns the first moments of the program: it imports nothing, so that Ctrl-C is one line from the
+beginning."""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn
-
-from omnigraph.cli.commands import GROUPS, Command, find_command
-from omnigraph.cli.options import Options, split_options, wants_json
-from omnigraph.cli.output import Output, Streams
-from omnigraph.errors import OmnigraphError
-
-if TYPE_CHECKING:
-    from omnigraph.cli.invocation import Invocation
-    from omnigraph.runtime import Runtime
-
-INTERRUPTED = 130
+from typing import NoReturn
 
 
 def main() -> NoReturn:
-    sys.exit(run(sys.argv[1:]))
-
-
-def run(
-    arguments: Sequence[str],
-    *,
-    streams: Streams | None = None,
-    environment: Mapping[str, str] | None = None,
-    runtime: Runtime | None = None,
-) -> int:
-    """The exit code. Results are on stdout, whatever else there is to say on stderr."""
-    environment = os.environ if environment is None else environment
-    streams = streams or Streams.of_process()
-    out = Output(streams, Options(json=wants_json(arguments)), environment)
     try:
-        options, words = split_options(arguments)
-        out = Output(streams, options, environment)
-        code = _obey(options, words, out, environment, runtime)
-        out.flush()
-    except OmnigraphError as error:
-        code = _fail(error, out)
-    except BrokenPipeError:
-        code = _close_pipe(streams)
-    return code
+        from omnigraph.cli.run import run
 
-
-def _obey(
-    options: Options,
-    words: list[str],
-    out: Output,
-    environment: Mapping[str, str],
-    runtime: Runtime | None,
-) -> int:
-    if words[:1] == ["help"]:
-        words = words[1:]
-        options = Options(**{**vars(options), "help": True})
-    if not words or words[0] == "--version":
-        words, options = (["version"], options) if words else (words, Options(help=True))
-    if options.help and not words:
-        from omnigraph.cli.help import overview
-
-        out.lines(overview(out.paint))
-        return 0
-    if tuple(words) in GROUPS:
-        from omnigraph.cli.help import group_help
-
-        out.lines(group_help(tuple(words), out.paint))
-        return 0
-    command, rest = find_command(words)
-    if options.help:
-        from omnigraph.cli.help import command_help
-
-        out.lines(command_help(command, out.paint))
-        return 0
-    from omnigraph.cli.invocation import Invocation
-
-    return _call(command, rest, Invocation(options, out, environment, runtime))
-
-
-def _call(command: Command, words: list[str], invocation: Invocation) -> int:
-    from omnigraph.cli.ledger import print_ledger
-    from omnigraph.cli.parse import parse_words
-
-    bound = parse_words(command, words)
-    try:
-        with print_ledger(invocation):
-            code = bound(invocation)
-            invocation.out.flush()
-            return code or 0
+        code = run(sys.argv[1:])
     except KeyboardInterrupt:
-        return _interrupted(invocation)
-    except (OmnigraphError, BrokenPipeError):
-        raise
-    except Exception as error:
-        if invocation.options.debug:
-            raise
-        raise OmnigraphError(
-            f"Something went wrong that should not: {type(error).__name__}: {error}.",
-            help="This is a bug; --debug shows where.",
-        ) from error
-
-
-def _interrupted(invocation: Invocation) -> int:
-    with contextlib.suppress(OmnigraphError, KeyboardInterrupt):
-        commit = invocation.find_interrupted()
-        if commit is not None:
-            invocation.out.warn(f"Interrupted too late: it is done, in commit {commit}.")
-            return INTERRUPTED
-    invocation.out.warn("Interrupted. The graph is as it was.")
-    return INTERRUPTED
-
-
-def _fail(error: OmnigraphError, out: Output) -> int:
-    from omnigraph.cli.failures import failure_lines
-
-    if out.options.debug:
-        import traceback
-
-        out.warn("".join(traceback.format_exception(error)))
-    with contextlib.suppress(BrokenPipeError):
-        out.streams.stdout.flush()
-    for line in failure_lines(error, out):
-        out.warn(line)
-    return error.exit_code
-
-
-def _close_pipe(streams: Streams) -> int:
-    """Whoever read us has seen enough: `omnigraph log | head -1` is no failure. Nothing may be
-    flushed to the pipe when the interpreter ends."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout.fileno())
-    return 0
+        print("Interrupted. The graph is as it was.", file=sys.stderr)  # noqa: T201
+        code = 130
+    sys.exit(code)

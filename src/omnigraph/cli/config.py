@@ -29,7 +29,7 @@ def read_config(directory: Path, environment: Mapping[str, str]) -> Config:
 
 
 def require_root(given: str | None, config: Config) -> str:
-    root = given or config.root
+    root = config.root if given is None else given
     if root is None:
         raise InvalidArgument(
             "Which graph? No root was given.",

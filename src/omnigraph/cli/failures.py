@@ -31,7 +31,14 @@ _REWORDED = {
     "Give it to query().": "Use 'omnigraph query'.",
     "Export to a directory, or name one type with types=[…].": "Name a directory, or one --type.",
 }
-_TYPED = (("mode='merge'", "--mode merge"), ("engine='local'", "--engine local"))
+_TYPED = (
+    ("mode='merge'", "--mode merge"),
+    ("engine='local'", "--engine local"),
+    ("and query() only reads", "and 'query' only reads"),
+    ("and mutate() takes", "and 'mutate' takes"),
+    ("older_than", "--older-than"),
+    ("g.recovery.list(), or `omnigraph recover list`", "'omnigraph recover list'"),
+)
 _HINTS: tuple[tuple[type[OmnigraphError], str], ...] = (
     (GraphNotFound, "Create one with 'omnigraph init ROOT --schema FILE', or check the path."),
     (GraphExists, "Choose another root, or use the graph that is there."),
@@ -97,7 +104,8 @@ def _hint(error: OmnigraphError) -> str:
     """What to do next, in the words of the command line where Python's would not help."""
     if error.hint != error.help:
         return _as_typed(_REWORDED.get(error.hint, error.hint))
-    return next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)
+    told = next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)
+    return _as_typed(told)
 
 
 def _details(error: OmnigraphError, paint: Paint, out: Output) -> Iterator[str]:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from omnigraph.cli.config import Config, read_config, require_root
 from omnigraph.cli.options import Options
 from omnigraph.cli.output import Output
-from omnigraph.errors import InvalidArgument, NotFound, OmnigraphError, PermissionDenied
+from omnigraph.cli.paths import unreadable
+from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -97,11 +98,7 @@ class Invocation:
             if place.is_dir():
                 raise InvalidArgument(f"{path} is a directory, not a file.")
             return place.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise NotFound(f"There is no file {path}.") from None
-        except PermissionError:
-            raise PermissionDenied(f"The file {path} may not be read.") from None
         except UnicodeDecodeError:
             raise InvalidArgument(f"{path} is not a text in UTF-8.") from None
         except OSError as error:
-            raise InvalidArgument(f"{path} cannot be read: {error.strerror or error}.") from None
+            raise unreadable(path, error) from None

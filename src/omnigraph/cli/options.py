@@ -25,7 +25,7 @@ DESCRIBED: tuple[tuple[str, str], ...] = (
     ("--debug", "print the stack when something fails"),
     ("--help, -h", "print this"),
 )
-_WITH_VALUE = {"--root", "--format", "--color"}
+_WITH_VALUE = ("--root", "--format", "--color")
 _FLAGS = {
     "--json": "json",
     "--io": "io",
@@ -35,6 +35,7 @@ _FLAGS = {
     "--help": "help",
     "-h": "help",
 }
+NAMES = (*_WITH_VALUE, *_FLAGS)
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,15 @@ class Streams:
 
     @staticmethod
     def of_process() -> Streams:
-        for stream in (sys.stdout, sys.stderr):
+        # A stream that the caller closed is None: what is written to it is nobody's.
+        stdin = sys.stdin or io.StringIO()
+        stdout, stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
+        for stream in (stdout, stderr):
             if isinstance(stream, io.TextIOWrapper):
                 # A terminal that knows no arrows gets question marks, not a crash.
                 stream.reconfigure(errors="replace")
-        width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else None
-        return Streams(sys.stdin, sys.stdout, sys.stderr, width)
+        width = shutil.get_terminal_size((80, 24)).columns if stdout.isatty() else None
+        return Streams(stdin, stdout, stderr, width)
 
 
 class Output:
@@ -72,13 +75,22 @@ class Output:
     def raw(self, text: str) -> None:
         self.streams.stdout.write(text)
 
-    def value(self, value: Row, view: Callable[[Paint], Iterable[str]]) -> None:
-        """One result: a JSON object, or what the view makes of it for a person."""
+    def value(
+        self,
+        value: Row,
+        view: Callable[[Paint], Iterable[str]],
+        *,
+        listed: Sequence[Row] | None = None,
+    ) -> None:
+        """One result: a JSON object, or what the view makes of it for a person. `listed` are the
+        rows in it that a CSV file is wanted for."""
         match self.shape:
             case "table":
                 self.lines(view(self.paint))
             case "json":
                 self.line(json.dumps(plain(value), ensure_ascii=False, indent=2))
+            case "csv" if listed is not None:
+                self.rows(listed)
             case _:
                 self.rows([value])
 

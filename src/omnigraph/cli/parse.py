@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import cyclopts
 
 from omnigraph.cli.commands import Command
+from omnigraph.cli.options import NAMES
 from omnigraph.errors import InvalidArgument
+from omnigraph.lang.near import near
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -59,6 +61,14 @@ def parse_words(
     return call
 
 
+def _unknown(option: str, error: cyclopts.UnknownOptionError) -> str:
+    """Compared with what the command takes and with what all of them take."""
+    option = option.split("=", 1)[0]
+    own = [name for known in error.argument_collection if known.parse for name in known.names]
+    guess = near(option, [*own, *NAMES])
+    return f"Unknown option: {option}." + (f" Did you mean {guess}?" if guess else "")
+
+
 def _told(error: cyclopts.CycloptsError, words: list[str]) -> str:
     """The mistake in one sentence."""
     match error:
@@ -67,5 +77,7 @@ def _told(error: cyclopts.CycloptsError, words: list[str]) -> str:
         case cyclopts.MissingArgumentError(argument=argument) if argument is not None:
             given = any(name in words for name in argument.names)
             return f"{argument.name} needs a value." if given else f"{argument.name} is missing."
+        case cyclopts.UnknownOptionError(token=token):
+            return _unknown(token.keyword or token.value, error)
     said = " ".join(str(error).split())
     return said if said.endswith((".", "?")) else f"{said}."

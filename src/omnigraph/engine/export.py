@@ -22,6 +22,7 @@ from omnigraph.telemetry import Ledger
 
 ExportFormat = Literal["jsonl", "csv", "parquet", "arrow"]
 _FORMATS = ("jsonl", "csv", "parquet", "arrow")
+_SUFFIXES = {f".{name}" for name in _FORMATS}
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -85,6 +86,9 @@ def _require_one(format: str, kinds: list[GraphType], where: str) -> None:
 def _files(
     snapshot: Snapshot, kinds: list[GraphType], format: str, to: Path, directory: bool
 ) -> list[tuple[Path, list[GraphType]]]:
+    named = _SUFFIXES.intersection(to.suffixes)
+    if not directory and not to.is_dir() and named:
+        _require_one(format, kinds, f"the file {to}")
     if directory or to.is_dir() or (format != "jsonl" and len(kinds) != 1) or not to.suffix:
         to.mkdir(parents=True, exist_ok=True)
         if format == "jsonl":

@@ -14,6 +14,7 @@ from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
     InvalidArgument,
+    InvalidRoot,
     NotApplied,
     OmnigraphError,
     UnsafeStore,
@@ -44,6 +45,7 @@ def init(
     declared = read_schema(text)
     session = _session(root, settings, runtime)
     ledger = Ledger()
+    _refuse_file(session)
     if _has_graph(session, ledger):
         raise GraphExists(f"There is a graph at {session.root.uri} already.")
     catalog = apply_steps(None, plan_migration(None, declared).steps)
@@ -129,6 +131,16 @@ def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
     reach("init put")
     with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
         versions.write_stamp(probe, after=session.files_of(first))
+
+
+def _refuse_file(session: Session) -> None:
+    """A graph is a directory: what is on the way to it must be one, or not be there."""
+    directory = session.root.directory
+    for place in () if directory is None else (directory, *directory.parents):
+        if os.path.lexists(place):
+            if not place.is_dir():
+                raise InvalidRoot(f"{place} is a file, and a graph is a directory.")
+            return
 
 
 def _has_graph(session: Session, ledger: Ledger) -> bool:

@@ -224,6 +224,12 @@ def _refuse_unreadable(error: OSError) -> None:
         raise error
 
 
+def _place(where: object) -> object:
+    """A file that was on its way to its name is told by where it would have been."""
+    path = Path(str(where))
+    return path.parent if path.name.startswith(_TEMPORARY) else where
+
+
 @contextlib.contextmanager
 def _explained(what: str) -> Iterator[None]:
     try:
@@ -233,7 +239,7 @@ def _explained(what: str) -> Iterator[None]:
 
 
 def explain_os_error(error: OSError, what: str) -> OmnigraphError:
-    where = error.filename or what
+    where = _place(error.filename or what)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return DiskFull(f"No space is left on the device of {where}.")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import IntentNotFound, InvalidArgument
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
 from omnigraph.store.objects import Absent, ObjectStore
@@ -56,7 +56,7 @@ class KnownIntent:
 
 def intent_key(id: str) -> str:
     if not is_ulid(id):
-        raise InvalidArgument(f"{id!r} is not the id of an intent.")
+        raise InvalidArgument(f"{id!r} is not the id of an operation.", help=IntentNotFound.help)
     return f"{PREFIX}{id}.json"
 
 

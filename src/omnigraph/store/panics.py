@@ -10,7 +10,10 @@ from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied
 
 _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
-_DENIED = re.compile(r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied")
+_READ_ONLY = re.compile(r"Read-only file system|ReadOnlyFilesystem|os error 30\b")
+_DENIED = re.compile(
+    r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied|" + _READ_ONLY.pattern
+)
 _DAMAGED = re.compile(
     r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short|too small|sufficient data"
     r"|footer",
@@ -36,7 +39,8 @@ def explain(error: BaseException, location: str, missing: str | None) -> Omnigra
     if _FULL.search(text):
         return DiskFull(f"No space is left on the device of the table {location}.")
     if _DENIED.search(text):
-        return PermissionDenied(f"No permission for the table {location}.")
+        why = " (Read-only file system)" if _READ_ONLY.search(text) else ""
+        return PermissionDenied(f"No permission for the table {location}{why}.")
     if _MISSING.search(text):
         return Corrupt(f"{missing or f'A file of the table {location}'} is missing.")
     brief = text.split("\n", 1)[0][:300]

@@ -22,6 +22,9 @@ from obstore.store import S3Store, from_url
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
 
+_ROLE_SERVICES = ("169.254.169.254", "169.254.170.2", "169.254.170.23")
+"""Where AWS keeps the keys of a machine's role. obstore asks there if no others are given."""
+
 
 class RemoteStore:
     """Reads and plain puts are retried by obstore. A conditional put is not: obstore's own retry
@@ -137,11 +140,19 @@ class RemoteStore:
         except (PermissionDeniedError, UnauthenticatedError) as error:
             raise self._denied(key, error) from error
         except BaseError as error:
+            if any(place in str(error) for place in _ROLE_SERVICES):
+                raise self._without_credentials() from error
             if "403 Forbidden" in str(error):  # a refused LIST has no type of its own
                 raise self._denied(key, error) from error
             raise Unavailable(
                 f"The store did not answer for {self._url}/{key}: {_first_line(error)}"
             ) from error
+
+    def _without_credentials(self) -> PermissionDenied:
+        return PermissionDenied(
+            f"There are no credentials for {self._url}.",
+            help="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives them.",
+        )
 
     def _denied(self, key: str, error: Exception) -> PermissionDenied:
         return PermissionDenied(

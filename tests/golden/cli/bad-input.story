@@ -135,6 +135,7 @@ $ omnigraph log main~99
 
 $ omnigraph log --since yesterday
 ! error: 'yesterday' is not a time.
+! help: Write 2026-01-31 or 2026-01-31T12:00:00Z.
 [exit 2]
 
 $ omnigraph show mian

@@ -36,7 +36,9 @@ with g.transaction(actor="bob", message="ages", branch="review") as tx:
     tx.append("Knows", {"src": "Ada", "dst": "Bob"})
 @end
 $ omnigraph merge review --dry-run
-Would bring main forward to id-02-xxxxxxxxxxxxxxxxxxxx: it had no commits of its own.
+Would bring main forward to id-02-xxxxxxxxxxxxxxxxxxxx (no commits of its own):
+  Person  ~2
+  Knows   +1
 
 $ omnigraph branch delete review
 ! error: 1 commit of review is not in main.
@@ -203,7 +205,7 @@ $ omnigraph restore v2
 [exit 5]
 
 $ omnigraph restore main~3
-! error: Restoring main to main~3: 2 updated, 1 deleted.
+! error: Restoring main to main~3 changes what it holds: 2 updated, 1 deleted.
 ! help: Nothing was changed; say --yes to go on.
 [exit 2]
 
@@ -223,10 +225,10 @@ $ omnigraph restore main~5 --yes
 Restored main to main~5 in commit id-08-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph revert main~6
-Reverted main~6 on main in commit id-09-xxxxxxxxxxxxxxxxxxxx.
+Reverted id-01-xxxxxxxxxxxxxxxxxxxx in commit id-09-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph revert main --as bob -m "no, it was right"
-Reverted main on main in commit id-10-xxxxxxxxxxxxxxxxxxxx.
+Reverted id-09-xxxxxxxxxxxxxxxxxxxx in commit id-10-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph revert main~1
 There is nothing left of it to undo; no commit was made.
@@ -271,7 +273,6 @@ id-10-xxxxxxxxxxxxxxxxxxxx no, it was right
     + Bob
     + Eve
     + Joe
-
 
 $ omnigraph changes main~1 --format jsonl --type Person --op insert
 {"commit": "id-10-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-09-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "bob", "message": "no, it was right", "created_at": "2026-01-01T12:41:00Z", "labels": [], "statistics": {"Person": {"inserted": 4}}, "schema": [], "changes": [{"op": "insert", "kind": "node", "type": "Person", "id": "Ada", "changed": [], "before": null, "after": {"id": "Ada", "name": "Ada", "age": null, "bio": null}}, {"op": "insert", "kind": "node", "type": "Person", "id": "Bob", "changed": [], "before": null, "after": {"id": "Bob", "name": "Bob", "age": null, "bio": null}}, {"op": "insert", "kind": "node", "type": "Person", "id": "Eve", "changed": [], "before": null, "after": {"id": "Eve", "name": "Eve", "age": null, "bio": null}}, {"op": "insert", "kind": "node", "type": "Person", "id": "Joe", "changed": [], "before": null, "after": {"id": "Joe", "name": "Joe", "age": null, "bio": null}}], "cursor": "cursor-13"}

@@ -156,7 +156,6 @@ id-01-xxxxxxxxxxxxxxxxxxxx one more, and Alan has a birthday
     ~ Alan
         age: 41 → 42
 
-
 $ omnigraph schema show Person
 node Person {
     name: String @key

@@ -163,7 +163,7 @@ $ omnigraph export --quiet
 $ omnigraph export out.jsonl
 Person  5
 Knows   1
-Exported main to out.jsonl, 1 file.
+Exported main to out.jsonl.
 
 $ omnigraph export backup --format csv --json
 {"commit": "id-05-xxxxxxxxxxxxxxxxxxxx", "format": "csv", "types": {"Person": 5, "Knows": 1}, "files": ["backup/Person.csv", "backup/Knows.csv"]}

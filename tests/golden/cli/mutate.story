@@ -110,7 +110,7 @@ $ omnigraph mutate -e 'insert Prson { name: "x" }'
 [exit 6]
 
 $ omnigraph mutate -e 'match { $p: Person } return { $p.name }'
-! error: This query only reads, and mutate() takes insert, update and delete.
+! error: This query only reads, and 'mutate' takes insert, update and delete.
 ! help: Use 'omnigraph query'.
 [exit 2]
 
@@ -144,7 +144,7 @@ Eve     20
 Joe   null
 Kim      5
 id-08-xxxxxxxxxxxxxxxxxxxx (work)
-Brought main forward to id-08-xxxxxxxxxxxxxxxxxxxx: it had no commits of its own.
+Brought main forward to id-08-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
 ! 4 rows
 ! error[Q001]: unexpected `lst`
 !  --> input:1:8

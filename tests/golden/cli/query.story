@@ -137,7 +137,7 @@ $ omnigraph query queries.gq friends
 [exit 6]
 
 $ omnigraph query queries.gq friends --param nme=Alice
-! error: The parameters do not fit: $name is missing, and it must be a String; $nme there is no such parameter; did you mean `name`?.
+! error: The parameters do not fit: $name is missing, and it must be a String; $nme is no parameter of this query (did you mean `$name`?).
 [exit 6]
 
 $ omnigraph query queries.gq friends --param Alice
@@ -183,7 +183,7 @@ $ omnigraph query -e 'match { $p: Person } return { $p.name }' --timeout 0
 [exit 2]
 
 $ omnigraph query -e 'insert Person { name: "Eve" }'
-! error: This is a mutation, and query() only reads.
+! error: This is a mutation, and 'query' only reads.
 ! help: Use 'omnigraph mutate'.
 [exit 2]
 

@@ -221,7 +221,6 @@ $ omnigraph schema apply two.pg --json
   "commit": null,
   "branch": "main"
 }
-! Nothing to change.
 
 $ omnigraph diff main~1
 schema rename node type Person to Human

@@ -114,8 +114,8 @@ $ omnigraph recover resume 01ARZ3NDEKTSV4RRFFQ69G5FAV
 [exit 1]
 
 $ omnigraph recover discard 01ARZ3NDEKTSV4RRFFQ69G5FAX
-! error: There is no intent id-06-xxxxxxxxxxxxxxxxxxxx.
-! help: List them with g.recovery.list(), or `omnigraph recover list`.
+! error: There is no operation id-06-xxxxxxxxxxxxxxxxxxxx: it has ended, or never was.
+! help: List them with 'omnigraph recover list'.
 [exit 3]
 
 $ omnigraph recover discard id-05-xxxxxxxxxxxxxxxxxxxx
@@ -127,7 +127,8 @@ $ omnigraph recover list more
 [exit 2]
 
 $ omnigraph recover resume me
-! error: 'me' is not the id of an intent.
+! error: 'me' is not the id of an operation.
+! help: List them with 'omnigraph recover list'.
 [exit 2]
 
 @python

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.cli.options import NAMES
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 
@@ -118,6 +119,32 @@ GROUPS: dict[tuple[str, ...], str] = {
     ("recover",): "Finish or give up operations that died.",
 }
 
+_SAID_ELSEWHERE: dict[str, str] = {
+    "add": "'omnigraph mutate' and 'omnigraph load' add entities.",
+    "backup": "'omnigraph copy' makes a graph that is a backup.",
+    "blame": "'omnigraph history TYPE ID' shows who changed an entity.",
+    "checkout": "There is none to check out: say --branch NAME to any command.",
+    "clone": "'omnigraph copy' copies a graph.",
+    "commit": "Every write is a commit: 'omnigraph mutate', 'omnigraph load'.",
+    "compact": "'omnigraph optimize' folds small fragments.",
+    "create": "'omnigraph init' creates a graph, 'omnigraph branch create' a branch.",
+    "delete": "Write 'omnigraph mutate -e \"delete …\"', or 'omnigraph branch delete NAME'.",
+    "fsck": "'omnigraph verify' looks for damage.",
+    "gc": "'omnigraph cleanup' deletes what is old.",
+    "import": "'omnigraph load' brings files in.",
+    "insert": "Write 'omnigraph mutate -e \"insert …\"'.",
+    "ls": "'omnigraph stats' shows what is in the graph.",
+    "match": "Write 'omnigraph query -e \"match …\"'.",
+    "reset": "'omnigraph restore REF' makes a branch what it was.",
+    "rollback": "'omnigraph restore REF' and 'omnigraph revert COMMIT' undo.",
+    "serve": "This version has no server yet.",
+    "switch": "There is none to switch to: say --branch NAME to any command.",
+    "undo": "'omnigraph restore REF' and 'omnigraph revert COMMIT' undo.",
+    "update": "Write 'omnigraph mutate -e \"update …\"'.",
+    "vacuum": "'omnigraph cleanup' deletes what is old.",
+}
+"""What people who come from Git, SQL or other stores type first, and what it is called here."""
+
 
 def find_command(words: list[str]) -> tuple[Command, list[str]]:
     """The command that the line begins with, and the rest of the line."""
@@ -129,9 +156,26 @@ def find_command(words: list[str]) -> tuple[Command, list[str]]:
     at = len(prefix)
     known = [path[at] for path in COMMANDS if list(path[:at]) == prefix and len(path) > at]
     said = " ".join(words[: at + 1])
-    guess = near(words[at], known)
+    if words[at].startswith("-"):
+        raise InvalidArgument(
+            f"Unknown option: {words[at]}.", help=_meant_option(words[at], prefix)
+        )
+    raise InvalidArgument(f"There is no command {said!r}.", help=_meant(words[at], prefix, known))
+
+
+def _meant(word: str, prefix: list[str], known: list[str]) -> str:
+    """What somebody who typed this may have wanted."""
+    if not prefix and word in _SAID_ELSEWHERE:
+        return _SAID_ELSEWHERE[word]
+    guess = near(word, known)
     if guess is not None:
-        hint = f"Did you mean 'omnigraph {' '.join([*prefix, guess])}'?"
-    else:
-        hint = f"'{' '.join(['omnigraph', *prefix])} --help' lists what there is."
-    raise InvalidArgument(f"There is no command {said!r}.", help=hint)
+        return f"Did you mean 'omnigraph {' '.join([*prefix, guess])}'?"
+    if "create" in known:  # as Git has it: `branch NAME`, `tag NAME`
+        return f"Did you mean 'omnigraph {' '.join([*prefix, 'create', word])}'?"
+    return f"'{' '.join(['omnigraph', *prefix])} --help' lists what there is."
+
+
+def _meant_option(word: str, prefix: list[str]) -> str:
+    guess = near(word, [*NAMES, "--version"])
+    listed = f"'{' '.join(['omnigraph', *prefix])} --help' lists what there is."
+    return f"Did you mean {guess}?" if guess else listed

@@ -37,7 +37,7 @@ def init(
 
     if root is not None and cli.options.root is not None and root != cli.options.root:
         raise InvalidArgument(f"Two roots were given: {root} and {cli.options.root}.")
-    where = require_root(root or cli.options.root, cli.config)
+    where = require_root(cli.options.root if root is None else root, cli.config)
     text = cli.read_text(schema)
     read_schema(text, schema)
     with create(

@@ -54,7 +54,9 @@ def changes(
         if not cli.out.is_table:
             cli.out.rows(_told(blocks, cli))
             return
-        for block in blocks:
+        for number, block in enumerate(blocks):
+            if number:
+                cli.out.line()
             _print_block(block, cli)
             cli.out.flush()
 
@@ -85,4 +87,3 @@ def _print_block(block: Block, cli: Invocation) -> None:
         out.line(f"  {out.paint('magenta', 'schema')} {step_text(step)}")
     width = None if out.streams.width is None else out.streams.width - 2
     out.lines(f"  {line}" for line in change_lines(block.changes, out.paint, width))
-    out.line()

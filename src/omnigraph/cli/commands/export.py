@@ -12,8 +12,9 @@ from omnigraph.cli.arguments import AtRef, Cli, Types
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
+from omnigraph.cli.paths import unwritable
 from omnigraph.cli.texts import count_text, json_text
-from omnigraph.errors import InvalidArgument, PermissionDenied
+from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -64,10 +65,8 @@ def export(
             return
         try:
             done = g.export(ref=ref, types=types or None, format=form, to=to, engine=place)
-        except PermissionError:
-            raise PermissionDenied(f"{to} may not be written.") from None
         except OSError as error:
-            raise InvalidArgument(f"{to} cannot be written: {error.strerror or error}.") from None
+            raise unwritable(to, error) from None
     row = {
         "commit": done.commit,
         "format": done.format,
@@ -79,8 +78,11 @@ def export(
         longest = max((len(name) for name in done.counts), default=0)
         for name, count in done.counts.items():
             yield f"{name.ljust(longest)}  {count:,}"
-        files = count_text(len(done.files), "file")
-        yield f"Exported {ref} to {paint('bold', to)}, {files}."
+        if len(done.files) == 1:
+            yield f"Exported {ref} to {paint('bold', str(done.files[0]))}."
+        else:
+            files = count_text(len(done.files), "file")
+            yield f"Exported {ref} to {paint('bold', to)}, {files}."
 
     if cli.options.json:
         cli.out.line(json_text(row))
@@ -89,7 +91,8 @@ def export(
 
 
 def _format(to: str | None, cli: Invocation) -> Exported:
-    """The option, the end of the name, or JSON lines."""
+    """The option, the end of the name, or JSON lines; a name that ends in something else might
+    have been meant for another format."""
     given = cli.options.format
     if given in ("table", "json"):
         raise InvalidArgument(
@@ -98,4 +101,10 @@ def _format(to: str | None, cli: Invocation) -> Exported:
     if given is not None:
         return given  # type: ignore[return-value]
     suffixes = [] if to is None else Path(to).suffixes
-    return next((_SUFFIXES[s] for s in suffixes if s in _SUFFIXES), "jsonl")
+    known = next((_SUFFIXES[s] for s in suffixes if s in _SUFFIXES), None)
+    if known is None and suffixes and not str(to).endswith("/") and not Path(str(to)).is_dir():
+        raise InvalidArgument(
+            f"The end of {to} does not tell a format.",
+            help="Say --format jsonl, csv, parquet or arrow, or end the name in one of them.",
+        )
+    return known or "jsonl"

@@ -10,8 +10,9 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.parse import STDIN
+from omnigraph.cli.paths import unwritable
 from omnigraph.cli.texts import count_text
-from omnigraph.errors import InvalidArgument, PermissionDenied
+from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -208,7 +209,5 @@ def _suffix(path: str, forced: str | None) -> str:
 def _write(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
-    except PermissionError:
-        raise PermissionDenied(f"The file {path} may not be written.") from None
     except OSError as error:
-        raise InvalidArgument(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise unwritable(path, error) from None

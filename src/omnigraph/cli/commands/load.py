@@ -14,6 +14,7 @@ from omnigraph.cli.arguments import Actor, Cli, IfCommit, Message, OnBranch
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
+from omnigraph.cli.paths import unwritable
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import count_text, json_text, plain
 from omnigraph.cli.views.changes import count_lines
@@ -82,6 +83,8 @@ def load(
         omnigraph load s3-dump/ --master spark://host:7077 --conf spark.executor.memory=8g
     """
     source = _source(files, mapping, cli)
+    if rejected is not None:
+        _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
         def tell(progress: Progress) -> None:
@@ -175,9 +178,18 @@ def _write_rejected(done: LoadResult, path: str) -> None:
         with Path(path).open("w", encoding="utf-8") as file:
             file.writelines(f"{json_text(reject)}\n" for reject in done.rejected)
     except OSError as error:
-        raise InvalidArgument(
-            f"The data is loaded, but {path} cannot be written: {error.strerror or error}."
-        ) from None
+        told = unwritable(path, error)
+        told.hint = f"The data is loaded, in commit {done.commit_id}."
+        raise told from None
+
+
+def _try_to_write(path: str) -> None:
+    """Rows that were put aside and cannot be kept would be found out about too late."""
+    try:
+        with Path(path).open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 def _note_rejected(done: LoadResult, path: str | None, cli: Invocation) -> None:

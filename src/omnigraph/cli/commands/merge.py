@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -69,6 +70,8 @@ def merge(
                 actor=cli.actor(actor),
                 dry_run=dry_run,
             )
+            if dry_run and done.outcome == "fast_forward":  # which compares nothing by itself
+                done = replace(done, changes=g.diff(into, source).summary())
     except MergeFailed as error:
         if cli.options.json:
             raise
@@ -109,10 +112,11 @@ def _lines(done: Merge, source: str, into: str, dry_run: bool, paint: Paint) -> 
             yield f"{paint('green', into)} has everything that {paint('green', source)} has."
             return
         case "fast_forward":
-            would = "Would bring" if dry_run else "Brought"
-            yield (
-                f"{would} {paint('green', into)} forward to {commit}: it had no commits of its own."
-            )
+            would, end = ("Would bring", ":") if dry_run else ("Brought", ".")
+            forward = f"{paint('green', into)} forward to {commit}"
+            yield f"{would} {forward} (no commits of its own){end}"
+            if dry_run:
+                yield from _changes(done, paint)
             return
         case "merged":
             yield f"Would merge {names}:" if dry_run else f"Merged {names} in commit {commit}:"

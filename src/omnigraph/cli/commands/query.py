@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -68,7 +68,7 @@ def query(
     with (
         started(engine, master, conf) as chosen,
         cli.reading() as g,
-        placed(text, file),
+        placed(text, file, values),
     ):
         began = time.monotonic()
         found = g.query(
@@ -117,7 +117,7 @@ def explain(
     with (
         started(engine, master, conf) as chosen,
         cli.reading() as g,
-        placed(text, file),
+        placed(text, file, values),
     ):
         shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
             analyze=analyze
@@ -152,8 +152,9 @@ def show_result(found: Result, cli: Invocation) -> None:
 
 
 @contextlib.contextmanager
-def placed(text: str, file: str | None) -> Iterator[None]:
-    """Mistakes are told with their place in the file that the user named."""
+def placed(text: str, file: str | None, given: Mapping[str, Any]) -> Iterator[None]:
+    """Mistakes are told with their place in the file that the user named. A parameter that is
+    `given` and not declared gets told how."""
     try:
         yield
     except InvalidQuery as error:
@@ -161,7 +162,10 @@ def placed(text: str, file: str | None) -> Iterator[None]:
 
         first = error.message.splitlines()[0]
         shown = render_all(error.diagnostics, text, file or "-e")
-        raise InvalidQuery(f"{first}\n{shown}", diagnostics=error.diagnostics) from None
+        unbound = {text[d.span.start : d.span.end] for d in error.diagnostics if d.code == "T6"}
+        wanted = [name for name in given if f"${name}" in unbound]
+        hint = f"Declare it: query name(${wanted[0]}: String) {{ … }}." if wanted else None
+        raise InvalidQuery(f"{first}\n{shown}", diagnostics=error.diagnostics, help=hint) from None
 
 
 def read_query(file: str | None, inline: str | None, cli: Invocation) -> str:

@@ -98,7 +98,7 @@ def apply_(
         if dry_run:
             _show_plan(steps, cli)
             return 6 if steps.unsupported else 0
-        for line in _plan_lines(steps, cli.out.note_paint):
+        for line in _plan_lines(steps, cli.out.note_paint) if steps.steps or steps.notes else ():
             cli.out.note(line)
         lost = len(steps.of_tier(Tier.DESTRUCTIVE))
         if lost and not steps.unsupported:

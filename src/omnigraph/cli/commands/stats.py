@@ -53,7 +53,7 @@ def stats(*, ref: AtRef = "main", cli: Cli) -> None:
         yield ""
         yield ", ".join(_names(row))
 
-    cli.out.value(row, view)
+    cli.out.value(row, view, listed=types)
 
 
 def snapshot(
@@ -86,7 +86,7 @@ def snapshot(
         yield ""
         yield from _type_lines(types, paint, cli.out.unicode)
 
-    cli.out.value(row, view)
+    cli.out.value(row, view, listed=types)
 
 
 def _type_rows(found: Snapshot) -> list[dict[str, Any]]:

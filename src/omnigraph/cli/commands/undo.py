@@ -41,7 +41,8 @@ def restore(
         steps = len(found.schema.steps)
         if counts or steps:
             schema = f", {count_text(steps, 'change')} to the schema" if steps else ""
-            question = f"Restoring {branch} to {ref}: {summary_text(counts)}{schema}."
+            told = f"{summary_text(counts)}{schema}" if counts else schema.removeprefix(", ")
+            question = f"Restoring {branch} to {ref} changes what it holds: {told}."
             if not cli.out.confirm(question, yes=yes):
                 cli.out.warn("Nothing was changed.")
                 return 1
@@ -74,13 +75,15 @@ def revert(
     Examples:
         omnigraph revert main~1 --as ada
     """
+    from omnigraph.runtime import is_ulid
+
     with cli.writing(branch) as g:
         before = g.snapshot(branch).commit.id
+        undone = commit if is_ulid(commit) else g.snapshot(commit).commit.id
         made = g.revert(commit, branch=branch, actor=cli.actor(actor), message=message)
-    row = {"branch": branch, "reverted": commit, "commit": made.id, "changed": made.id != before}
+    row = {"branch": branch, "reverted": undone, "commit": made.id, "changed": made.id != before}
     if made.id == before:
         cli.out.value(row, lambda _: ["There is nothing left of it to undo; no commit was made."])
         return
-    cli.out.value(
-        row, lambda paint: [f"Reverted {commit} on {branch} in commit {paint('cyan', made.id)}."]
-    )
+    on = "" if branch == "main" else f" on {branch}"
+    cli.out.value(row, lambda paint: [f"Reverted {undone}{on} in commit {paint('cyan', made.id)}."])

@@ -250,7 +250,9 @@ def _moment(given: str | datetime | None, rest_of_day: int) -> int | None:
         try:
             moment = datetime.fromisoformat(given)
         except ValueError:
-            raise InvalidArgument(f"{given!r} is not a time.") from None
+            raise InvalidArgument(
+                f"{given!r} is not a time.", help="Write 2026-01-31 or 2026-01-31T12:00:00Z."
+            ) from None
     if not isinstance(moment, datetime):
         raise InvalidArgument(f"A time is a text or a datetime, not {type(given).__name__}.")
     if moment.tzinfo is None:

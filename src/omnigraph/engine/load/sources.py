@@ -143,6 +143,11 @@ def _stream_name(stream: Any) -> str:
 def _from_path(text: str, type: str | None) -> list[Source]:
     path = Path(text)
     if path.is_dir():
+        if (path / "_graph.json").is_file():
+            raise InvalidArgument(
+                f"{text} is a graph, not a directory of files to load.",
+                help="Export it first, or merge a branch of it.",
+            )
         files = sorted(p for p in path.iterdir() if p.is_file() and _format_of(p) is not None)
         if not files:
             raise InvalidArgument(

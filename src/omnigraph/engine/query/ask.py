@@ -22,7 +22,7 @@ from omnigraph.errors import InvalidArgument, InvalidParameters
 from omnigraph.lang.gq import ParameterError, bind_parameters
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
-from omnigraph.plan.query.explain import render_plan
+from omnigraph.plan.query.explain import counted, render_plan
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -192,8 +192,8 @@ class Asked:
             self._plan,
             observations=observer.found,
             summary=(
-                f"{rows:,} rows in {seconds * 1000:.2f} ms, {ledger.reads} requests, "
-                f"{ledger.read_bytes:,} bytes read"
+                f"{counted(rows, 'row')} in {seconds * 1000:.2f} ms, "
+                f"{counted(ledger.reads, 'request')}, {counted(ledger.read_bytes, 'byte')} read"
                 + (
                     f", expanded by {' and '.join(sorted(run.expander.used))}"
                     * bool(run.expander.used)

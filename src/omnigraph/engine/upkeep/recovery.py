@@ -220,7 +220,7 @@ class Recovery:
                         help=f"Look at {known.key}; delete the file if it is of no use.",
                     )
                 return known.intent
-        raise IntentNotFound(f"There is no intent {id}.")
+        raise IntentNotFound(f"There is no operation {id}: it has ended, or never was.")
 
     def _report(self, known: KnownIntent) -> IntentReport:
         now = self._session.runtime.now()

@@ -60,7 +60,7 @@ def _unknown(name: object, names: list[str]) -> str:
     meant = near(str(name).removeprefix("$"), [*names])
     if isinstance(name, str) and name.removeprefix("$") in names:
         meant = name.removeprefix("$")
-    return "there is no such parameter" + (f"; did you mean `{meant}`?" if meant else "")
+    return "is no parameter of this query" + (f" (did you mean `${meant}`?)" if meant else "")
 
 
 def _bind(parameter: Parameter, given: Mapping[str, Any]) -> Any:

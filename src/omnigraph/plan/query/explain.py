@@ -111,20 +111,22 @@ def _steps(plan: Plan, block: PatternPlan, observations: Mapping[int, Any] | Non
         if seen is not None:
             own = max(0.0, seen.seconds - before)
             before = seen.seconds
-            note = f"{seen.rows:,} rows, {own * 1000:.2f} ms"
+            note = f"{counted(seen.rows, 'row')}, {own * 1000:.2f} ms"
             if seen.reads:
-                note += f", {seen.reads} requests, {seen.read_bytes:,} bytes so far"
+                asked = counted(seen.reads, "request")
+                note += f", {asked}, {counted(seen.read_bytes, 'byte')} so far"
         elif observations is not None:
             note = "not reached"
         else:
-            note = f"about {_rounded(step.estimate)} rows"
+            note = f"about {counted(max(1, round(step.estimate)), 'row')}"
         yield f"{text}  ({note})"
         if isinstance(step, Optional):
             yield from _indented(_steps(plan, step.block, observations))
 
 
-def _rounded(estimate: float) -> str:
-    return f"{estimate:,.0f}" if estimate >= 1 else "1"
+def counted(count: int, noun: str) -> str:
+    """One row, two rows."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _step(plan: Plan, step: Step) -> str:

@@ -21,7 +21,11 @@ _TEXT = (
         (None, InvalidParameters, "$n is missing, and it must be a String"),
         ({"n": None}, InvalidParameters, "$n is null, and it must be a String"),
         ({"n": 1}, InvalidParameters, "$n is int where String is needed"),
-        ({"n": "x", "K": 1}, InvalidParameters, "$K there is no such parameter; did you mean `k`?"),
+        (
+            {"n": "x", "K": 1},
+            InvalidParameters,
+            "$K is no parameter of this query (did",
+        ),
         ({"n": "x", "k": 2**40}, InvalidParameters, "I32 goes from"),
         ({"n": "x", "k": -1}, InvalidParameters, "a limit is not below zero"),
         (["x"], InvalidArgument, "as a dict, not as list"),

@@ -93,7 +93,7 @@ def test_all_problems_are_told_at_once() -> None:
     with pytest.raises(ParameterError) as error:
         bind_parameters(declared, {"b": "x", "c": None, "d": 1, "$a": "x"})
     assert [name for name, _ in error.value.problems] == ["a", "b", "c", "d", "$a"]
-    assert error.value.problems[-1][1] == "there is no such parameter; did you mean `a`?"
+    assert error.value.problems[-1][1] == "is no parameter of this query (did you mean `$a`?)"
 
 
 def test_what_is_absent_is_the_default_or_null() -> None:

@@ -1,0 +1,37 @@
+"""Owns what is told of a file of the user's that cannot be read or written."""
+
+from __future__ import annotations
+
+import errno
+
+from omnigraph.errors import (
+    DiskFull,
+    InvalidArgument,
+    NotFound,
+    OmnigraphError,
+    PermissionDenied,
+)
+
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def unreadable(path: str, error: OSError) -> OmnigraphError:
+    if isinstance(error, FileNotFoundError):
+        return NotFound(f"There is no file {path}.")
+    if error.errno in _REFUSED:
+        return PermissionDenied(f"The file {path} may not be read.")
+    return InvalidArgument(f"{path} cannot be read: {error.strerror or error}.")
+
+
+def unwritable(path: str, error: OSError) -> OmnigraphError:
+    if error.errno in _REFUSED:
+        why = "" if error.errno != errno.EROFS else ": the file system is read-only"
+        return PermissionDenied(f"The file {path} may not be written{why}.")
+    if error.errno in FULL:
+        return DiskFull(
+            f"No space is left for {path}.", help="Free some space, or choose another place."
+        )
+    if isinstance(error, IsADirectoryError):
+        return InvalidArgument(f"{path} is a directory, not a file.")
+    return InvalidArgument(f"{path} cannot be written: {error.strerror or error}.")
