@@ -33,13 +33,18 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
     return str(ULID.from_int((milliseconds << _RANDOM_BITS) | randomness))
 
 
+def ulid_number(ulid: str) -> int:
+    """All of its bits, the time first."""
+    return int(ULID.from_str(ulid))
+
+
 def ulid_milliseconds(ulid: str) -> int:
-    return int(ULID.from_str(ulid)) >> _RANDOM_BITS
+    return ulid_number(ulid) >> _RANDOM_BITS
 
 
 def next_ulid(ulid: str) -> str:
     """The smallest ULID above this one."""
-    return str(ULID.from_int(int(ULID.from_str(ulid)) + 1))
+    return str(ULID.from_int(ulid_number(ulid) + 1))
 
 
 def is_ulid(text: str) -> bool:

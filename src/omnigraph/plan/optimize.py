@@ -34,7 +34,7 @@ class Limits:
     floor: int = 64 * 1024
     target_rows: int = 1024 * 1024
     target_bytes: int = 512 * 1024 * 1024
-    deleted: float = 0.25
+    deleted: float = 0.15
     index_rows: int = 1024
     backlog: int = 1
     vector_rows: int = 20_000

@@ -59,7 +59,7 @@ def test_fragments_are_merged_once_they_are_worth_it(
 
 def test_a_fragment_that_lost_many_rows_is_written_anew() -> None:
     large = 700 * KB * KB
-    found = [Piece(1, 750, 250, large), Piece(2, 760, 240, large), Piece(3, 1000, 0, large)]
+    found = [Piece(1, 850, 150, large), Piece(2, 860, 140, large), Piece(3, 1000, 0, large)]
     assert plan_compaction(found, BY_ITSELF) == ((1,),)
     found = [Piece(1, 900, 100, large), Piece(2, 910, 90, large), Piece(3, 1000, 0, large)]
     assert plan_compaction(found, BY_HAND) == ((1,),)

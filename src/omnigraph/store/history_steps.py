@@ -1,0 +1,114 @@
+"""Owns the step from one archived graph version to the next: what differs, and how to apply it.
+
+Versions that follow each other share nearly everything. A step is small JSON that says the same
+for commits of the same kind (numbers are told by how far they moved), so that thousands of them
+pack to a few different texts. Numbers of Lance versions are random and are handed over apart.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Fields = dict[str, Any]
+"""A version as JSON has it."""
+
+_ELSEWHERE = ("version", "token", "commit")
+_PIN = "lance_version"
+
+
+def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
+    """What a version has that the one before it does not, and the Lance versions of tables that
+    changed. What the archive keeps of a commit, and of the number, is in columns of their own."""
+    step: Fields = {}
+    pins: list[int] = []
+    for name, value in fields.items():
+        old = before.get(name)
+        if name in _ELSEWHERE or old == value:
+            continue
+        match name:
+            case "tables" if name in before:
+                step[name] = _changed_tables(before[name], value, pins)
+            case "keys":
+                step[name] = _added(before.get(name, []), value)
+            case "same" if value == _same(before):
+                step[name] = True
+            case "maintained" if name in before:
+                step[name] = value - old
+            case _:
+                step[name] = value
+    if gone := [name for name in before if name not in fields]:
+        step["-"] = gone
+    return step, pins
+
+
+def apply_step(before: Fields, step: Fields, pins: list[int]) -> Fields:
+    """The version that this step leads to, without what is in columns of their own."""
+    gone = step.get("-", ())
+    fields = {name: value for name, value in before.items() if name not in gone}
+    for name, value in step.items():
+        match name:
+            case "-" | "commit":
+                pass
+            case "tables" if name in before:
+                fields[name] = _apply_tables(before[name], value, iter(pins))
+            case "keys":
+                fields[name] = [*value[0], *before.get(name, [])][: value[1]]
+            case "same" if value is True:
+                fields[name] = _same(before)
+            case "maintained" if name in before:
+                fields[name] = before[name] + value
+            case _:
+                fields[name] = value
+    return fields
+
+
+def _changed_tables(before: list[Fields], after: list[Fields], pins: list[int]) -> list[Any]:
+    """The order of the tables if it is another, and of each what is new."""
+    known = {pin["key"]: pin for pin in before}
+    changes = []
+    for pin in after:
+        old = known.get(pin["key"], {})
+        differs = {
+            name: value - old[name] if _counts(value) and _counts(old.get(name)) else value
+            for name, value in pin.items()
+            if old.get(name, ...) != value
+        }
+        if differs.get(_PIN):
+            pins.append(int(differs[_PIN]))
+            differs[_PIN] = True
+        if differs:
+            changes.append({"key": pin["key"]} | differs)
+    order = [pin["key"] for pin in after]
+    return [changes] if order == list(known) else [changes, order]
+
+
+def _apply_tables(before: list[Fields], changes: list[Any], pins: Any) -> list[Fields]:
+    tables = {pin["key"]: pin for pin in before}
+    for change in changes[0]:
+        old = tables.get(change["key"], {})
+        new = old | {
+            name: value + old[name] if _counts(value) and _counts(old.get(name)) else value
+            for name, value in change.items()
+        }
+        if new.get(_PIN) is True:
+            new[_PIN] = str(next(pins))
+        tables[change["key"]] = new
+    return list(tables.values()) if len(changes) == 1 else [tables[key] for key in changes[1]]
+
+
+def _counts(value: object) -> bool:
+    """Numbers of tables are told by how far they moved: mostly by one, which is the same text."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _added(before: list[Any], after: list[Any]) -> list[Any]:
+    """New ones come first, old ones fall off at the end: what came, and how many there are."""
+    for count in range(len(after) + 1):
+        if after[count:] == before[: len(after) - count]:
+            return [after[:count], len(after)]
+    raise AssertionError("nothing of a list is always a part of another")
+
+
+def _same(before: Fields) -> list[str]:
+    """What maintenance writes: the commit before, and those that were the same as that."""
+    return [before["commit"]["id"], *before.get("same", [])][:64] if before else []
