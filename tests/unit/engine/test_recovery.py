@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.write.publisher import Publisher
-from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
+from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly, Reclaimed
 from omnigraph.plan.publish import Append, Lineage, PublishPlan
 from omnigraph.settings import Settings
 from omnigraph.store.intents import Intent
@@ -96,9 +96,8 @@ def test_a_dead_job_is_found_by_its_silence_and_finished_by_somebody_else(
     assert g.verify(deep=True).ok
 
 
-def test_what_had_landed_already_is_not_published_again(g: Graph) -> None:
-    """The job died between its put and the end of its intent, long ago."""
-    intent, plan = stage(g, "once")
+def land(g: Graph, plan: PublishPlan) -> str:
+    """As the job itself does, at the end."""
 
     class Work:
         def __init__(self) -> None:
@@ -111,11 +110,39 @@ def test_what_had_landed_already_is_not_published_again(g: Graph) -> None:
         def stale(self, head: object) -> bool:
             return False
 
-    landed = Publisher(g._session).publish(Work(), Ledger(), retry_for=1)
+    return Publisher(g._session).publish(Work(), Ledger(), retry_for=1).commit
+
+
+def test_what_had_landed_already_is_not_published_again(g: Graph) -> None:
+    """The job died between its put and the end of its intent, long ago."""
+    intent, plan = stage(g, "once")
+    landed = land(g, plan)
     for number in range(5):
         add(g, f"later {number}")
-    assert g.recovery.resume(intent.id).id == landed.commit
+    assert g.recovery.resume(intent.id).id == landed
     assert notes(g).count("once") == 1
+
+
+def test_what_had_landed_and_left_the_chain_since_is_not_published_again(
+    g: Graph, place: Path, clock: MovingRuntime
+) -> None:
+    """So long ago that cleanup took its version: only the history knows it (hazard 17)."""
+    intent, plan = stage(g, "once")
+    landed = land(g, plan)
+    for number in range(5):
+        add(g, f"later {number}")
+    clock.ahead += 2 * HOUR
+    age(place, 2 * HOUR)
+    kept = place / "__recovery" / f"{intent.id}.json"
+    held = kept.read_bytes()
+    kept.unlink()
+    g.cleanup(keep=1, older_than=0)
+    kept.write_bytes(held)  # as one that could not be read at that time
+    with pytest.raises(Reclaimed):
+        g.snapshot(f"main@{landed}")
+    assert g.recovery.resume(intent.id).id == landed
+    assert notes(g).count("once") == 1
+    assert g.recovery.list() == []
 
 
 def test_what_is_discarded_is_in_the_log_and_goes_with_the_next_cleanup(

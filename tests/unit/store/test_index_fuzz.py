@@ -11,9 +11,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
+from lance import LanceOperation
 
 from omnigraph.errors import Conflict, Corrupt
 from omnigraph.store import commits, indexes
@@ -512,6 +514,32 @@ def test_the_id_of_a_fragment_that_is_gone_is_not_given_again(fuzz: Fuzz) -> Non
     assert newest not in fuzz.table.marks
     fuzz.table = fuzz.commit_rewrite(fuzz.staged())
     assert min(fuzz.table.marks) > newest
+
+
+def test_a_number_that_was_taken_since_it_was_given_is_given_anew(fuzz: Fuzz) -> None:
+    """Hazard 3: numbers are found out where a compaction is bound, not only where it is staged."""
+    numbered = commits.number_fragments(fuzz.table, fuzz.staged())
+    (given,) = (json.loads(text)["id"] for _, new in numbered for text in new)
+    fuzz.append()
+    assert given in fuzz.table.marks  # by the fragment of another
+    rows = names(fuzz.table)
+    table = commits.rewrite(fuzz.table, numbered, fuzz.ledger)
+    assert len(table.marks) == 2
+    assert names(table) == rows
+    unnumbered = commits.rewrite(fuzz.table, fuzz.staged(), fuzz.ledger)
+    assert min(unnumbered.marks) > given
+
+
+def test_an_id_that_only_a_segment_knows_is_not_given(fuzz: Fuzz) -> None:
+    """As of a table that another program compacted: Lance itself counts only what it has seen."""
+    segment = stage_segment(fuzz.table, "id", "BTREE", list(fuzz.table.marks), fuzz.ledger)
+    wide = msgspec.structs.replace(segment, fragment_ids=(*segment.fragment_ids, 999))
+    operation = LanceOperation.CreateIndex(new_indices=[indexes._index(wide)], removed_indices=[])
+    fuzz.table = commits.commit_operation(fuzz.table, operation, [], fuzz.ledger)
+    assert fuzz.table.highest_fragment < 999
+    fuzz.table = fuzz.commit_rewrite(fuzz.staged())
+    assert min(fuzz.table.marks) > 999
+    fuzz.check()
 
 
 def test_a_rewritten_fragment_carries_no_versions_of_its_old_rows(fuzz: Fuzz) -> None:
