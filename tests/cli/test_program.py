@@ -23,6 +23,7 @@ from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.run import run
 from omnigraph.cli.table import draw_table, fit_widths
 from omnigraph.telemetry import Ledger, watch_requests
+from tests.bench.aging import HOUR, PassingTime, at_point
 from tests.bench.s3 import S3Server
 from tests.cli.world import BinaryOut, Program, Terminal
 
@@ -231,6 +232,44 @@ def test_an_interrupt_after_the_put_names_the_commit(
         commit = g.snapshot().commit.id
     assert ran.code == 130
     assert ran.err == f"Interrupted too late: it is done, in commit {commit}.\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "point", "said"),
+    [
+        (
+            ["cleanup", "--keep", "1", "--older-than", "0s", "--yes"],
+            "cleanup pruned",
+            "Interrupted. What stays can be read; run it again to delete the rest.\n",
+        ),
+        (
+            ["copy", "copied"],
+            "chains surveyed",
+            "Interrupted. The graph is as it was; run it again to copy the rest.\n",
+        ),
+    ],
+)
+def test_an_interrupt_of_what_goes_in_steps_says_how_to_go_on(
+    words: list[str], point: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Cleanup has made a commit by then, and is not done by it."""
+    monkeypatch.chdir(tmp_path)
+    place, clock = tmp_path / "graph", PassingTime(monkeypatch)
+    with omnigraph.init(place, schema="node Note { text: String }\n", runtime=clock) as g:
+        for number in range(4):
+            with g.transaction() as tx:
+                tx.append("Note", {"text": f"note {number}"})
+    clock.wait(place, 2 * HOUR)
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with at_point(point, interrupt) as reached:
+        ran = Program(clock)([*words, "--root", str(place)])
+    assert reached
+    assert (ran.code, ran.out, ran.err) == (130, "", said)
+    assert Program(clock)([*words, "--root", str(place)]).code == 0
+    assert Program(clock)(["verify", "--root", str(place)]).code == 0
 
 
 def test_ctrl_c_ends_a_process_that_follows(root: Path) -> None:

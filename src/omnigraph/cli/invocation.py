@@ -26,12 +26,14 @@ _REMEMBERED = 4096
 
 @dataclass
 class Invocation:
-    """`runtime` is None for the machine's own clock."""
+    """`runtime` is None for the machine's own clock. `half_done` is what to say to who interrupts
+    a command that works in steps."""
 
     options: Options
     out: Output
     environment: Mapping[str, str]
     runtime: Runtime | None = None
+    half_done: str | None = field(default=None, init=False)
     _written: str | None = field(default=None, init=False)
     _tokens: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
 

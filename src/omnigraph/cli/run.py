@@ -106,6 +106,9 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
 
 
 def _interrupted(invocation: Invocation) -> int:
+    if invocation.half_done is not None:
+        invocation.out.warn(f"Interrupted. {invocation.half_done}")
+        return INTERRUPTED
     with contextlib.suppress(OmnigraphError, KeyboardInterrupt):
         commit = invocation.find_interrupted()
         if commit is not None:

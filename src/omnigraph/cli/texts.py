@@ -100,6 +100,14 @@ def count_text(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
+def duration_text(seconds: float) -> str:
+    """In the largest unit of which there are two."""
+    for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return count_text(round(seconds), "second")
+
+
 def size_text(count: int) -> str:
     size = float(count)
     for unit in ("bytes", "KB", "MB", "GB"):

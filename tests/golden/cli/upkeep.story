@@ -108,6 +108,16 @@ $ omnigraph recover list --json
   {"id": "id-05-xxxxxxxxxxxxxxxxxxxx", "kind": "load", "actor": "ann", "branch": "main", "state": "under way", "resumable": false, "silent_for": 60}
 ]
 
+$ omnigraph recover list
+id-04-xxxxxxxxxxxxxxxxxxxx
+  cannot be read, and is left alone: Input data was truncated
+id-05-xxxxxxxxxxxxxxxxxxxx
+  load by ann on main: under way, last heard of 2 minutes ago
+
+$ omnigraph verify
+The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read (Input data was truncated); cleanup waits.
+Looked at 3 versions, 2 table versions, 23 files: all sound.
+
 $ omnigraph recover resume 01ARZ3NDEKTSV4RRFFQ69G5FAV
 ! error: The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read: Input data was truncated.
 ! help: Look at __recovery/id-04-xxxxxxxxxxxxxxxxxxxx.json; delete the file if it is of no use.
@@ -150,9 +160,9 @@ Resumed id-07-xxxxxxxxxxxxxxxxxxxx in commit id-08-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph log --limit 2
 id-08-xxxxxxxxxxxxxxxxxxxx (main) resumed load of ann
-  omnigraph:recovery, 2026-01-01 12:29:00, load
+  omnigraph:recovery, 2026-01-01 12:31:00, load
 id-09-xxxxxxxxxxxxxxxxxxxx discarded load of ann (id-05-xxxxxxxxxxxxxxxxxxxx)
-  omnigraph:recovery, 2026-01-01 12:24:00, discard
+  omnigraph:recovery, 2026-01-01 12:26:00, discard
 
 $ omnigraph cleanup --keep 0 --yes
 ! error: keep=0: a branch keeps at least its newest version.
@@ -171,6 +181,7 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
 @end
 $ omnigraph verify
 schema  The schema text _schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg is missing.
+The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read (Input data was truncated); cleanup waits.
 Looked at 5 versions, 2 table versions, 23 files: 1 wrong.
 [exit 1]
 
@@ -191,6 +202,12 @@ $ omnigraph verify --json
       "severity": "error",
       "object": "_schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg",
       "message": "The schema text _schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg is missing."
+    },
+    {
+      "kind": "intent",
+      "severity": "note",
+      "object": "__recovery/id-04-xxxxxxxxxxxxxxxxxxxx.json",
+      "message": "The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read (Input data was truncated); cleanup waits."
     }
   ]
 }

@@ -34,6 +34,7 @@ def copy(
     """
     from omnigraph.engine.upkeep.copying import copy as copy_graph
 
+    cli.half_done = "The graph is as it was; run it again to copy the rest."
     with progress_bar(cli.out) as report:
         done = copy_graph(
             cli.root,

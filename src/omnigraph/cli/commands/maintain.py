@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.arguments import Cli, DryRun, OnBranch, Types
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import size_text
+from omnigraph.cli.texts import count_text, size_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep.optimize_report import Optimized, Progress, TypeReport
 
 _GAVE_WAY = 7
+_WIDTH = 80
 
 
 def optimize(
@@ -74,6 +76,8 @@ def _lines(done: Optimized, branch: str, paint: Paint) -> Iterator[str]:
         if not report.changed:
             continue
         yield f"{paint('bold', name.split(':', 1)[-1])}  {', '.join(_done(report))}"
+        yield from _listed("indexed", report.indexed)
+        yield from _listed("dropped", report.dropped)
         yield from (f"  {paint('yellow', 'waits')} {reason}" for reason in report.pending)
     if done.folded:
         goes = "would go" if done.dry_run else "went"
@@ -93,10 +97,20 @@ def _is_told(report: TypeReport) -> bool:
 def _done(report: TypeReport) -> Iterator[str]:
     before, after = report.fragments
     size = f" ({size_text(report.rewritten_bytes)})" if report.rewritten_bytes else ""
-    yield f"{before} → {after} fragments{size}"
+    moved = report.rewritten or before != after
+    yield f"{before} → {after} fragments{size}" if moved else count_text(after, "fragment")
     if report.segments[0] != report.segments[1]:
         yield f"{report.segments[0]} → {report.segments[1]} index segments"
-    if report.indexed:
-        yield f"indexed {', '.join(report.indexed)}"
-    if report.dropped:
-        yield f"dropped {', '.join(report.dropped)}"
+
+
+def _listed(what: str, names: Sequence[str]) -> list[str]:
+    """Below each other where one line does not hold them."""
+    indent = f"  {what} "
+    return wrap(
+        ", ".join(names),
+        _WIDTH,
+        initial_indent=indent,
+        subsequent_indent=" " * len(indent),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli
+from omnigraph.cli.paint import Paint
+from omnigraph.cli.texts import duration_text
+
+if TYPE_CHECKING:
+    from omnigraph.engine.upkeep.recovery import IntentReport
 
 Id = Annotated[str, Parameter(help="as `recover list` shows it")]
 
@@ -31,10 +37,23 @@ def list_(*, cli: Cli) -> None:
         }
         for one in found
     ]
-    if rows or not cli.out.is_table:
-        cli.out.rows(rows)
-    else:
-        cli.out.line("Nothing is under way.")
+    cli.out.rows(rows, view=lambda paint: _operations(found, paint))
+
+
+def _operations(found: Sequence[IntentReport], paint: Paint) -> Iterator[str]:
+    for one in found:
+        yield paint("cyan", one.id)
+        if one.problem:
+            yield paint("yellow", f"  cannot be read, and is left alone: {one.problem}")
+            continue
+        by = f" by {one.actor}" if one.actor else ""
+        on = f" on {one.branch}" if one.branch else ""
+        state = paint("red", "dead") if one.dead else "under way"
+        heard = f"last heard of {duration_text(one.silent_for)} ago"
+        choice = "; it can be resumed" if one.dead and one.resumable else ""
+        yield f"  {one.kind}{by}{on}: {state}, {heard}{choice}"
+    if not found:
+        yield "Nothing is under way."
 
 
 def resume(id: Id, /, *, cli: Cli) -> None:

@@ -42,6 +42,9 @@ def verify(
 def _findings(report: Verification, paint: Paint) -> Iterator[str]:
     for finding in report.errors:
         yield f"{paint('red', finding.kind)}  {finding.message}"
+    for finding in report.findings:
+        if finding.kind == "intent":
+            yield paint("yellow", finding.message)
     spare = [finding for finding in report.findings if finding.kind == "unreferenced"]
     if spare:
         yield f"{count_text(len(spare), 'file')} that no version needs; cleanup takes them."
@@ -85,6 +88,7 @@ def cleanup(
             if plan.removed and not cli.out.confirm(_question(plan), yes=yes):
                 cli.out.warn("Nothing was changed.")
                 return 1
+        cli.half_done = "What stays can be read; run it again to delete the rest."
         done = g.cleanup(keep=keep, older_than=older_than, grace=grace)
     cli.out.value(done.to_dict(), lambda paint: _cleaned(done, paint))
     return 0

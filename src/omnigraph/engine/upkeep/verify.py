@@ -27,6 +27,7 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, is_candidate, location_of, version_file
 from omnigraph.store.history import Archive
+from omnigraph.store.intents import list_intents
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import STAMP_KEY, encode_branch, version_key, version_number
 from omnigraph.telemetry import Ledger
@@ -61,6 +62,7 @@ class _Verifier:
         self.report.looked_at["files"] = len(files)
         self._check_files(files)
         self._check_unreferenced(files)
+        self._check_intents()
         if self.report.deep:
             RowChecks(self._session, self._trace, self.report, self._ledger).run(
                 self._versions, self._heads
@@ -83,6 +85,13 @@ class _Verifier:
         except OmnigraphError as error:
             self.report.found("unreadable", STAMP_KEY, error.message)
         return None
+
+    def _check_intents(self) -> None:
+        """No damage of the graph, but somebody has to look at it: cleanup waits for it."""
+        for known in list_intents(self._session.metered(self._ledger)):
+            if known.intent is None:
+                message = f"The intent {known.id} cannot be read ({known.problem}); cleanup waits."
+                self.report.found("intent", known.key, message, severity="note")
 
     # Versions
 
