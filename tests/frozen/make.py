@@ -1,5 +1,5 @@
-"""Writes the frozen graph of the current format. Run once per format, never again: the point of
-the file is that newer programs did not write it.
+"""Writes the frozen graphs of the current format: a small one, and one that has grown old. Run once
+per format, never again: the point of the files is that newer programs did not write them.
 
     python -m tests.frozen.make
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tarfile
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.model.version import FORMAT
 from omnigraph.settings import Settings
+from tests.frozen.aged import answers_aged, build_aged
 
 HERE = Path(__file__).parent
 SCHEMA = """
@@ -63,10 +65,19 @@ def build(root: Path) -> Graph:
     return g
 
 
-if __name__ == "__main__":
+def freeze(name: str, build: Callable[[Path], Graph], told: Callable[[Graph], Any]) -> None:
+    """Unless it is there: what an older program wrote is never written again."""
+    if (HERE / f"{name}.tar.gz").exists():
+        return
     with tempfile.TemporaryDirectory() as directory:
         with build(Path(directory) / "graph") as made:
-            told = answers(made)
-        with tarfile.open(HERE / f"format-{FORMAT}.tar.gz", "w:gz") as archive:
+            answer = told(made)
+        with tarfile.open(HERE / f"{name}.tar.gz", "w:gz") as archive:
             archive.add(Path(directory) / "graph", arcname="graph")
-    (HERE / f"format-{FORMAT}.json").write_text(json.dumps(told, indent=1, sort_keys=True) + "\n")
+    text = json.dumps(answer, indent=1, sort_keys=True)
+    (HERE / f"{name}.json").write_text(f"{text}\n")
+
+
+if __name__ == "__main__":
+    freeze(f"format-{FORMAT}", build, answers)
+    freeze(f"format-{FORMAT}-aged", build_aged, answers_aged)

@@ -13,13 +13,14 @@ import omnigraph
 from omnigraph.engine import opening
 from omnigraph.engine.upkeep import formats
 from omnigraph.engine.write import publisher
-from omnigraph.errors import NewerFormat, OlderFormat
+from omnigraph.errors import NewerFormat, OlderFormat, ProtectedBranch
 from omnigraph.model import formats as lifts
 from omnigraph.model import version as model
 from omnigraph.settings import Settings
 from omnigraph.store import versions as stored
 from omnigraph.telemetry import Ledger
 from tests.bench.aging import at_point
+from tests.frozen.aged import BATCH, KEYED, answers_aged, bring, names
 from tests.frozen.make import HERE, answers
 
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False)
@@ -54,10 +55,58 @@ def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_released_format_has_a_frozen_graph() -> None:
     numbers = range(model.OLDEST_FORMAT, model.FORMAT + 1)
-    assert [f"format-{number}" for number in numbers] == RELEASED
+    names = [f"format-{number}{kind}" for number in numbers for kind in ("", "-aged")]
+    assert sorted(names) == RELEASED
 
 
-@pytest.mark.parametrize("name", RELEASED)
+@pytest.mark.parametrize("name", [name for name in RELEASED if name.endswith("-aged")])
+def test_a_frozen_graph_that_grew_old_answers_as_it_did_and_goes_on(
+    name: str, tmp_path: Path
+) -> None:
+    """With all that a graph collects: see `tests/frozen/aged.py`."""
+    root = thaw(name, tmp_path)
+    segments = [path.name for path in (root / "__history" / "main").iterdir()]
+    assert sum("-bare" in segment for segment in segments) not in (0, len(segments))
+    assert any((root / "__digests").rglob("*.*"))
+    expected = json.loads((HERE / f"{name}.json").read_text())
+    with omnigraph.open(root, mode="r", settings=SETTINGS) as g:
+        assert answers_aged(g) == expected
+        assert g.verify(deep=True).ok
+    with omnigraph.open(root, settings=SETTINGS) as g:
+        (died,) = g.recovery.list()
+        assert g.mutate(KEYED, idempotency_key="once").repeated
+        assert names(g, "main").count("keyed") == 1
+        (mark,) = expected["streams"].values()
+        assert bring(g, BATCH) == mark[2]
+        g.recovery.resume(died.id)
+        assert "late" in g.snapshot().scan("Note").read_all()["text"].to_pylist()
+        with pytest.raises(ProtectedBranch):
+            g.mutate(KEYED, branch="locked")
+        g.cleanup(keep=1, older_than=0)
+        assert [one.id for one in g.log(all=True)][-len(expected["log"]) :] == [
+            one[0] for one in expected["log"]
+        ]
+        assert names(g, "early") == expected["names"]["early"]
+        assert g.verify(deep=True).ok
+    omnigraph.copy(root, tmp_path / "copy", settings=SETTINGS)
+    with omnigraph.open(tmp_path / "copy", mode="r", settings=SETTINGS) as g:
+        assert names(g, "early") == expected["names"]["early"]
+        assert g.verify(deep=True).ok
+
+
+def test_versions_in_the_history_of_an_older_graph_are_lifted(
+    tmp_path: Path, next_format: None
+) -> None:
+    root = thaw("format-1-aged", tmp_path)
+    with omnigraph.open(root, settings=SETTINGS) as g:
+        assert g.format().current
+        told = [one for one in g.log() if one.kind != "upgrade"]
+        assert all(str(one.message).startswith("lifted") for one in told)
+        assert names(g, "early") == [f"p{number}" for number in range(6)]
+        assert g.verify(deep=True).ok
+
+
+@pytest.mark.parametrize("name", [name for name in RELEASED if not name.endswith("-aged")])
 def test_a_frozen_graph_answers_as_it_did_and_can_be_written(name: str, tmp_path: Path) -> None:
     root = thaw(name, tmp_path)
     expected = json.loads((HERE / f"{name}.json").read_text())

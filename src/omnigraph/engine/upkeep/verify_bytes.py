@@ -13,6 +13,7 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.store.digests import PREFIX, read_digests, write_digests
 from omnigraph.store.files import TableFiles
 from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 
 _CHANGING = (PREFIX, "__wait/", "__recovery/")
@@ -64,6 +65,7 @@ def check_bytes(
 
 
 def may_change(key: str) -> bool:
-    if key.startswith(_CHANGING) or "/_refs/" in key:
+    """The stamp does so with an upgrade; all that it says is compared with the versions."""
+    if key.startswith(_CHANGING) or "/_refs/" in key or key == STAMP_KEY:
         return True
     return key.endswith(_CHANGING_NAMES) or "/.tmp-" in key
