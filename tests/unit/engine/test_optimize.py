@@ -163,6 +163,23 @@ def test_segments_stay_few_however_often_it_runs(g: Graph) -> None:
     assert sorted(live) == sorted(table(g).marks)
 
 
+def test_what_different_segments_cover_is_written_as_one(g: Graph) -> None:
+    """Hazard 13: segments must not keep fragments apart, as they do in Lance's own plan."""
+    many(g)
+    g.optimize()
+    (old,) = table(g).marks
+    many(g, begin=MANY)
+    before = {n for s in list_segments(table(g)) for n in s.fragments}
+    assert before == {old}
+    assert len(table(g).marks) == 2
+    g.optimize()
+    (fragment,) = table(g).marks
+    segments = list_segments(table(g))
+    assert {n for s in segments for n in s.fragments} == {fragment}
+    assert len(segments) == len({s.name for s in segments})
+    assert len(people(g)) == 2 * MANY
+
+
 def test_an_index_that_the_schema_no_longer_asks_for_goes(g: Graph) -> None:
     many(g)
     g.optimize()
