@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.errors import Conflict, StoreFailure
 from omnigraph.store.panics import explained
 from omnigraph.store.staging import StagedDeletes
-from omnigraph.store.tables import Table, mark_of
+from omnigraph.store.tables import Table, fragment_paths, mark_of
 from omnigraph.telemetry import Ledger
 
 Group = tuple[Sequence[str], Sequence[str]]
@@ -214,22 +214,20 @@ def commit_operation(
     extra: Sequence[str] = (),
 ) -> Table:
     """The one place where a version comes into being after creation."""
-    from lance import LanceDataset
+    from lance import LanceDataset, Transaction
 
+    transaction = Transaction(read_version=table.handle.version, operation=operation)
     with explained(table.location):
-        handle = LanceDataset.commit(
-            table.handle, operation, read_version=table.handle.version, detached=True
-        )
+        handle = LanceDataset.commit(table.handle, transaction, detached=True)
     # Fragments keep their marks, except those that were given a new file.
     inherited = (table.marks, frozenset(f.id for f in fragments))
     unsynced = list(table.unsynced)
     if table.directory is not None:
         base = table.directory / table.location
         unsynced.append(base / "_versions" / f"d{handle.version}.manifest")
-        for fragment in fragments:
-            unsynced += [base / "data" / path for path in mark_of(fragment).files]
-            if fragment.deletion_file is not None:
-                unsynced.append(base / fragment.deletion_file.path(fragment.id))
+        name = f"{transaction.read_version}-{transaction.uuid}.txn"
+        unsynced.append(base / "_transactions" / name)
+        unsynced += [path for each in fragments for path in fragment_paths(table, each)]
         unsynced += [base / path for path in extra]
     table.book(ledger, "table", reads=0, writes=2)
     return Table(handle, table.location, table.directory, inherited, unsynced, table.tally)

@@ -79,7 +79,8 @@ class DiskStore:
         with _explained(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
-            temporary.write_bytes(data)
+            _write(temporary, data)
+            _sync(temporary)  # else a power cut leaves nothing of what was there, nor of this
             temporary.replace(path)
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
@@ -179,6 +180,11 @@ class DiskStore:
 def _holds_anything(directory: str) -> bool:
     with os.scandir(directory) as entries:
         return any(not entry.name.startswith(_TEMPORARY) for entry in entries)
+
+
+def files_below(directory: Path) -> list[Path]:
+    """Every file in a directory, also in those below it; none if it is not there."""
+    return [path for path in directory.rglob("*") if path.is_file()]
 
 
 def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:

@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.store.disk import directories_above, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
@@ -60,16 +59,6 @@ def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledg
         rows=sum(f.physical_rows for f in written),
         bytes=sum(sizes),
     )
-
-
-def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
-    """Lets the files of staged rows survive a power cut, where that is not the store's own work."""
-    if table.directory is None:
-        return
-    base = table.directory / table.location / "data"
-    paths = [base / file["path"] for text in fragments for file in json.loads(text)["files"]]
-    if paths:
-        sync_files(paths, directories_above(paths, table.directory))
 
 
 def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> StagedDeletes:

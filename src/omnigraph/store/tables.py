@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
-from omnigraph.store.disk import directories_above, sync_files
+from omnigraph.store.disk import directories_above, files_below, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.telemetry import Ledger
@@ -81,7 +81,7 @@ class Tables:
         table = Table(handle, location, self._root.directory, tally=self.tally)
         table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
-            created = [path for path in Path(uri).rglob("*") if path.is_file()]
+            created = files_below(Path(uri))
             sync_files(created, directories_above(created, self._root.directory))
         return self._remember(table)
 
@@ -319,11 +319,17 @@ def mark_of(metadata: Any) -> FragmentMark:
     )
 
 
-def sync_table(table: Table) -> None:
-    """Lets a version that is not published yet survive a power cut."""
-    if table.directory is not None and table.unsynced:
-        paths = [path for path in table.unsynced if path.exists()]
-        sync_files(paths, directories_above(paths, table.directory))
+def fragment_paths(table: Table, metadata: Any) -> list[Path]:
+    """The files of a fragment on a disk: its rows, the blobs that lie beside them because they are
+    large, and its deletion file."""
+    assert table.directory is not None
+    base = table.directory / table.location
+    paths = [base / "data" / file._path for file in metadata.files]  # noqa: SLF001
+    if table.blobs:
+        paths += [found for path in list(paths) for found in files_below(path.with_suffix(""))]
+    if metadata.deletion_file is not None:
+        paths.append(base / metadata.deletion_file.path(metadata.id))
+    return paths
 
 
 def transaction_file(table: Table) -> str | None:

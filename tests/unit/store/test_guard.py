@@ -97,11 +97,10 @@ def forbidden_commits(path: Path, tree: ast.Module) -> list[str]:
             detached = options.get("detached")
             if not (isinstance(detached, ast.Constant) and detached.value is True):
                 found.append(place(path, node))
-            if "read_version" not in options or (path.name, function) != (
-                "commits.py",
-                "commit_operation",
-            ):
+            if (path.name, function) != ("commits.py", "commit_operation"):
                 found.append(place(path, node))
+        if method == "Transaction" and "read_version" not in options:
+            found.append(place(path, node))
         if method in COMMITTING:
             found.append(place(path, node))
         if method in COMMITTING_ON_A_HANDLE and _of_lance(node.func):

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
@@ -101,9 +102,13 @@ class Recovery:
         return intent
 
     def beat(self, intent: Intent, *, plan: PublishPlan | None = None) -> Intent:
-        """It is still alive; with a plan, all of it is staged and anybody can finish it."""
+        """It is still alive; with a plan, all of it is staged and anybody can finish it, also after
+        a power cut."""
         changes: dict[str, Any] = {"heartbeat": self._session.runtime.now()}
         if plan is not None:
+            ledger = Ledger()
+            base = self._session.read_version(plan.branch, plan.base_version, ledger)
+            sync_actions(self._session, base, plan.actions, ledger)
             changes |= {
                 "plan": msgspec.json.encode(plan).decode(),
                 "operation": plan.lineage.operation,

@@ -3,19 +3,15 @@ and staging came to there."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.publish import TableAction
 from omnigraph.spark.load.aside import Aside
 from omnigraph.store.intents import Intent
 from omnigraph.store.objects import Absent
-from omnigraph.store.tables import sync_table
 from omnigraph.telemetry import Ledger
 
 
@@ -43,14 +39,3 @@ def base_of(
     if pin.branch != head.branch:  # the branch was created from that version
         return head
     return base if base.incarnation == head.incarnation == pin.incarnation else None
-
-
-def sync_prepared(
-    session: Session, snapshot: Snapshot, actions: Sequence[TableAction], ledger: Ledger
-) -> None:
-    """Versions that actions have made already must survive what the note of them survives."""
-    for action in actions:
-        made = getattr(action, "prepared", None)
-        if made is not None:
-            location = snapshot.graph_version.pins[action.table].location
-            sync_table(session.tables.open(location, made.version, ledger))

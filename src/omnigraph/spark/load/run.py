@@ -19,6 +19,7 @@ from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.state import TOLD
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.durability import sync_actions
 from omnigraph.errors import (
     BranchNotFound,
     Conflict,
@@ -39,7 +40,7 @@ from omnigraph.spark.load.index import index_tables_on
 from omnigraph.spark.load.job import Job, claim_job, start_over
 from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.meter import Meter, watched_tasks
-from omnigraph.spark.load.outcome import Outcome, base_of, sync_prepared
+from omnigraph.spark.load.outcome import Outcome, base_of
 from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.load.reading import read_sources
 from omnigraph.spark.load.shape import ShapeJob
@@ -325,7 +326,7 @@ class SparkLoad(BulkLoad):
     def _note(self, snapshot: Snapshot) -> None:
         if self._journal is None:
             return
-        sync_prepared(self._session, snapshot, self._actions, self._ledger)
+        sync_actions(self._session, snapshot.graph_version, self._actions, self._ledger)
         outcome = Outcome(
             actions=tuple(self._actions),
             checks=tuple(sorted(self._checks)),

@@ -28,7 +28,8 @@ from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.pieces import PIECE_BYTES, Piece, Spool
 from omnigraph.spark.pinned import PinnedTable
 from omnigraph.spark.tasks import answer_batch
-from omnigraph.store.staging import stage_deletes, stage_rows, sync_fragments
+from omnigraph.store.durability import sync_fragments
+from omnigraph.store.staging import stage_deletes, stage_rows
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
@@ -98,7 +99,10 @@ def stage_removals(job: StageJob) -> Any:
 
     def run(rows: pa.Table) -> pa.Table:
         addresses = rows["origin"].to_numpy().astype(np.uint64)
-        staged = stage_deletes(job.pinned.view().table, addresses, Ledger())
+        table = job.pinned.view().table
+        staged = stage_deletes(table, addresses, Ledger())
+        if job.journal is not None:
+            sync_fragments(table, staged.updated)
         answer = StagedRemovals(updated=staged.updated, removed=staged.removed, rows=len(addresses))
         return pa.Table.from_batches([answer_batch(rows["part"][0].as_py(), answer)])
 

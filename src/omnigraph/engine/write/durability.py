@@ -1,0 +1,35 @@
+"""Owns what a plan rests on that somebody else may publish: every file that it names is on the disk
+before the plan is written down, else a power cut would leave the plan and take the files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from omnigraph.engine.session import Session
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.publish import Append, Delete, Overwrite, TableAction, Update, Upsert
+from omnigraph.store.durability import sync_fragments, sync_version
+from omnigraph.telemetry import Ledger
+
+
+def sync_actions(
+    session: Session, base: GraphVersion, actions: Iterable[TableAction], ledger: Ledger
+) -> None:
+    """Of the rows that actions bring, staged on this base. Maintenance and changes of the schema
+    are never written down as plans."""
+    if session.root.directory is None:
+        return
+    for action in actions:
+        match action:
+            case Append() | Overwrite():
+                staged = action.fragments
+            case Upsert() | Update() | Delete():
+                staged = (*action.fragments, *action.updated_fragments)
+            case _:
+                continue
+        pin = base.pins[action.table]
+        table = session.tables.open(pin.location, pin.lance_version, ledger)
+        sync_fragments(table, staged)
+        if action.prepared is not None:
+            made = session.tables.open(pin.location, action.prepared.version, ledger)
+            sync_version(made, table)
