@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -109,6 +109,12 @@ class FaultyStore:
 
     def put(self, key: str, data: bytes) -> None:
         self._request("put", key, lambda: self.inner.put(key, data))
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        return self._request("get", key, lambda: self.inner.get_parts(key))
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        self._request("put", key, lambda: self.inner.put_parts(key, parts))
 
     def exists(self, key: str) -> bool:
         return self._request("exists", key, lambda: self.inner.exists(key))

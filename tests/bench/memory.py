@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from omnigraph.store.objects import Absent, StoredFile
@@ -31,6 +31,12 @@ class DictStore:
 
     def put(self, key: str, data: bytes) -> None:
         self.objects[key] = data
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        yield self.get(key)
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        self.objects[key] = b"".join(parts)
 
     def exists(self, key: str) -> bool:
         return key in self.objects

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,12 @@ class IgnoresConditions:
 
     def put(self, key: str, data: bytes) -> None:
         self._inner.put(key, data)
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        return self._inner.get_parts(key)
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        self._inner.put_parts(key, parts)
 
     def exists(self, key: str) -> bool:
         return self._inner.exists(key)

@@ -14,6 +14,7 @@ from typing import Literal
 from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
 from omnigraph.store.objects import Absent, Ambiguous, Gone, StoredFile, purpose_of
 
+_PART = 8 << 20
 _TEMPORARY = ".tmp-"
 _SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
 
@@ -82,6 +83,32 @@ class DiskStore:
             _write(temporary, data)
             _sync(temporary)  # else a power cut leaves nothing of what was there, nor of this
             temporary.replace(path)
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        try:
+            file = (self._root / key).open("rb")
+        except (FileNotFoundError, NotADirectoryError):
+            raise Absent(key) from None
+        except OSError as error:
+            raise explain_os_error(error, key) from error
+        with _explained(key), file:
+            while part := file.read(_PART):
+                yield part
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        path = self._root / key
+        with _explained(key):
+            self._ensure_directory(path.parent)
+            temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
+            try:
+                with temporary.open("xb") as file:
+                    for part in parts:
+                        file.write(part)
+                _sync(temporary)
+                temporary.replace(path)
+                _sync(path.parent)
+            finally:
+                temporary.unlink(missing_ok=True)
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         base = self._root / prefix

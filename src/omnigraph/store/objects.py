@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -45,6 +45,13 @@ class ObjectStore(Protocol):
 
     def put(self, key: str, data: bytes) -> None:
         """Replaces; for hints and tickets, never for anything that decides."""
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        """As `get`, a part at a time: whatever its size, little of it is held."""
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        """Writes an object a part at a time, which can be seen, and lasts, when it is whole. For
+        files whose names are given once; what was there before is replaced."""
 
     def exists(self, key: str) -> bool: ...
 
@@ -111,6 +118,14 @@ class MeteredStore:
     def put(self, key: str, data: bytes) -> None:
         self.ledger.record("put", purpose_of(key), size=len(data))
         self._inner.put(key, data)
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        self.ledger.record("get", purpose_of(key))
+        return self._inner.get_parts(key)
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        self.ledger.record("put", purpose_of(key))
+        self._inner.put_parts(key, parts)
 
     def exists(self, key: str) -> bool:
         self.ledger.record("head", purpose_of(key))

@@ -22,6 +22,7 @@ from obstore.store import S3Store, from_url
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
 
+_PART = 8 << 20
 _ROLE_SERVICES = ("169.254.169.254", "169.254.170.2", "169.254.170.23")
 """Where AWS keeps the keys of a machine's role. obstore asks there if no others are given."""
 
@@ -85,6 +86,15 @@ class RemoteStore:
     def put(self, key: str, data: bytes) -> None:
         with self._explained(key):
             obstore.put(self._store, key, data, use_multipart=False)
+
+    def get_parts(self, key: str) -> Iterator[bytes]:
+        with self._explained(key):
+            for part in obstore.get(self._store, key).stream(min_chunk_size=_PART):
+                yield bytes(part)
+
+    def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        with self._explained(key):
+            obstore.put(self._store, key, parts, use_multipart=True, chunk_size=_PART)
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         keys: list[str] = []

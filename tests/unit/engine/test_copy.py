@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import GraphExists, GraphNotFound, InvalidArgument, RefNotFound
+from omnigraph.engine.upkeep import copying
+from omnigraph.errors import (
+    GraphExists,
+    GraphNotFound,
+    InvalidArgument,
+    RefNotFound,
+    Unavailable,
+)
 from omnigraph.settings import Settings
+from omnigraph.store.disk import DiskStore
 from tests.bench.aging import HOUR, age, at_point
 from tests.bench.s3 import S3Server
 
@@ -140,10 +149,57 @@ def test_what_cannot_be_copied_is_refused(source: Graph, tmp_path: Path) -> None
         omnigraph.copy(source.root, tmp_path / "taken")
 
 
-@pytest.mark.s3
-def test_a_graph_goes_to_a_bucket_and_back(
-    source: Graph, tmp_path: Path, s3_environment: S3Server, s3_prefix: str
+def test_large_files_are_never_held_whole(
+    source: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(copying, "_LARGE", 50_000)
+    whole: list[int] = []
+    get = DiskStore.get
+
+    def watched(store: DiskStore, key: str) -> bytes:
+        data = get(store, key)
+        whole.append(len(data))
+        return data
+
+    monkeypatch.setattr(DiskStore, "get", watched)
+    done = omnigraph.copy(source.root, tmp_path / "copy", settings=SETTINGS)
+    assert done.bytes > 200_000
+    assert max(whole) <= 50_000
+    with omnigraph.open(tmp_path / "copy", settings=SETTINGS) as copy:
+        assert_same(source, copy)
+
+
+def test_of_a_large_file_that_was_interrupted_nothing_is_there(
+    source: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copying, "_LARGE", 50_000)
+
+    def torn(store: DiskStore, key: str) -> Iterator[bytes]:
+        yield b"torn"
+        raise Unavailable("the network is gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(DiskStore, "get_parts", torn)
+        with pytest.raises(Unavailable):
+            omnigraph.copy(source.root, tmp_path / "copy", settings=SETTINGS)
+    assert not list((tmp_path / "copy").rglob("*.blob"))
+    assert not list((tmp_path / "copy").rglob(".tmp-*"))
+    omnigraph.copy(source.root, tmp_path / "copy", settings=SETTINGS)
+    with omnigraph.open(tmp_path / "copy", settings=SETTINGS) as copy:
+        assert_same(source, copy)
+
+
+@pytest.mark.s3
+@pytest.mark.parametrize("large", [1_000, 1 << 30])
+def test_a_graph_goes_to_a_bucket_and_back(
+    source: Graph,
+    tmp_path: Path,
+    s3_environment: S3Server,
+    s3_prefix: str,
+    monkeypatch: pytest.MonkeyPatch,
+    large: int,
+) -> None:
+    monkeypatch.setattr(copying, "_LARGE", large)
     bucket = s3_environment.url(s3_prefix)
     omnigraph.copy(source.root, bucket, settings=SETTINGS)
     with omnigraph.open(bucket, settings=SETTINGS) as remote:

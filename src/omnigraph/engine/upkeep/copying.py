@@ -46,6 +46,8 @@ from omnigraph.telemetry import Ledger
 
 _PARALLEL = 4
 """Files are in memory while they are on their way, so only a few at once."""
+_LARGE = 32 << 20
+"""Bytes of a file from which on it goes a part at a time."""
 _ATTEMPTS = 5
 
 
@@ -246,9 +248,12 @@ class _Copy:
         self.report.skipped += len(keys) - len(waiting)
 
         def one(item: tuple[str, int]) -> int:
-            data = self._source.objects.get(item[0])
-            self._put(item[0], data)
-            return len(data)
+            key, size = item
+            if size > _LARGE:
+                self._target.objects.put_parts(key, self._source.objects.get_parts(key))
+            else:
+                self._put(key, self._source.objects.get(key))
+            return size
 
         with ThreadPoolExecutor(_PARALLEL) as pool:
             for done, size in enumerate(pool.map(one, waiting)):
