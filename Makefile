@@ -34,7 +34,7 @@ demo: $(READY) ## See a graph loaded, asked, branched, merged, read back in time
 	$(BIN)/python demo/tour.py
 
 docs: $(READY) ## Bring the guide up to date: its output, and the pages made from the program
-	UPDATE_GOLDEN=1 $(PYTEST) tests/docs
+	UPDATE_GOLDEN=1 $(PYTEST) tests/docs tests/spark/test_guide.py
 
 test: $(READY) ## All tests but the long ones, on JOBS=2 processes
 	$(PYTEST) -m "not slow"

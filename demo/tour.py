@@ -2,30 +2,35 @@
 at once, merged, and read back in time.
 
 Every step prints the command that it is about to run, so that the output can be read as a lesson.
-`OMNIGRAPH_DEMO_SCALE=0.02` makes it a small one.
+`OMNIGRAPH_DEMO_SCALE=0.02` makes it a small one; `OMNIGRAPH_DEMO_KEEP=papers` leaves what it made
+in that directory, which must not be there yet.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
+import re
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import omnigraph
-from omnigraph.cli.run import run
+from omnigraph.cli.run import INTERRUPTED, run
 from omnigraph.engine.executors import find_executor, registered
 
 HERE = Path(__file__).parent
 SCALE = float(os.environ.get("OMNIGRAPH_DEMO_SCALE", "1"))
+KEPT = os.environ.get("OMNIGRAPH_DEMO_KEEP", "")
 AUTHORS, PAPERS = max(50, int(20_000 * SCALE)), max(100, int(30_000 * SCALE))
 WORDS = """
 first: Ada Alan Amara Anna Barbara Boris Carmen Chen Claude Dora Edsger Elif Emmy Fatima Felix
@@ -98,13 +103,30 @@ def title(number: int, text: str) -> None:
     print(f"\n{paint('1', f'{number}. {text}')}")
 
 
+def typed(command: str) -> str:
+    """A command as one would type it in 80 columns: a long one goes on below, before an option, or
+    inside of its quotes."""
+    first, *parts = re.split(r" (?=--?[a-z]+ |where )", command)
+    lines = [f"$ {first}"]
+    for part in parts:
+        if len(lines[-1]) + len(part) <= 76:
+            lines[-1] += f" {part}"
+            continue
+        quoted = part.startswith("where")
+        lines[-1] += "" if quoted else " \\"
+        lines.append(f"        {part}" if quoted else f"    {part}")
+    return paint("36", "\n".join(lines))
+
+
 def show(command: str, *, expected: int = 0) -> None:
     """Prints a command of the program, then runs it here, with the time that it takes."""
-    print(f"\n{paint('36', f'$ {command}')}", flush=True)
+    print(f"\n{typed(command)}", flush=True)
     words = shlex.split(command)
     began = time.perf_counter()
     code = run(words[1:])
     sys.stderr.flush()
+    if code == INTERRUPTED:
+        raise KeyboardInterrupt
     print(paint("2", f"  … {time.perf_counter() - began:.2f} s"), flush=True)
     if code != expected:
         sys.exit(f"{command} ended with {code}")
@@ -130,7 +152,7 @@ def edit_at_once(edits: dict[str, list[str]]) -> None:
         calls = []
         for statement in statements:
             words = ["mutate", "--branch", branch, "--as", branch, "-q", "-e", statement]
-            print(paint("36", f"$ omnigraph {shlex.join(words)}"))
+            print(typed(f"omnigraph {shlex.join(words)}"))
             calls.append(words)
         running.append(
             subprocess.Popen(
@@ -145,15 +167,43 @@ def edit_at_once(edits: dict[str, list[str]]) -> None:
 
 def main() -> None:
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as directory:
-        os.chdir(directory)
-        os.environ["OMNIGRAPH_ROOT"] = "papers.graph"
-        Path("papers.pg").write_text((HERE / "papers.pg").read_text(encoding="utf-8"))
-        Path("papers.gq").write_text((HERE / "papers.gq").read_text(encoding="utf-8"))
-        write_data(Path("data"))
-        tell()
+    try:
+        with workplace() as directory:
+            os.chdir(directory)
+            os.environ["OMNIGRAPH_ROOT"] = "papers.graph"
+            Path("papers.pg").write_text((HERE / "papers.pg").read_text(encoding="utf-8"))
+            Path("papers.gq").write_text((HERE / "papers.gq").read_text(encoding="utf-8"))
+            write_data(Path("data"))
+            tell()
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     print(f"\nAll of it in {time.perf_counter() - began:.0f} s.")
-    print("Next: docs/user/quickstart.md for a graph of your own; `omnigraph --help`.")
+    where_next()
+
+
+@contextlib.contextmanager
+def workplace() -> Iterator[str]:
+    """A directory that goes with the tour, unless it is asked to stay."""
+    if not KEPT:
+        with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as directory:
+            yield directory
+        return
+    try:
+        Path(KEPT).mkdir(parents=True)
+    except FileExistsError:
+        sys.exit(f"{KEPT} is there already: remove it, or name another directory.")
+    yield str(Path(KEPT).resolve())
+
+
+def where_next() -> None:
+    title(10, "Where to go next")
+    if KEPT:
+        print(f"  cd {KEPT}; omnigraph shell --root papers.graph    this graph, interactively")
+    else:
+        print("  OMNIGRAPH_DEMO_KEEP=papers make demo    keeps this graph, to try things on")
+    print("  docs/user/quickstart.md                 a graph of your own in five minutes")
+    print("  docs/user/README.md                     the guide: schema, queries, Spark, S3, …")
+    print("  omnigraph --help                        all commands; each has examples")
 
 
 def tell() -> None:

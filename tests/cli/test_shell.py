@@ -182,6 +182,33 @@ def test_a_script_stops_at_the_first_failure(root: Path, text: str, code: int, t
         assert g.branches() == ["main"]
 
 
+def test_order_and_limit_below_a_statement_belong_to_it(root: Path, tmp_path: Path) -> None:
+    text = (
+        "match { $p: Person }\nreturn { $p.name }\norder { $p.name desc }\nlimit 1\n\nbranch list"
+    )
+    code, out, err = script(root, text, "--format", "csv")
+    assert (code, err) == (0, "")
+    assert out.startswith("p.name\nBob\nbranch,")
+    path = tmp_path / "some.gq"
+    path.write_text(text)
+    assert script(root, f"\\read {path}", "--format", "csv") == (code, out, err)
+    code, out, err = script(root, "order { $p.name }")
+    assert (code, out) == (6, "")
+    assert "help: The statement above ran with its line: write this behind it." in err
+
+
+def test_a_ref_that_is_no_branch_is_read_and_not_written_to(root: Path) -> None:
+    code, out, err = script(
+        root,
+        'match { $p: Person } return { count($p) as n }\ninsert Person { name: "x" }',
+        "--ref",
+        "main~1",
+        "-q",
+    )
+    assert (code, out) == (3, "n\n─\n0\n")
+    assert err == "error: 'main~1' is a commit, not a branch.\nhelp: Name the branch to write to.\n"
+
+
 def test_a_file_of_statements_is_read(root: Path, tmp_path: Path) -> None:
     path = tmp_path / "some.gq"
     path.write_text("branch create one\nmatch { $p: Person }\nreturn { count($p) as n }")

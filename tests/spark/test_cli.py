@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import omnigraph
 from omnigraph.spark.session import active_session
 from tests.cli.world import Program
+from tests.spark.conftest import entry_point
 
 SCHEMA = "node Person { name: String @key  rank: F64? }\nedge Knows: Person -> Person\n"
 DATA = """{"type": "Person", "data": {"name": "ada"}}
@@ -68,3 +75,27 @@ def test_a_session_that_a_command_starts_ends_with_it(program: Program) -> None:
     ran = program(["load", "people.jsonl", "--master", "local[1]"])
     assert ran.code == 0, ran.err
     assert active_session() is None
+
+
+@pytest.mark.slow
+def test_ctrl_c_in_a_load_on_spark_is_one_line(program: Program, tmp_path: Path) -> None:
+    people = Path("many.jsonl")
+    with people.open("w") as file:
+        file.writelines(
+            f'{{"type": "Person", "data": {{"name": "{n}"}}}}\n' for n in range(500_000)
+        )
+    places = [str(Path(omnigraph.__file__).parents[1]), str(entry_point(tmp_path))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "omnigraph", "load", str(people), "--engine", "spark"],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(places), "OMNIGRAPH_ROOT": "g"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not list(Path("g").glob("__recovery/*")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out, err) == (130, "", "Interrupted. The graph is as it was.\n")
+    with omnigraph.open("g") as g:
+        assert g.snapshot().version == 1

@@ -49,6 +49,10 @@ def test_the_tour_shows_what_it_promises(tmp_path: Path) -> None:
         "├─╮",
         "Restored main to main~1 in commit",
         "All of it in ",
+        "Where to go next",
     ):
         assert promised in ran.stdout, promised
     assert "\033[" not in ran.stdout
+    commands = [line for line in ran.stdout.splitlines() if line.startswith(("$ ", "    -"))]
+    assert len(commands) > 25
+    assert max(map(len, commands)) <= 80

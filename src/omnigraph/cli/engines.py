@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+import signal
+import threading
 from collections.abc import Iterator
+from types import FrameType
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -36,13 +40,34 @@ def started(
     from omnigraph.engine.executors import find_executor, is_running
 
     before = is_running("spark")
-    if engine == "spark":
-        find_executor("spark").start(master, settings, brief=brief)
+    with _quiet_interrupts():
+        try:
+            if engine == "spark":
+                find_executor("spark").start(master, settings, brief=brief)
+            yield engine
+        finally:
+            if not before and is_running("spark"):
+                find_executor("spark").stop()
+
+
+@contextlib.contextmanager
+def _quiet_interrupts() -> Iterator[None]:
+    """Ctrl-C is one line here too: without a handler of ours PySpark sets its own, and what py4j
+    logs of an interrupted call is a stack."""
+    silence = logging.NullHandler()
+    logging.getLogger().addHandler(silence)
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, _interrupt) if is_main else None
     try:
-        yield engine
+        yield
     finally:
-        if not before and is_running("spark"):
-            find_executor("spark").stop()
+        logging.getLogger().removeHandler(silence)
+        if before is not None:
+            signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 def here_or_spark(engine: Name) -> Literal["local", "spark"]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections import OrderedDict
@@ -17,9 +18,10 @@ from omnigraph.engine.query.adjacencies import Adjacencies
 from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import BranchNotFound, Corrupt, UnsafeStore
+from omnigraph.errors import BranchNotFound, Corrupt, InvalidRef, UnsafeStore
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
+from omnigraph.model.refs import BranchRef, parse_ref
 from omnigraph.model.version import GraphStamp, GraphVersion
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
@@ -179,6 +181,11 @@ class Session:
             self._heads.pop(branch, None)
 
     def _no_branch(self, branch: str, ledger: Ledger) -> BranchNotFound:
+        with contextlib.suppress(InvalidRef):
+            if parse_ref(branch) != BranchRef(branch):
+                return BranchNotFound(
+                    f"{branch!r} is a commit, not a branch.", help="Name the branch to write to."
+                )
         names = self.versions(ledger).list_branches()
         guess = near(branch, names)
         hint = f"Did you mean {guess!r}?" if guess else ""

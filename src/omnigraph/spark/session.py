@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -89,13 +93,26 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
     for name, value in chosen.items():
         builder = builder.config(name, value)
     try:
-        with filtered_stderr():
+        with filtered_stderr(), _own_interrupts():
             return builder.getOrCreate()
     except Exception as error:
         raise EngineMissing(
             f"Spark did not start on {place}: {_first_line(error)}.",
             help="JAVA_HOME is " + os.environ["JAVA_HOME"] + "; what Java said stands above.",
         ) from error
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """PySpark lets Ctrl-C cancel its jobs, by asking the JVM in the middle of another question.
+    Whoever has a handler of their own keeps that one."""
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        own = callable(handler) and handler is not signal.default_int_handler
+        if own and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _connect(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.commands import COMMANDS, GROUPS, find_command
@@ -18,7 +19,7 @@ from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.options import split_options
 from omnigraph.cli.output import Output
 from omnigraph.cli.paint import Paint
-from omnigraph.cli.shell.reading import Item, read_statements
+from omnigraph.cli.shell.reading import Item, goes_on, read_statements
 from omnigraph.errors import InvalidArgument, OmnigraphError
 from omnigraph.lang.near import near
 
@@ -73,13 +74,25 @@ class Shell:
 
     # Lines
 
-    def feed(self, line: str) -> int:
-        """Takes one more line; the exit code of what it completed, 0 for nothing."""
+    def feed_all(self, lines: Iterable[str]) -> int:
+        """Takes the lines of a script until one fails: an `order` or `limit` below a statement
+        that could end there belongs to it."""
+        code = 0
+        for line, after in pairwise(chain(lines, [None])):
+            assert line is not None
+            code = self.feed(line.rstrip("\n"), ends=after is None or not goes_on(after))
+            if code or self.finished:
+                return code
+        return self.finish()
+
+    def feed(self, line: str, *, ends: bool = True) -> int:
+        """Takes one more line; the exit code of what it completed, 0 for nothing. Without `ends`
+        what is complete waits for the line below."""
         if not self.text and line.strip().startswith("\\"):
             return self._guarded(lambda: self._command(line.strip()[1:]))
         self.text += f"{line}\n"
         read = read_statements(self.text)
-        if read.state == "open":
+        if read.state == "open" or (read.state == "complete" and not ends):
             return 0
         self.text = ""
         if read.state == "wrong":
@@ -126,6 +139,8 @@ class Shell:
         from omnigraph.cli.commands.files import report_diagnostics
 
         report_diagnostics(diagnostics, text, "input", self.cli)
+        if goes_on(text):
+            self.out.warn("help: The statement above ran with its line: write this behind it.")
         return 6
 
     # Commands
@@ -233,10 +248,7 @@ class Shell:
     def _do_read(self, words: list[str]) -> int:
         if len(words) != 1:
             raise InvalidArgument("Which file?", help="Write \\read queries.gq.")
-        code = 0
-        for line in self.cli.read_text(words[0]).splitlines():
-            code = code or self.feed(line)
-        return code or self.finish()
+        return self.feed_all(self.cli.read_text(words[0]).splitlines())
 
 
 def _help_lines(paint: Paint) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +23,14 @@ class Read:
     text: str
     items: tuple[Item, ...] = ()
     diagnostics: tuple[Diagnostic, ...] = ()
+
+
+_GOES_ON = re.compile(r"\s*(order|limit|offset)\b")
+
+
+def goes_on(line: str) -> bool:
+    """Whether a line can only belong to the statement above it, complete as that may be."""
+    return _GOES_ON.match(line) is not None
 
 
 def read_statements(text: str) -> Read:

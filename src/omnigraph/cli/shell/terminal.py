@@ -50,11 +50,7 @@ def run_terminal(shell: Shell) -> int:
 
 def run_script(shell: Shell) -> int:
     """Statements from a file or a pipe; the first that fails ends it."""
-    for line in shell.out.streams.stdin:
-        code = shell.feed(line.rstrip("\n"))
-        if code or shell.finished:
-            return code
-    return shell.finish()
+    return shell.feed_all(shell.out.streams.stdin)
 
 
 def _prompt(shell: Shell) -> str:

@@ -220,7 +220,9 @@ class Optimization:
         left = [m for m in base.marks.values() if m.id not in taken and m.bytes < floor]
         if len(base.marks) < 2 or not left:
             return ()
-        return (f"{len(left)} small fragments: they wait until more have come",)
+        one = len(left) == 1
+        told = "1 small fragment: it waits" if one else f"{len(left)} small fragments: they wait"
+        return (f"{told} until more have come",)
 
     def _stage_indexes(
         self, kind: GraphType, table: Table, place: tuple[int, int]
