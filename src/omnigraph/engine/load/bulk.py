@@ -120,8 +120,8 @@ class BulkLoad(ABC):
         return tuple(self._told())
 
     def run(self, reason: str) -> LoadResult:
-        options = self._options
         self._base = self._pin()
+        options = self._options  # a job that goes on finds the branch that it created
         if (done := self._done_before()) is not None:
             return LoadResult(
                 branch=options.branch,
