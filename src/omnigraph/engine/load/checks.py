@@ -10,11 +10,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.joins import as_keys
+from omnigraph.engine.load.rules import Rules
 from omnigraph.engine.load.state import FEW, ORIGIN, TOLD, LoadState
-from omnigraph.errors import InvalidData
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType
-from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.load.places import AT, place_text
+from omnigraph.plan.load.reasons import (
+    abandoned,
+    exists_already,
+    has_no_end,
+    has_too_few,
+    has_too_many,
+    id_rule,
+    is_not_unique,
+    orphans,
+    stands_twice,
+)
 from omnigraph.plan.validate import key_texts
 from omnigraph.store.tables import ADDRESS
 
@@ -32,19 +42,11 @@ def check_duplicates(state: LoadState) -> None:
             rows=ids,
         )
         kind = rows.kind
-        made = f", which is made from {', '.join(f'`{n}`' for n in kind.key)}" if kind.key else ""
         found = [
-            (
-                at,
-                (
-                    f"the id {show_value(entity)} of {kind.name}{made}, stands in "
-                    f"{place_text(state.names, first)} already; give each entity once."
-                ),
-                "",
-            )
+            (at, *stands_twice(kind, entity, place_text(state.names, first)))
             for entity, at, first in _tuples(again)
         ]
-        state.refuse(kind, "key" if kind.key else "id", found)
+        state.refuse(kind, id_rule(kind), found)
 
 
 def check_new(state: LoadState) -> None:
@@ -56,37 +58,9 @@ def check_new(state: LoadState) -> None:
         known = state.locate(kind, "id", _values(rows.table["id"]))
         if known.num_rows:
             taken = rows.table.filter(pc.is_in(rows.table["id"], value_set=known["v"]))
-            found = [
-                (
-                    at,
-                    (
-                        f"{kind.name} {show_value(entity)} exists already; mode='merge' "
-                        "changes it, append does not."
-                    ),
-                    "",
-                )
-                for entity, at in zip(taken["id"].to_pylist(), taken[AT].to_pylist(), strict=True)
-            ]
-            state.refuse(kind, "key" if kind.key else "id", found)
-
-
-def check_rules(state: LoadState) -> None:
-    """Nodes first: an edge may hang on a node that is refused."""
-    kinds = [rows.kind for rows in state.rows.values()]
-    for kind in kinds:
-        for columns in kind.uniques:
-            # Refusing a row gives back the value that the entity had, which may clash again.
-            while _check_unique(state, kind, columns):
-                pass
-    if state.rejects and not state.every:
-        return  # edges of a node that is refused would only hide the reason
-    for kind in kinds:
-        if isinstance(kind, EdgeType):
-            _check_ends(state, kind)
-            _check_card(state, kind)
-    for kind in kinds:
-        if isinstance(kind, NodeType) and state.replaced(kind):
-            _check_orphans(state, kind)
+            pairs = _tuples(taken.select(["id", AT]))
+            found = [(at, *exists_already(kind, entity)) for entity, at in pairs]
+            state.refuse(kind, id_rule(kind), found)
 
 
 # Unique values
@@ -114,21 +88,8 @@ def _check_unique(state: LoadState, kind: GraphType, columns: tuple[str, ...]) -
     if not len(clashing):
         return False
     rows = table.filter(pc.is_in(table[AT], value_set=clashing)).sort_by(AT)
-    shown = ", ".join(columns)
-    found = []
-    for entity, at, text in zip(
-        rows["id"].to_pylist(), rows[AT].to_pylist(), key_texts(rows, columns), strict=True
-    ):
-        found.append(
-            (
-                at,
-                (
-                    f"{kind.name} {show_value(entity)} has {shown} = {show_value(text)}, which "
-                    f"another {kind.name} has already; @unique({shown}) allows it once."
-                ),
-                shown,
-            )
-        )
+    told = zip(_tuples(rows.select(["id", AT])), key_texts(rows, columns), strict=True)
+    found = [(at, *is_not_unique(kind, columns, entity, text)) for (entity, at), text in told]
     state.refuse(kind, "unique", found)
     return True
 
@@ -178,18 +139,8 @@ def _check_ends(state: LoadState, kind: EdgeType) -> None:
         if not missing.num_rows:
             continue
         rows = table.filter(pc.is_in(table[end], value_set=missing["v"]))
-        name = "from" if end == "src" else "to"
-        found = [
-            (
-                at,
-                (
-                    f"{kind.name} has `{name}` {show_value(value)}, but there is no {node_name} "
-                    "with that id."
-                ),
-                name,
-            )
-            for at, value in zip(rows[AT].to_pylist(), rows[end].to_pylist(), strict=True)
-        ]
+        pairs = _tuples(rows.select([AT, end]))
+        found = [(at, *has_no_end(kind, end, value)) for at, value in pairs]
         state.refuse(kind, "endpoint", found)
 
 
@@ -220,21 +171,9 @@ def _check_orphans(state: LoadState, node: NodeType) -> None:
             if node_name != node.name or state.replaced(edge):
                 continue
             lost = _lost_edges(state, node, edge, end)
-            if not lost.num_rows:
-                continue
-            violations = [
-                Violation(
-                    type=node.name,
-                    rule="orphan",
-                    id=value,
-                    message=f"{node.name} {show_value(value)} would be gone, but {edge.name} "
-                    f"{show_value(entity)} has it as its {end}.",
-                )
-                for entity, value in _tuples(lost.slice(0, TOLD))
-            ]
-            more = lost.num_rows - len(violations)
-            rest = f" (and {lost.num_rows - 1} more)" if lost.num_rows > 1 else ""
-            raise InvalidData(violations[0].message + rest, violations=violations, more=more)
+            if lost.num_rows:
+                first = [(entity, value) for entity, value in _tuples(lost.slice(0, TOLD))]
+                raise orphans(node, edge, end, first, lost.num_rows)
 
 
 def _lost_edges(state: LoadState, node: NodeType, edge: EdgeType, end: str) -> pa.Table:
@@ -301,17 +240,7 @@ def _refuse_beyond(state: LoadState, kind: EdgeType, high: int) -> None:
         rows=table.select(columns),
         counts=_counts(state, kind),
     )
-    found = [
-        (
-            at,
-            (
-                f"{kind.source} {show_value(source)} would have {n} {kind.name} edges; @card "
-                f"allows at most {high}."
-            ),
-            "from",
-        )
-        for at, source, n, _ in _tuples(beyond)
-    ]
+    found = [(at, *has_too_many(kind, source, n)) for at, source, n, _ in _tuples(beyond)]
     state.refuse(kind, "card", found)
 
 
@@ -325,23 +254,13 @@ def _refuse_below(state: LoadState, kind: EdgeType, low: int) -> None:
             rows=table.select(["src", AT]),
             counts=_counts(state, kind),
         )
-        found = [
-            (
-                at,
-                (
-                    f"{kind.source} {show_value(source)} would have {n} {kind.name} edges; @card "
-                    f"allows at least {low}."
-                ),
-                "from",
-            )
-            for at, source, n in _tuples(below)
-        ]
+        found = [(at, *has_too_few(kind, source, n)) for at, source, n in _tuples(below)]
         state.refuse(kind, "card", found)
     if state.replaced(kind):
-        _check_abandoned(state, kind, low)
+        _check_abandoned(state, kind)
 
 
-def _check_abandoned(state: LoadState, kind: EdgeType, low: int) -> None:
+def _check_abandoned(state: LoadState, kind: EdgeType) -> None:
     """Sources that had edges before everything was replaced and are still there."""
     table = state.arriving(kind)
     rows = pa.table({"src": pa.array([], pa.string())}) if table is None else table.select(["src"])
@@ -356,14 +275,7 @@ def _check_abandoned(state: LoadState, kind: EdgeType, low: int) -> None:
     missing = _missing(state, node, lost.rename_columns(["src"]), "src")
     alive = lost.filter(pc.invert(pc.is_in(lost["v"], value_set=missing["v"])))
     if alive.num_rows:
-        source = show_value(alive["v"][0].as_py())
-        message = (
-            f"{kind.source} {source} would have 0 {kind.name} edges; @card allows at least {low}."
-        )
-        found = Violation(
-            type=kind.name, rule="card", id=alive["v"][0].as_py(), property="src", message=message
-        )
-        raise InvalidData(message, violations=[found], more=alive.num_rows - 1)
+        raise abandoned(kind, alive["v"][0].as_py(), alive.num_rows)
 
 
 def _values(column: pa.ChunkedArray) -> pa.Table:
@@ -372,3 +284,6 @@ def _values(column: pa.ChunkedArray) -> pa.Table:
 
 def _tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+RULES = Rules(unique=_check_unique, ends=_check_ends, card=_check_card, orphans=_check_orphans)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.engine.executors import configured_master, find_executor, registered
 from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal
-from omnigraph.engine.load.checks import check_duplicates, check_new, check_rules
+from omnigraph.engine.load.checks import RULES, check_duplicates, check_new
 from omnigraph.engine.load.completing import Part, complete_merge, system_rows
 from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.joins import Joins
@@ -215,7 +215,7 @@ class _LocalLoad(BulkLoad):
             for key, parts in self._parts.items():
                 complete_merge(state, state.rows[key].kind, parts, self._room)
         self._halt()
-        check_rules(state)
+        RULES.check(state, [rows.kind for rows in state.rows.values()])
         self._halt()
         reach("load checked")
         self._report("writing")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from omnigraph.errors import InvalidData
 from omnigraph.model.catalog import EdgeType
-from omnigraph.model.violation import Violation, show_value
+from omnigraph.plan.load.reasons import Reason, abandoned, has_too_few, has_too_many
 from omnigraph.spark.load.frames import Wanted, table_frame
-from omnigraph.spark.load.refusals import Describe, refuse
+from omnigraph.spark.load.refusals import refuse
 from omnigraph.spark.load.state import SparkState, node_ids, rows_origins
 from omnigraph.spark.tasks import collect
 
@@ -40,14 +40,12 @@ def _totals(state: SparkState, kind: EdgeType) -> tuple[Any, Any]:
     return rows, totals
 
 
-def _card_words(kind: EdgeType, limit: str) -> Describe:
-    def describe(row: dict[str, Any]) -> tuple[str, str]:
-        return (
-            f"{kind.source} {show_value(row['src'])} would have {row['n']} {kind.name} edges; "
-            f"@card allows {limit}."
-        ), "from"
+def _too_many(kind: EdgeType, row: dict[str, Any]) -> Reason:
+    return has_too_many(kind, row["src"], row["n"])
 
-    return describe
+
+def _too_few(kind: EdgeType, row: dict[str, Any]) -> Reason:
+    return has_too_few(kind, row["src"], row["n"])
 
 
 def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
@@ -61,19 +59,19 @@ def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
     place = sql.row_number().over(Window.partitionBy("src").orderBy(*order))
     beyond = rows.join(totals.where(f"n > {high}"), "src").withColumn("place", place)
     beyond = beyond.where(f"place + held > {high}").select("at", "src", "n")
-    refuse(state, kind, "card", beyond, _card_words(kind, f"at most {high}"))
+    refuse(state, kind, "card", beyond, partial(_too_many, kind))
 
 
 def _refuse_below(state: SparkState, kind: EdgeType, low: int) -> None:
     if state.left(kind):
         rows, totals = _totals(state, kind)
         below = rows.join(totals.where(f"n < {low}"), "src").select("at", "src", "n")
-        refuse(state, kind, "card", below, _card_words(kind, f"at least {low}"))
+        refuse(state, kind, "card", below, partial(_too_few, kind))
     if state.replaced(kind):
-        _check_abandoned(state, kind, low)
+        _check_abandoned(state, kind)
 
 
-def _check_abandoned(state: SparkState, kind: EdgeType, low: int) -> None:
+def _check_abandoned(state: SparkState, kind: EdgeType) -> None:
     """Sources that had edges before everything was replaced and are still there."""
     view = state.snapshot.view(kind)
     state.checks.add(kind.table_key)
@@ -89,10 +87,4 @@ def _check_abandoned(state: SparkState, kind: EdgeType, low: int) -> None:
     nodes = state.small(nodes.withColumnRenamed("id", "src"), count)
     alive = collect(lost.join(nodes, "src", "left_semi"))
     if alive.num_rows:
-        first = alive["src"][0].as_py()
-        message = (
-            f"{kind.source} {show_value(first)} would have 0 {kind.name} edges; @card allows at "
-            f"least {low}."
-        )
-        found = Violation(type=kind.name, rule="card", id=first, property="src", message=message)
-        raise InvalidData(message, violations=[found], more=alive.num_rows - 1)
+        raise abandoned(kind, alive["src"][0].as_py(), alive.num_rows)

@@ -10,9 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.model.catalog import EdgeType, GraphType, NodeType
-from omnigraph.model.violation import show_value
+from omnigraph.engine.load.rules import Rules
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.load.places import SourceName, place_text
+from omnigraph.plan.load.reasons import (
+    Reason,
+    exists_already,
+    id_rule,
+    is_not_unique,
+    stands_twice,
+)
 from omnigraph.spark.load.cards import check_card
 from omnigraph.spark.load.ends import check_ends, check_orphans
 from omnigraph.spark.load.frames import Wanted
@@ -36,27 +43,12 @@ def check_duplicates(state: SparkState) -> None:
         with explained():
             if many.isEmpty():
                 continue
-        made = f", which is made from {', '.join(f'`{n}`' for n in kind.key)}" if kind.key else ""
-        name, names = kind.name, state.names
+        again = ids.join(many, "id").where("at > first")
+        refuse(state, kind, id_rule(kind), again, partial(_twice, kind, state.names))
 
-        def describe(
-            row: dict[str, Any],
-            name: str = name,
-            made: str = made,
-            names: tuple[SourceName, ...] = names,
-        ) -> tuple[str, str]:
-            return (
-                f"the id {show_value(row['id'])} of {name}{made}, stands in "
-                f"{place_text(names, row['first'])} already; give each entity once."
-            ), ""
 
-        refuse(
-            state,
-            kind,
-            "key" if kind.key else "id",
-            ids.join(many, "id").where("at > first"),
-            describe,
-        )
+def _twice(kind: GraphType, names: tuple[SourceName, ...], row: dict[str, Any]) -> Reason:
+    return stands_twice(kind, row["id"], place_text(names, row["first"]))
 
 
 def check_new(state: SparkState) -> None:
@@ -71,14 +63,11 @@ def check_new(state: SparkState) -> None:
         ids = state.small(state.arriving(kind, Wanted(("id",))), state.left(kind))
         stored = state.small(stored, state.snapshot.view(kind).table.rows)
         taken = ids.join(stored, "id").select("at", "id")
+        refuse(state, kind, id_rule(kind), taken, partial(_taken, kind))
 
-        def describe(row: dict[str, Any], name: str = kind.name) -> tuple[str, str]:
-            return (
-                f"{name} {show_value(row['id'])} exists already; mode='merge' changes it, "
-                "append does not."
-            ), ""
 
-        refuse(state, kind, "key" if kind.key else "id", taken, describe)
+def _taken(kind: GraphType, row: dict[str, Any]) -> Reason:
+    return exists_already(kind, row["id"])
 
 
 def complete_types(state: SparkState) -> None:
@@ -107,25 +96,6 @@ def complete_types(state: SparkState) -> None:
         state.types[key] = replace(held, whole=whole, dropped=dropped)
 
 
-def check_rules(state: SparkState) -> None:
-    """Nodes first: an edge may hang on a node that is refused."""
-    kinds = [held.kind for held in state.types.values()]
-    for kind in kinds:
-        for columns in kind.uniques:
-            # Refusing a row gives back the value that the entity had, which may clash again.
-            while _check_unique(state, kind, columns):
-                pass
-    if state.rejects and not state.every:
-        return  # edges of a node that is refused would only hide the reason
-    for kind in kinds:
-        if isinstance(kind, EdgeType):
-            check_ends(state, kind)
-            check_card(state, kind)
-    for kind in kinds:
-        if isinstance(kind, NodeType) and state.replaced(kind):
-            check_orphans(state, kind)
-
-
 def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) -> bool:
     from pyspark.sql import functions as sql
 
@@ -144,17 +114,15 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
         others = state.small(others.select("key"), state.snapshot.view(kind).table.rows)
         held = rows.join(others, "key", "left_semi").select("at", "id", "key")
         clashing = clashing.union(held).distinct()
-    shown = ", ".join(columns)
+    refused = refuse(state, kind, "unique", clashing, partial(_clashing, kind, columns))
+    return refused > 0 and state.every
 
-    name = kind.name
 
-    def describe(row: dict[str, Any]) -> tuple[str, str]:
-        return (
-            f"{name} {show_value(row['id'])} has {shown} = {show_value(row['key'])}, which "
-            f"another {name} has already; @unique({shown}) allows it once."
-        ), shown
+def _clashing(kind: GraphType, columns: tuple[str, ...], row: dict[str, Any]) -> Reason:
+    return is_not_unique(kind, columns, row["id"], row["key"])
 
-    return refuse(state, kind, "unique", clashing, describe) > 0 and state.every
+
+RULES = Rules(unique=_check_unique, ends=check_ends, card=check_card, orphans=check_orphans)
 
 
 def all_checks(state: SparkState) -> Iterator[None]:
@@ -166,5 +134,5 @@ def all_checks(state: SparkState) -> Iterator[None]:
     elif state.mode == "merge":
         complete_types(state)
     yield
-    check_rules(state)
+    RULES.check(state, [held.kind for held in state.types.values()])
     yield

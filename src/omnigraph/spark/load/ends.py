@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from omnigraph.engine.load.state import TOLD
-from omnigraph.errors import InvalidData
 from omnigraph.model.catalog import EdgeType, NodeType
-from omnigraph.model.violation import Violation, show_value
+from omnigraph.plan.load.reasons import Reason, has_no_end, orphans
 from omnigraph.spark.load.frames import Wanted
 from omnigraph.spark.load.refusals import refuse
 from omnigraph.spark.load.state import SparkState, node_ids
@@ -25,17 +25,11 @@ def check_ends(state: SparkState, kind: EdgeType) -> None:
         if nodes is not None:
             nodes = state.small(nodes, count)
             missing = rows.join(nodes, rows[end] == nodes["id"], "left_anti")
-        name = "from" if end == "src" else "to"
+        refuse(state, kind, "endpoint", missing, partial(_endless, kind, end))
 
-        def describe(
-            row: dict[str, Any], end: str = end, name: str = name, node_name: str = node_name
-        ) -> tuple[str, str]:
-            return (
-                f"{kind.name} has `{name}` {show_value(row[end])}, but there is no {node_name} "
-                "with that id."
-            ), name
 
-        refuse(state, kind, "endpoint", missing, describe)
+def _endless(kind: EdgeType, end: str, row: dict[str, Any]) -> Reason:
+    return has_no_end(kind, end, row[end])
 
 
 def check_orphans(state: SparkState, node: NodeType) -> None:
@@ -57,17 +51,5 @@ def check_orphans(state: SparkState, node: NodeType) -> None:
                 continue
             with explained():
                 total = int(lost.count())
-            violations = [
-                Violation(
-                    type=node.name,
-                    rule="orphan",
-                    id=row[end],
-                    message=f"{node.name} {show_value(row[end])} would be gone, but {edge.name} "
-                    f"{show_value(row['id'])} has it as its {end}.",
-                )
-                for row in examples.to_pylist()
-            ]
-            rest = f" (and {total - 1} more)" if total > 1 else ""
-            raise InvalidData(
-                violations[0].message + rest, violations=violations, more=total - len(violations)
-            )
+            pairs = [(row["id"], row[end]) for row in examples.to_pylist()]
+            raise orphans(node, edge, end, pairs, total)

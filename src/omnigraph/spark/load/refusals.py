@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from omnigraph.engine.load.state import TOLD, shown_rows
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.load.places import AT, Reject, SourceName, split_place
+from omnigraph.plan.load.reasons import Reason
 from omnigraph.spark.load.aside import FEW, Aside, write_aside
 from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.load.state import SparkState
 from omnigraph.spark.tasks import collect, explained, run_tasks
 
-Describe = Callable[[dict[str, Any]], tuple[str, str]]
+Describe = Callable[[dict[str, Any]], Reason]
 """The reason and the property of a row that a join found. It travels to executors."""
 
 _AT_ONCE = 10_000
