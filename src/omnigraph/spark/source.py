@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -24,14 +23,13 @@ from pyspark.sql.datasource import (
 
 import omnigraph
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.engine.load.state import Mode
+from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 from omnigraph.runtime import SYSTEM
-from omnigraph.settings import Settings
 from omnigraph.spark.columns import struct_type
-from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.scan import TypeScan, pin_scan
+from omnigraph.spark.spooled import RowSpool
 from omnigraph.spark.stream.changes import ChangeReader, TypeFeed, pin_feed
 from omnigraph.spark.stream.sink import StreamSink
 from omnigraph.store.roots import parse_root
@@ -130,19 +128,27 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         return ChangeReader(self.feed())
 
     def streamWriter(self, schema: Any, overwrite: bool) -> DataSourceStreamArrowWriter:  # noqa: N802
-        chosen = self.options.get("on") or "merge"
-        if chosen not in ("append", "merge"):
-            raise InvalidArgument(f"`on` is 'append' or 'merge', not {chosen!r}.")
         return StreamSink(
-            root=self._option("path"),
-            type=self._option("type"),
-            mode="overwrite" if overwrite else chosen,  # type: ignore[arg-type]
-            branch=self.options.get("branch") or "main",
+            *self._written(overwrite, "merge"),
             stream=self.options.get("stream_id"),
             checkpoint=self.options.get("checkpointLocation"),
+        )
+
+    def _written(self, overwrite: bool, otherwise: str) -> tuple[RowSpool, LoadOptions]:
+        """Where rows are written down, and how they are loaded."""
+        chosen = self.options.get("on") or otherwise
+        if chosen not in ("append", "merge"):
+            raise InvalidArgument(f"`on` is 'append' or 'merge', not {chosen!r}.")
+        kind, branch = self._option("type"), self.options.get("branch") or "main"
+        options = LoadOptions(
+            type=kind,
+            mode="overwrite" if overwrite else chosen,
+            branch=branch,
+            engine="local",
             actor=self.options.get("actor"),
             message=self.options.get("message"),
         )
+        return RowSpool(self._option("path"), kind, branch), options
 
     def reader(self, schema: Any) -> DataSourceReader:
         if self.changes_asked:
@@ -150,17 +156,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         return OmnigraphReader(self.scan())
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
-        chosen = self.options.get("on") or "append"
-        if chosen not in ("append", "merge"):
-            raise InvalidArgument(f"`on` is 'append' or 'merge', not {chosen!r}.")
-        return OmnigraphWriter(
-            root=self._option("path"),
-            type=self._option("type"),
-            mode="overwrite" if overwrite else chosen,  # type: ignore[arg-type]
-            branch=self.options.get("branch") or "main",
-            actor=self.options.get("actor"),
-            message=self.options.get("message"),
-        )
+        return OmnigraphWriter(*self._written(overwrite, "append"))
 
 
 # Reading
@@ -190,81 +186,24 @@ class OmnigraphReader(DataSourceReader):  # type: ignore[misc]
 # Writing
 
 
-@dataclass
-class SpooledRows(WriterCommitMessage):  # type: ignore[misc]
-    """What a task wrote down; nobody has looked at it yet."""
-
-    pieces: list[Piece]
-
-
 class OmnigraphWriter(DataSourceArrowWriter):  # type: ignore[misc]
     """Tasks write down their rows; whoever ends the write loads them, as one commit, with every
     check. For large data `g.load(frame)` is better: it checks and stages on executors too."""
 
-    def __init__(
-        self,
-        *,
-        root: str,
-        type: str,
-        mode: Mode,
-        branch: str,
-        actor: str | None,
-        message: str | None,
-    ) -> None:
-        self._root = parse_root(root)
-        self._type = type
-        self._mode = mode
-        self._branch = branch
-        self._actor = actor
-        self._message = message
-        self._spool = Spool(self._root, f"__spool/{uuid4().hex}", Settings.from_environment())
-        with omnigraph.open(root, mode="r") as g:  # a mistake is told before anything runs
-            g.snapshot(branch).type(type)
+    def __init__(self, rows: RowSpool, options: LoadOptions) -> None:
+        self._rows = rows
+        self._options = options
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        pieces = []
-        for batch in iterator:
-            rows = pa.Table.from_batches([batch])
-            key = self._spool.write(f"{uuid4().hex}.arrow", rows)
-            pieces.append(
-                Piece(
-                    key=key,
-                    table=self._type,
-                    given=(),
-                    generated=False,
-                    rows=rows.num_rows,
-                    bytes=rows.nbytes,
-                )
-            )
-        return SpooledRows(pieces)
+        return self._rows.write(iterator)
 
     def commit(self, messages: list[Any]) -> None:
-        pieces = [piece for message in messages if message for piece in message.pieces]
-
-        def batches(first: pa.Table) -> Iterator[pa.RecordBatch]:
-            yield from first.to_batches()
-            for piece in pieces[1:]:
-                yield from self._spool.read(piece).to_batches()
-
         try:
-            with omnigraph.open(self._root.uri) as g:
-                rows: Any = []
-                if pieces:
-                    first = self._spool.read(pieces[0])
-                    rows = pa.RecordBatchReader.from_batches(first.schema, batches(first))
-                g.load(
-                    rows,
-                    type=self._type,
-                    mode=self._mode,
-                    branch=self._branch,
-                    engine="local",
-                    actor=self._actor,
-                    message=self._message,
-                )
+            self._rows.load(messages, self._options)
         finally:
-            self._spool.remove()
+            self._rows.remove(messages)
 
     def abort(self, messages: list[Any]) -> None:
         """Also called after a commit that raised, which may have landed: only what this write
         wrote down goes."""
-        self._spool.remove()
+        self._rows.remove(messages)

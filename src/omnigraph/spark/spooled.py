@@ -1,0 +1,84 @@
+"""Owns rows that the tasks of a data source write down, until one process loads them as one commit.
+
+Writing and loading happen in different processes, so what a task wrote travels as its message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql.datasource import WriterCommitMessage
+
+import omnigraph
+from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.run import load
+from omnigraph.settings import Settings
+from omnigraph.spark.load.pieces import Piece, Spool
+from omnigraph.store.roots import Root, parse_root
+
+
+@dataclass
+class SpooledRows(WriterCommitMessage):  # type: ignore[misc]
+    """What a task wrote down; nobody has looked at it yet."""
+
+    prefix: str
+    pieces: list[Piece]
+
+
+class RowSpool:
+    """Where the tasks of one writer write down rows of one type, and how they are loaded."""
+
+    def __init__(self, root: str, type: str, branch: str) -> None:
+        with omnigraph.open(root, mode="r") as g:  # a mistake is told before anything runs
+            g.snapshot(branch).type(type)
+        self._root: Root = parse_root(root)
+        self._type = type
+        self._prefix = f"__spool/{uuid4().hex}"
+
+    def _at(self, prefix: str) -> Spool:
+        return Spool(self._root, prefix, Settings.from_environment())
+
+    def write(self, batches: Iterable[pa.RecordBatch]) -> SpooledRows:
+        spool, pieces = self._at(self._prefix), []
+        for batch in batches:
+            if not batch.num_rows:
+                continue
+            rows = pa.Table.from_batches([batch])
+            pieces.append(
+                Piece(
+                    key=spool.write(f"{uuid4().hex}.arrow", rows),
+                    table=self._type,
+                    given=(),
+                    generated=False,
+                    rows=rows.num_rows,
+                    bytes=rows.nbytes,
+                )
+            )
+        return SpooledRows(self._prefix, pieces)
+
+    def load(self, messages: Sequence[Any], options: LoadOptions) -> None:
+        """Everything that these tasks wrote, with every check, as one commit."""
+        written = [message for message in messages if message is not None and message.pieces]
+        rows: Any = []
+        if written:
+            schema = self._at(written[0].prefix).read(written[0].pieces[0]).schema
+            rows = pa.RecordBatchReader.from_batches(schema, self._batches(written))
+        with omnigraph.open(self._root.uri) as g:
+            load(g._session, rows, options)  # noqa: SLF001
+
+    def _batches(self, written: Sequence[SpooledRows]) -> Iterator[pa.RecordBatch]:
+        for message in written:
+            spool = self._at(message.prefix)
+            for piece in message.pieces:
+                yield from spool.read(piece).to_batches()
+
+    def remove(self, messages: Sequence[Any]) -> None:
+        """All that the writers of these tasks wrote down, also what failed attempts left. The
+        writer of a stream is another one for each process, so theirs is named by the messages."""
+        prefixes = {message.prefix for message in messages if message is not None}
+        for prefix in {self._prefix, *prefixes}:
+            self._at(prefix).remove()
