@@ -104,12 +104,14 @@ class TableView:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,
         fragments: Sequence[int] | None = None,
+        large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """With `fragments` only rows of these, and none that are pending."""
+        """With `fragments` only rows of these, and none that are pending; in `large` batches for
+        whoever reads to the end."""
         names = self.check_columns(columns)
         self.check_filter(filter)
         schema = pa.schema([self.schema.field(name) for name in names])
-        for batch in self._base_batches(names, filter, ledger, fragments=fragments):
+        for batch in self._base_batches(names, filter, ledger, fragments=fragments, large=large):
             yield pa.RecordBatch.from_arrays([batch.column(name) for name in names], schema=schema)
         pending = self.overlay.rows
         if pending.num_rows and fragments is None:
@@ -189,7 +191,12 @@ class TableView:
                 yield pa.RecordBatch.from_arrays(held, schema=schema)
 
     def located(
-        self, columns: Sequence[str], ledger: Ledger, *, fragments: Sequence[int] | None = None
+        self,
+        columns: Sequence[str],
+        ledger: Ledger,
+        *,
+        fragments: Sequence[int] | None = None,
+        large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Visible rows of the table, or of some of its fragments, batch by batch, with their
         addresses as a last column."""
@@ -198,7 +205,7 @@ class TableView:
             [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
         )
         for batch in self._base_batches(
-            list(columns), None, ledger, addresses=True, fragments=fragments
+            list(columns), None, ledger, addresses=True, fragments=fragments, large=large
         ):
             yield pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
 
@@ -322,6 +329,7 @@ class TableView:
         *,
         addresses: bool = False,
         fragments: Sequence[int] | None = None,
+        large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
         """Batches under their property names, without hidden rows."""
         if self.overlay.replaced or not self.table.marks:
@@ -337,6 +345,7 @@ class TableView:
             filter=pushed,
             addresses=located,
             fragments=fragments,
+            large=large,
         ):
             batch = batch.rename_columns([*read, ADDRESS] if located else read)
             if len(hidden):

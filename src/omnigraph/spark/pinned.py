@@ -65,6 +65,21 @@ def group_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[i
     return [*groups, tuple(held)] if held else groups
 
 
+def share_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[int, ...]]:
+    """Fragments, each with its number of rows, in groups of at most about so many rows, all of
+    about the same size: the last task to end is not the one that began with more."""
+    total = sum(size for _, size in sizes)
+    share = total / max(-(-total // rows), 1)
+    groups: list[list[int]] = []
+    before = 0
+    for number, size in sizes:
+        if not groups or before + size / 2 > share * len(groups):
+            groups.append([])
+        groups[-1].append(number)
+        before += size
+    return [tuple(group) for group in groups]
+
+
 @lru_cache(maxsize=8)
 def read_catalog(data: bytes) -> Catalog:
     return decode_catalog(data)

@@ -12,10 +12,12 @@ from omnigraph.engine.condition import read_condition
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType, row_schema
 from omnigraph.spark.columns import spark_schema, struct_type, to_spark
-from omnigraph.spark.pinned import PinnedTable, group_fragments, pin_table, read_catalog
+from omnigraph.spark.pinned import PinnedTable, pin_table, read_catalog, share_fragments
 from omnigraph.telemetry import Ledger
 
-PARTITION_ROWS = 1024 * 1024
+PARTITION_ROWS = 2_500_000
+PARTITION_BYTES = 128 << 20
+"""What a task reads: it costs about as much to start one as to read 200,000 rows."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +41,8 @@ class TypeScan:
     def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
         view, schema = self.pinned.view(), self.schema
         if self.where is None:
-            batches = view.scan(Ledger(), columns=self.columns, fragments=fragments)
-            for batch in batches:
+            names = self.columns
+            for batch in view.scan(Ledger(), columns=names, fragments=fragments, large=True):
                 yield to_spark(batch, schema)
             return
         catalog = read_catalog(self.pinned.catalog)
@@ -76,11 +78,14 @@ def pin_scan(
     view = snapshot.view(kind)
     if where:
         read_condition(snapshot.catalog, kind, where, now)
-    sizes = [(mark.id, mark.rows) for mark in view.table.marks.values()]
+    sizes = [
+        (mark.id, max(mark.rows, mark.bytes * PARTITION_ROWS // PARTITION_BYTES))
+        for mark in view.table.marks.values()
+    ]
     return TypeScan(
         pinned=pin_table(root, snapshot, kind),
         columns=tuple(view.check_columns(columns)),
         where=where or None,
-        fragments=tuple(group_fragments(sizes, PARTITION_ROWS)),
+        fragments=tuple(share_fragments(sizes, PARTITION_ROWS)),
         now=now,
     )

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 ADDRESS = "_rowaddr"
 _OPEN_TABLES = 512
+_LARGE_ROWS = 64 * 1024
+_LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
 _MAX_FRAGMENT_ID = 11
 _TRANSACTION_FILE = 12
@@ -234,10 +236,15 @@ class Table:
         filter: pc.Expression | None = None,
         addresses: bool = False,
         fragments: Sequence[int] | None = None,
+        large: bool = False,
         purpose: str = "scan",
     ) -> Iterator[pa.RecordBatch]:
-        """Batches in storage order; with `addresses` each row's address as a last column."""
+        """Batches in storage order; with `addresses` each row's address as a last column. `large`
+        ones, of as many rows as fit into some megabytes, are for whoever reads to the end and pays
+        for each batch."""
         options: dict[str, Any] = {}
+        if large:
+            options |= {"batch_size": _LARGE_ROWS, "batch_size_bytes": _LARGE_BYTES}
         if self.blobs.intersection(columns):
             options["blob_handling"] = "all_binary"
         if fragments is not None:

@@ -82,7 +82,8 @@ def table_frame(
     columns = {"address": "long", **wanted.columns}
 
     def read(group: tuple[int, ...]) -> Iterator[pa.Table]:
-        for batch in pinned.view().located(wanted.read(), Ledger(), fragments=group):
+        view = pinned.view()
+        for batch in view.located(wanted.read(), Ledger(), fragments=group, large=True):
             rows = pa.Table.from_batches([batch])
             yield pa.table({"address": rows[ADDRESS].cast(pa.int64()), **wanted.arrays(rows)})
 

@@ -83,7 +83,7 @@ class Reading:
     ) -> Iterator[pa.RecordBatch]:
         names = self._names(view, rest)
         if condition is None:
-            return view.scan(Ledger(), columns=names, fragments=fragments)
+            return view.scan(Ledger(), columns=names, fragments=fragments, large=True)
         return view.matching(condition, names, Ledger(), fragments=fragments)
 
     def _names(self, view: TableView, rest: Sequence[Expression]) -> list[str]:
