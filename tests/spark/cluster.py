@@ -10,8 +10,10 @@ import omnigraph
 import omnigraph.spark
 from omnigraph.errors import InvalidArgument
 from omnigraph.settings import Settings
+from omnigraph.spark.session import SHARED
 from tests.load.world import SCHEMA, new_graph
 from tests.spark.conftest import entry_point
+from tests.spark.test_streams import lines, put, run, texts
 
 
 def use(master: str, root: str, source: str, place: str) -> dict[str, Any]:
@@ -48,9 +50,39 @@ def use(master: str, root: str, source: str, place: str) -> dict[str, Any]:
     told["where"] = [
         list(row) for row in reader.option("where", 'name = "p7"').load(root).collect()
     ]
+    told |= _more(spark, g, root, Path(place))
     told["left"] = [one.to_dict() for one in g.recovery.list()] + [
         key for key in g._session.objects.list("") if key.startswith(("__jobs", "__spool"))
     ]
     told["verified"] = g.verify().ok
     spark.stop()
+    return told
+
+
+def _more(spark: Any, g: omnigraph.Graph, root: str, place: Path) -> dict[str, Any]:
+    """Algorithms, streams, maintenance and export."""
+    told: dict[str, Any] = {"algorithms": []}
+    for name in ("degrees", "connected_components"):
+        here = g.algorithm(name, edges="Knows", engine="local").to_arrow()
+        there = g.algorithm(name, edges="Knows", engine="spark").to_arrow()
+        told["algorithms"].append(here == there)
+    put(place / "in", "a.json", "one", "two")
+    run(lines(spark, place / "in"), root, place / "sink", type="Note", on="append")
+    each = lines(spark, place / "in").writeStream.trigger(availableNow=True)
+    each = each.foreachBatch(g.stream_writer("Note", mode="append", engine="spark"))
+    each.option("checkpointLocation", str(place / "each")).start().awaitTermination()
+    told["streamed"] = texts(g)
+    changes = spark.readStream.format("omnigraph").option("type", "Note").load(root)
+    memory = changes.writeStream.format("memory").queryName("seen").trigger(availableNow=True)
+    memory.start().awaitTermination()
+    told["seen"] = sorted(row.text for row in spark.sql("select text from seen").collect())
+    optimized = g.optimize(types=["Person", "Note"], engine="spark")
+    told["optimized"] = {name: list(t.fragments) for name, t in optimized.types.items()}
+    try:
+        g.export(to=place / "out", types=["Person"], engine="spark")
+    except InvalidArgument as error:
+        told["export"] = error.message
+    spark.conf.set(SHARED, "true")  # they are processes of this machine
+    done = g.export(to=place / "out", types=["Person"], engine="spark", format="csv")
+    told["exported"] = done.counts
     return told

@@ -1,4 +1,5 @@
-"""Spark Connect: a real server in a process of its own; loads, jobs, scans and what is refused.
+"""Spark Connect: a real server in a process of its own; loads, jobs, scans, algorithms, streams,
+maintenance, and what is refused.
 
 Not collected by itself: it needs the packages of `requirements-connect.lock`; `make spark-proof`
 installs them and names this file.
@@ -25,6 +26,14 @@ from omnigraph.spark.session import SHARED
 from tests.contract.graphs import rows
 from tests.load.world import knows, new_graph, person, write_lines
 from tests.spark.servers import connect_server
+from tests.spark.test_streams import lines, put, run, texts
+
+ALGORITHMS: list[dict[str, Any]] = [
+    {"name": "degrees", "edges": "Knows"},
+    {"name": "connected_components", "edges": "Knows"},
+    {"name": "triangle_count", "edges": "Knows"},
+    {"name": "shortest_paths", "edges": "Knows", "sources": ["a0"]},
+]
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +81,61 @@ def test_files_and_frames_are_loaded_and_read(g: Graph, spark: Any, tmp_path: Pa
     assert spark.sql("select count(*) as n from Knows").collect()[0].n == 2
     assert g.recovery.list() == []
     assert g.verify().ok
+
+
+def test_algorithms_and_maintenance_run_on_the_server(g: Graph, spark: Any, tmp_path: Path) -> None:
+    spark.conf.set(SHARED, "true")
+    for part in ("a", "b"):
+        people = [person(f"{part}{n}", age=n) for n in range(12)]
+        edges = [knows(f"{part}{n}", f"{part}{n * 5 % 12}") for n in range(9)]
+        g.load([*people, *edges], engine="local")
+    for call in ALGORITHMS:
+        here = g.algorithm(engine="local", **call).to_arrow()
+        there = g.algorithm(engine="spark", **call)
+        assert (there.engine, there.to_arrow()) == ("spark", here), call
+    g.create_branch("try")
+    done = g.algorithm(
+        "connected_components", engine="spark", edges="Knows", write_to="city", branch="try"
+    )
+    assert {row["id"]: row["city"] for row in rows(g, "Person", ref="try")} == done.to_dict()
+    before = sorted(map(repr, rows(g, "Person")))
+    g.query("query q() { match { $p: Person } return { count($p) as n } }", engine="spark")
+    report = g.optimize(types=["Person"], engine="spark")
+    assert report.types["Person"].fragments == (2, 1)
+    assert sorted(map(repr, rows(g, "Person"))) == before
+    out = tmp_path / "out"
+    assert g.export(to=out, format="parquet", types=["Person"], engine="spark").counts == {
+        "Person": 24
+    }
+    (tmp_path / "again").mkdir()
+    again = new_graph(tmp_path / "again")
+    again.load(out, engine="local")
+    assert sorted(map(repr, rows(again, "Person"))) == before
+    assert g.verify().ok
+
+
+def test_streams_come_and_go_over_the_server(g: Graph, spark: Any, tmp_path: Path) -> None:
+    spark.conf.set(SHARED, "true")
+    put(tmp_path / "in", "a.json", "one", "two")
+    before = g.snapshot().version
+    query = run(lines(spark, tmp_path / "in"), g.root, tmp_path / "sink", type="Note", on="append")
+    assert query.exception() is None
+    assert (texts(g), g.snapshot().version) == (["one", "two"], before + 1)
+    writer = g.stream_writer("Note", mode="append", stream_id="notes")
+    for name in ("b.json", "c.json"):
+        put(tmp_path / "more", name, f"in {name}")
+        frame = lines(spark, tmp_path / "more")
+        each = frame.writeStream.foreachBatch(writer).trigger(availableNow=True)
+        each = each.option("checkpointLocation", str(tmp_path / "each")).start()
+        each.awaitTermination()
+    assert texts(g) == ["in b.json", "in c.json", "one", "two"]
+    assert g.snapshot().version == before + 3
+    (tmp_path / "other").mkdir()
+    other = new_graph(tmp_path / "other")
+    changes = spark.readStream.format("omnigraph").option("type", "Note").load(g.root)
+    run(changes, other.root, tmp_path / "copied", type="Note", on="merge")
+    assert texts(other) == texts(g)
+    assert not list(Path(g.root).glob("__spool/*"))
 
 
 def test_an_interrupt_leaves_nothing(g: Graph, spark: Any) -> None:

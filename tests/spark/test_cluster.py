@@ -45,5 +45,10 @@ def test_two_workers_load_and_read_a_graph_on_an_object_store(
     assert told["merged"] == {"Person": [1, 1]}
     assert told["read"] == [PEOPLE + 1, PEOPLE]
     assert told["where"] == [["p7", 7]]
+    assert told["algorithms"] == [True, True]
+    assert told["streamed"] == told["seen"] == ["one", "one", "two", "two"]
+    assert told["optimized"]["Note"][1] == 1
+    assert "may be on others" in told["export"]
+    assert told["exported"] == {"Person": PEOPLE + 1}
     assert told["left"] == []
     assert told["verified"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
-from omnigraph.spark.stream.batches import Columns, make_writer
+from omnigraph.spark.stream.batches import BatchWriter, Columns
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -75,7 +75,7 @@ class SparkGraph:
             type=type, mode=mode, branch=branch, on_error=on_error, engine=engine, actor=actor
         )
         session = self._graph._session  # noqa: SLF001
-        return make_writer(session, options, stream_id, mapping=mapping, local=engine == "local")
+        return BatchWriter(session, options, stream_id, mapping=mapping, local=engine == "local")
 
     def _read(self, spark: Any, type: str, ref: str, columns: str | None, where: str | None) -> Any:
         reader = (spark or open_session()).read.format("omnigraph")

@@ -3,10 +3,11 @@ crashes between."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import omnigraph
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.snapshot import find_type
@@ -22,28 +23,42 @@ Columns = Mapping[str, Any]
 """Where each property comes from: the name of a column, or an expression."""
 
 
-def make_writer(
-    session: Session,
-    options: LoadOptions,
-    stream_id: str | None,
-    *,
-    mapping: Mapping[str, Columns] | None,
-    local: bool,
-) -> Callable[[Any, int], None]:
+class BatchWriter:
     """For `foreachBatch`. The commit carries the stream and the number of its batch, so a batch
-    that Spark gives again, because it died before it noted it, is not written again."""
+    that Spark gives again, because it died before it noted it, is not written again. Over Spark
+    Connect it travels to the server and opens the graph there."""
 
-    def write(frame: Any, batch: int) -> None:
-        stream = stream_id or _query_id(frame)
-        numbered = replace(options, stream=(f"spark/{stream}", batch))
+    def __init__(
+        self,
+        session: Session,
+        options: LoadOptions,
+        stream_id: str | None,
+        *,
+        mapping: Mapping[str, Columns] | None,
+        local: bool,
+    ) -> None:
+        self._session: Session | None = session
+        self._root = session.root.uri
+        self._settings = session.settings
+        self._options = options
+        self._stream_id = stream_id
+        self._mapping = mapping
+        self._local = local
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_session": None}
+
+    def __call__(self, frame: Any, batch: int) -> None:
+        stream = self._stream_id or _query_id(frame)
+        numbered = replace(self._options, stream=(f"spark/{stream}", batch))
+        if self._session is None:
+            self._session = omnigraph.open(self._root, settings=self._settings)._session  # noqa: SLF001
         source: Any = frame
-        if mapping is not None:
-            source = _by_type(session, options.branch, frame, mapping)
-        elif local:
+        if self._mapping is not None:
+            source = _by_type(self._session, self._options.branch, frame, self._mapping)
+        elif self._local:
             source = frame.toArrow()
-        load(session, source, numbered)
-
-    return write
+        load(self._session, source, numbered)
 
 
 def _by_type(
