@@ -25,7 +25,7 @@ from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
 
 EDGES, NODES, ROUNDS = 10_000_000, 1_000_000, 3
-SCANS = 7
+SCANS = 5
 """The first of them warms up: the JVM compiles what it has run often."""
 SCHEMA = """
 node Person { name: String @key }

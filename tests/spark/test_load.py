@@ -206,3 +206,22 @@ def test_executors_index_what_they_wrote_in_the_same_commit(
     assert twins.there.snapshot().version == head + 2
     query = 'query q() { match { $p: Person { name: "p7" } $p knows $q } return { $q.name } }'
     assert twins.there.query(query).to_pylist() == twins.here.query(query).to_pylist() != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("held", [0, 1_000_000])
+def test_ends_are_found_among_few_nodes_and_among_many(
+    twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
+) -> None:
+    monkeypatch.setattr("omnigraph.spark.load.ends.HELD_IDS", held)
+    first = [person("stored"), person("late"), knows("stored", "late")]
+    twins.load(write_lines(tmp_path / "first.jsonl", first))
+    ends = ("new", "refused", "nobody", "stored")
+    entries = [person("new"), person("refused", age=999)]
+    entries += [knows(start, end) for start in ends for end in ends]
+    path = write_lines(tmp_path / "more.jsonl", entries)
+    twins.refused(path)
+    _, other = twins.load(path, on_error="quarantine")
+    assert sorted(r.rule for r in other.rejected) == ["endpoint"] * 12 + ["range"]
+    _, other = twins.load(path, on_error="quarantine", mode="overwrite")
+    assert sorted(r.rule for r in other.rejected) == ["endpoint"] * 15 + ["range"]

@@ -72,7 +72,7 @@ def piece_frame(
             part = pa.array(np.full(rows.num_rows, number, dtype=np.int64))
             yield pa.table({"at": rows[AT], "part": part, **arrays})
 
-    return _frame(spark, groups, columns, read)
+    return read_frame(spark, groups, columns, read)
 
 
 def table_frame(
@@ -87,15 +87,16 @@ def table_frame(
             rows = pa.Table.from_batches([batch])
             yield pa.table({"address": rows[ADDRESS].cast(pa.int64()), **wanted.arrays(rows)})
 
-    return _frame(spark, group_fragments(sizes, READ_ROWS), columns, read)
+    return read_frame(spark, group_fragments(sizes, READ_ROWS), columns, read)
 
 
-def _frame(
+def read_frame(
     spark: Any,
     groups: Sequence[tuple[int, ...]],
     columns: Columns,
     read: Callable[[tuple[int, ...]], Iterator[pa.Table]],
 ) -> Any:
+    """What is read of each of the groups, by a task for each."""
     schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
     text = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     if not groups:
