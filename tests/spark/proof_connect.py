@@ -74,9 +74,8 @@ def test_files_and_frames_are_loaded_and_read(g: Graph, spark: Any, tmp_path: Pa
     ages = {row["name"]: row["age"] for row in rows(g, "Person")}
     assert ages == {"a": None, "b": 7, "d": 8}
     reader = spark.read.format("omnigraph").option("type", "Person")
-    assert reader.option("where", "age > 7").option("columns", "name").load(g.root).toArrow() == (
-        pa.table({"name": ["d"]}, schema=pa.schema([pa.field("name", pa.string(), nullable=False)]))
-    )
+    some = reader.option("where", "age > 7").option("columns", "name").load(g.root)
+    assert some.toArrow() == pa.table({"name": ["d"]})
     g.spark.tables(spark)
     assert spark.sql("select count(*) as n from Knows").collect()[0].n == 2
     assert g.recovery.list() == []

@@ -94,7 +94,8 @@ def connect_server(directory: Path, conf: Mapping[str, str]) -> Iterator[str]:
         SPARK_NO_DAEMONIZE="1",
         SPARK_LOG_DIR=str(directory),
         SPARK_PID_DIR=str(directory),
-        PYTHONPATH=str(SOURCE),
+        # A function for foreachBatch runs on the server, as a client of it.
+        PYTHONPATH=os.pathsep.join([str(SOURCE), os.environ.get("PYTHONPATH", "")]),
     )
     log = directory / "connect.log"
     with running(["bash", script, "--master", "local[2,3]", *options], log, env) as process:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
+
+from omnigraph.model.catalog import GraphType, row_schema, system_columns
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:
@@ -20,6 +23,14 @@ def spark_arrow(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind):
         return pa.list_(spark_arrow(kind.value_type))
     return kind
+
+
+def shown_schema(kind: GraphType, names: Sequence[str]) -> pa.Schema:
+    """Some columns of rows of a type. Only of ids and ends Spark is told that they are never null,
+    which spares it looking: as a stream of changes, rows come from commits before a property was
+    there, and Spark does not say whether it asks for that or for a table."""
+    own, never = row_schema(kind), system_columns(kind)
+    return pa.schema([own.field(name).with_nullable(name not in never) for name in names])
 
 
 def spark_schema(schema: pa.Schema) -> pa.Schema:

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from omnigraph.engine.condition import read_condition
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.model.catalog import GraphType, row_schema
-from omnigraph.spark.columns import spark_schema, struct_type, to_spark
+from omnigraph.model.catalog import GraphType
+from omnigraph.spark.columns import shown_schema, spark_schema, struct_type, to_spark
 from omnigraph.spark.pinned import PinnedTable, pin_table, read_catalog, share_fragments
 from omnigraph.telemetry import Ledger
 
@@ -32,11 +32,7 @@ class TypeScan:
 
     @property
     def schema(self) -> pa.Schema:
-        """Nothing is declared never to be null: as a stream of changes, rows come from commits
-        before a property was there, and Spark does not say which of the two it asks for."""
-        own = row_schema(self.pinned.kind)
-        fields = [own.field(name).with_nullable(True) for name in self.columns]
-        return spark_schema(pa.schema(fields))
+        return spark_schema(shown_schema(self.pinned.kind, self.columns))
 
     def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
         view, schema = self.pinned.view(), self.schema

@@ -25,9 +25,8 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.cursor import BEGINNING, is_cursor
 from omnigraph.engine.history.feed import Block
 from omnigraph.errors import InvalidArgument
-from omnigraph.model.catalog import row_schema
 from omnigraph.model.changes import Op
-from omnigraph.spark.columns import spark_schema, to_spark
+from omnigraph.spark.columns import shown_schema, spark_schema, to_spark
 
 _AFTER = "after"
 _COMMITS = 1000
@@ -82,8 +81,8 @@ class TypeFeed:
                 else pa.nulls(batch.num_rows, f.type)
                 for f in self.own
             ]
-            own = pa.RecordBatch.from_arrays(arrays, schema=_nullable(self.own))
-            shown = to_spark(own, spark_schema(_nullable(self.own)))
+            own = pa.RecordBatch.from_arrays(arrays, schema=self.own)
+            shown = to_spark(own, spark_schema(self.own))
             if not self.told:
                 yield shown
                 continue
@@ -95,10 +94,6 @@ class TypeFeed:
             ]
             schema = pa.schema([*_TOLD, *shown.schema])
             yield pa.RecordBatch.from_arrays([*told, *shown.columns], schema=schema)
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 @lru_cache(maxsize=8)
@@ -125,8 +120,7 @@ def pin_feed(
     snapshot = g.snapshot(branch)
     kind = snapshot.type(type)
     names = snapshot.view(kind).check_columns(columns)
-    whole = row_schema(kind)
-    own = _nullable(pa.schema([whole.field(name) for name in names]))
+    own = shown_schema(kind, names)
     if told and (taken := set(own.names) & set(_TOLD.names)):
         raise InvalidArgument(
             f"{kind.name} has properties that are called as `changes` calls its own: "
