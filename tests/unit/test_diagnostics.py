@@ -117,6 +117,16 @@ def test_a_very_long_line_is_cut_around_the_place() -> None:
     assert line[carets.index("^") : carets.rindex("^") + 1] == "WRONG"
 
 
+@given(st.integers(40, 120), st.integers(0, 130), st.integers(0, 130))
+def test_no_more_of_a_line_is_shown_than_asked_for(columns: int, start: int, length: int) -> None:
+    text = "".join(chr(ord("a") + n % 26) for n in range(130))
+    found = render_all([at(start, min(130, start + length))], text, columns=columns)
+    line, carets = found.splitlines()[3:5]
+    assert len(line) <= len("1 | ") + columns + len("……")
+    assert len(line.replace("…", "")) == len("1 | ") + min(columns, 130)
+    assert line[carets.index("^") :].startswith(text[start : start + 1])
+
+
 def test_carets_never_leave_a_line_that_is_cut() -> None:
     line, carets = shown("x" * 10_000, 10, 9_000)
     assert len(carets) <= len(line)

@@ -177,6 +177,10 @@ class Output:
         self.streams.stderr.flush()
         return self.streams.stdin.readline().strip().lower() in ("y", "yes")
 
+    def source_columns(self) -> int:
+        """How much of a line of a text fits below an error, beside its number."""
+        return 100 if self.streams.width is None else max(40, min(100, self.streams.width - 8))
+
     def flush(self) -> None:
         self.streams.stdout.flush()
         self.streams.stderr.flush()

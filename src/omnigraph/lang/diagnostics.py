@@ -118,13 +118,20 @@ def limit_diagnostics(
 
 def render(diagnostic: Diagnostic, text: str, path: str | None = None) -> str:
     """The diagnostic for a terminal: what, where, the line with carets, and what to do."""
-    return _render(diagnostic, Source(text, path))
+    return _render(diagnostic, Source(text, path), SHOWN_COLUMNS)
 
 
-def render_all(diagnostics: Iterable[Diagnostic], text: str, path: str | None = None) -> str:
-    """Every diagnostic, a blank line between them; empty without any."""
+def render_all(
+    diagnostics: Iterable[Diagnostic],
+    text: str,
+    path: str | None = None,
+    *,
+    columns: int = SHOWN_COLUMNS,
+) -> str:
+    """Every diagnostic, a blank line between them; empty without any. At most so many `columns`
+    of a line of the text are shown."""
     source = Source(text, path)
-    return "\n".join(_render(diagnostic, source) for diagnostic in diagnostics)
+    return "\n".join(_render(diagnostic, source, columns) for diagnostic in diagnostics)
 
 
 def encode_diagnostics(
@@ -134,9 +141,9 @@ def encode_diagnostics(
     return msgspec.json.encode([source.locate(diagnostic) for diagnostic in diagnostics])
 
 
-def _render(diagnostic: Diagnostic, source: Source) -> str:
+def _render(diagnostic: Diagnostic, source: Source, columns: int) -> str:
     start, end = source.position(diagnostic.span.start), source.position(diagnostic.span.end)
-    shown, indent, carets = _marked(source.line(start.line), start, end)
+    shown, indent, carets = _marked(source.line(start.line), start, end, columns)
     gutter = " " * len(str(start.line))
     lines = [
         f"{diagnostic.severity}[{diagnostic.code}]: {diagnostic.message}",
@@ -158,15 +165,15 @@ def _alternatives(words: tuple[str, ...]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
-def _marked(line: str, start: Position, end: Position) -> tuple[str, int, int]:
+def _marked(line: str, start: Position, end: Position, columns: int) -> tuple[str, int, int]:
     """The line as shown, and how many columns of it stand before and under the carets."""
     first = min(start.column - 1, len(line))
     last = end.column - 1 if end.line == start.line else len(line)
     last = max(first, min(last, len(line)))
     # Characters are never narrower than nothing, so cutting by characters bounds the columns
     # well enough, and a megabyte on one line is never laid out.
-    left = max(0, first - SHOWN_COLUMNS // 2) if len(line) > SHOWN_COLUMNS else 0
-    right = min(len(line), left + SHOWN_COLUMNS)
+    left = max(0, min(first - columns // 2, len(line) - columns))
+    right = min(len(line), left + columns)
     before = ("…" if left else "") + _laid_out(line[left:first])
     marked = _laid_out(line[first : min(last, right)])
     after = _laid_out(line[min(last, right) : right]) + ("…" if right < len(line) else "")

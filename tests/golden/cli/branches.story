@@ -123,7 +123,7 @@ $ omnigraph merge review --resolve people.pg
 $ omnigraph merge review --strategy theirs --resolve answers.jsonl --dry-run
 Would merge review into main:
   Person  +1 ~1
-  Knows  taken as it is: only one side changed it
+  Knows  as in review: main has not changed it
 
 @terminal
 $ omnigraph merge review --strategy theirs --json --dry-run
@@ -153,7 +153,7 @@ $ omnigraph merge review --json
 $ omnigraph merge review --strategy theirs
 Merged review into main in commit id-04-xxxxxxxxxxxxxxxxxxxx:
   Person  +1 ~1
-  Knows  taken as it is: only one side changed it
+  Knows  as in review: main has not changed it
 
 $ omnigraph merge review
 main has everything that review has.

@@ -39,7 +39,7 @@ def init(
         raise InvalidArgument(f"Two roots were given: {root} and {cli.options.root}.")
     where = require_root(cli.options.root if root is None else root, cli.config)
     text = cli.read_text(schema)
-    read_schema(text, schema)
+    read_schema(text, schema, columns=cli.out.source_columns())
     with create(
         where, schema=f"{text}\n", actor=cli.actor(actor), runtime=cli.watched_runtime()
     ) as g:

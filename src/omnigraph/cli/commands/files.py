@@ -179,12 +179,13 @@ def report_diagnostics(
     *,
     as_result: bool = False,
 ) -> None:
-    from omnigraph.lang.diagnostics import render
+    from omnigraph.lang.diagnostics import render_all
 
     write = cli.out.line if as_result else cli.out.warn
     paint = cli.out.paint if as_result else cli.out.note_paint
     for diagnostic in diagnostics:
-        first, _, rest = render(diagnostic, text, path).partition("\n")
+        shown = render_all([diagnostic], text, path, columns=cli.out.source_columns())
+        first, _, rest = shown.partition("\n")
         style = "wrong" if diagnostic.severity == "error" else "yellow"
         label, _, message = first.partition(":")
         write(f"{paint(style, label)}:{paint('bold', message)}\n{rest}")

@@ -116,21 +116,21 @@ def _lines(done: Merge, source: str, into: str, dry_run: bool, paint: Paint) -> 
             forward = f"{paint('green', into)} forward to {commit}"
             yield f"{would} {forward} (no commits of its own){end}"
             if dry_run:
-                yield from _changes(done, paint)
+                yield from _changes(done, source, into, paint)
             return
         case "merged":
             yield f"Would merge {names}:" if dry_run else f"Merged {names} in commit {commit}:"
-    yield from _changes(done, paint)
+    yield from _changes(done, source, into, paint)
 
 
-def _changes(done: Merge, paint: Paint) -> Iterator[str]:
+def _changes(done: Merge, source: str, into: str, paint: Paint) -> Iterator[str]:
     from omnigraph.cli.views.changes import summary_lines
 
     yield from (f"  {line}" for line in summary_lines(done.changes, paint))
     for key in done.adopted:
         name = key.split(":", 1)[-1]
         if name not in done.changes:
-            yield f"  {name}  {paint('dim', 'taken as it is: only one side changed it')}"
+            yield f"  {name}  {paint('dim', f'as in {source}: {into} has not changed it')}"
     if not done.changes and not done.adopted:
         yield paint("dim", "  no entity changes")
 

@@ -54,7 +54,7 @@ def mutate(
     """
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
-    with cli.writing(branch) as g, placed(text, file, values):
+    with cli.writing(branch) as g, placed(text, file, values, cli):
         done = g.mutate(
             text,
             name,

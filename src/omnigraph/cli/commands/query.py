@@ -68,7 +68,7 @@ def query(
     with (
         started(engine, master, conf) as chosen,
         cli.reading() as g,
-        placed(text, file, values),
+        placed(text, file, values, cli),
     ):
         began = time.monotonic()
         found = g.query(
@@ -117,7 +117,7 @@ def explain(
     with (
         started(engine, master, conf) as chosen,
         cli.reading() as g,
-        placed(text, file, values),
+        placed(text, file, values, cli),
     ):
         shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
             analyze=analyze
@@ -152,7 +152,9 @@ def show_result(found: Result, cli: Invocation) -> None:
 
 
 @contextlib.contextmanager
-def placed(text: str, file: str | None, given: Mapping[str, Any]) -> Iterator[None]:
+def placed(
+    text: str, file: str | None, given: Mapping[str, Any], cli: Invocation
+) -> Iterator[None]:
     """Mistakes are told with their place in the file that the user named. A parameter that is
     `given` and not declared gets told how."""
     try:
@@ -161,7 +163,8 @@ def placed(text: str, file: str | None, given: Mapping[str, Any]) -> Iterator[No
         from omnigraph.lang.diagnostics import render_all
 
         first = error.message.splitlines()[0]
-        shown = render_all(error.diagnostics, text, file or "-e")
+        columns = cli.out.source_columns()
+        shown = render_all(error.diagnostics, text, file or "-e", columns=columns)
         unbound = {text[d.span.start : d.span.end] for d in error.diagnostics if d.code == "T6"}
         wanted = [name for name in given if f"${name}" in unbound]
         hint = f"Declare it: query name(${wanted[0]}: String) {{ … }}." if wanted else None

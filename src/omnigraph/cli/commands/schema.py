@@ -125,7 +125,7 @@ def _read(file: str, cli: Invocation) -> str:
     from omnigraph.engine.write.migration import read_schema
 
     text = cli.read_text(file)
-    read_schema(text, file)
+    read_schema(text, file, columns=cli.out.source_columns())
     return f"{text}\n"
 
 

@@ -16,7 +16,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.engine.write.work import SHOWN, refuse
 from omnigraph.errors import Conflict, InvalidArgument, InvalidSchema, UnsupportedChange
-from omnigraph.lang.diagnostics import render_all
+from omnigraph.lang.diagnostics import SHOWN_COLUMNS, render_all
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, table_schema
 from omnigraph.model.schema import Schema
@@ -64,13 +64,13 @@ class Applied:
     io: Ledger
 
 
-def read_schema(text: str, path: str = "schema.pg") -> Schema:
+def read_schema(text: str, path: str = "schema.pg", *, columns: int = SHOWN_COLUMNS) -> Schema:
     """A checked schema, or `InvalidSchema` with every mistake."""
     checked = compile_schema(text)
     errors = [d for d in checked.diagnostics if d.severity == "error"]
     if checked.schema is None or errors:
         count = f"{len(errors)} mistake{'s' if len(errors) != 1 else ''}"
-        shown = render_all(errors, text, path)
+        shown = render_all(errors, text, path, columns=columns)
         raise InvalidSchema(f"The schema has {count}.\n{shown}", diagnostics=errors)
     return checked.schema
 
