@@ -307,8 +307,15 @@ class Branch:
         *,
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
     ) -> Applied:
-        return self._held().apply_schema(schema, branch=self.name, actor=actor, message=message)
+        return self._held().apply_schema(
+            schema,
+            branch=self.name,
+            actor=actor,
+            message=message,
+            allow_data_loss=allow_data_loss,
+        )
 
     def merge(
         self,

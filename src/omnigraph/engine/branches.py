@@ -47,6 +47,7 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
             ancestry=origin.ancestry | {chain_key(origin): origin.version},
             floor=1 if previous is None else previous.floor,
             folded=1 if previous is None else previous.folded,
+            forgotten=1 if previous is None else previous.forgotten,
             kept=() if previous is None else previous.kept,
             forked_from=ForkPoint(
                 branch=origin.branch, incarnation=origin.incarnation, version=origin.version

@@ -472,8 +472,11 @@ class Graph:
         branch: str = "main",
         actor: str | None = None,
         message: str | None = None,
+        allow_data_loss: bool = False,
     ) -> Applied:
-        """Makes a schema the accepted one, as one commit."""
+        """Makes a schema the accepted one, as one commit. What it drops can be read in older
+        versions of the branch; with `allow_data_loss` the next cleanup takes these, however many
+        commits it keeps. Tags and other branches keep what they have."""
         self._require_open(writing=True)
         return apply_schema(
             self._session,
@@ -482,6 +485,7 @@ class Graph:
             actor=actor,
             message=message,
             retry_for=self._session.settings.retry_for,
+            allow_data_loss=allow_data_loss,
         )
 
     def create_branch(self, name: str, from_: str = "main") -> Commit:

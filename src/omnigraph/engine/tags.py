@@ -44,6 +44,7 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
             keys=(),
             floor=1 if previous is None else previous.floor,
             folded=1 if previous is None else previous.folded,
+            forgotten=1 if previous is None else previous.forgotten,
             kept=() if previous is None else previous.kept,
             forked_from=ForkPoint(
                 branch=target.branch, incarnation=target.incarnation, version=target.version

@@ -90,8 +90,9 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     branch and no longer on its chain; `gc_cutoff` is the time before which nothing may
     have been staged or looked up that is bound to this version (hazard 7). `same` are the commits
     just before this one that a reader cannot tell from it, newest first; `maintained` counts the
-    commits since `first` that only maintenance made. `streams` holds the last batch of each
-    stream, for longer than `keys` are held: a stream may lie still for a year and go on.
+    commits since `first` that only maintenance made. Versions below `forgotten` have what a schema
+    change dropped for good: cleanup keeps none of them for readers. `streams` holds the last batch
+    of each stream, for longer than `keys` are held: a stream may lie still for a year and go on.
     """
 
     format: int
@@ -118,6 +119,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     kept: tuple[int, ...] = ()
     same: tuple[str, ...] = ()
     maintained: int = 0
+    forgotten: int = 1
 
     @cached_property
     def pins(self) -> dict[str, TablePin]:

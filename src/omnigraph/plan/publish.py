@@ -186,7 +186,8 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Complete before anything becomes visible. `reads` holds the content version of each table
     that the caller's own code has seen, `checks` of each that validation looked at. Versions below
-    `folded` are in the archive, and leave the chain."""
+    `folded` are in the archive, and leave the chain. What `forgets` leaves no version before its
+    own to readers, as soon as cleanup may take them."""
 
     branch: str
     base_version: int
@@ -198,3 +199,4 @@ class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     schema: SchemaChange | None = None
     if_commit: str | None = None
     folded: int = 1
+    forgets: bool = False

@@ -81,7 +81,7 @@ def resolve_floor(
 ) -> int:
     """The oldest version of a chain that stays, given all that it has, oldest first, and when the
     store took each. Every version that was the head at or after the cutoff stays, because
-    somebody may be about to build on it."""
+    somebody may be about to build on it; of the others none from before what was forgotten."""
     end = versions[-1]
     was_head = _newest(versions, lambda one: put_at.get(one.version, 0) <= cutoffs.files)
     if end.deleted:  # also a tag, which holds all that it stands for itself
@@ -90,7 +90,8 @@ def resolve_floor(
         spent = any(_holds_more(one, end) for one in gone)
         return max(end.floor, was_head) if spent else end.floor
     young = _newest(versions, lambda one: one.commit.created_at <= cutoffs.commits)
-    return max(end.floor, min(was_head, young, _kept_from(versions, policy.keep)))
+    wanted = max(min(young, _kept_from(versions, policy.keep)), end.forgotten)
+    return max(end.floor, min(was_head, wanted))
 
 
 def _kept_from(versions: Sequence[GraphVersion], keep: int) -> int:

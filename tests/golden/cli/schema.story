@@ -293,3 +293,17 @@ interface Named {
 node Thing implements Named {
     size: I32?
 }
+
+@file less.pg
+node Human {
+    name: String @key
+}
+@end
+$ omnigraph schema apply less.pg --allow-data-loss --quiet
+! error: 4 of these steps delete data. Cleanup will take every older version of main.
+! help: Nothing was changed; say --yes to go on.
+[exit 2]
+
+$ omnigraph schema apply less.pg --allow-data-loss --yes --quiet
+Applied to main in commit id-02-xxxxxxxxxxxxxxxxxxxx.
+Cleanup takes the older versions of main once the grace period is over.

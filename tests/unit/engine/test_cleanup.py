@@ -119,6 +119,27 @@ def test_what_is_kept_reads_as_before_and_what_went_says_so(g: Graph, place: Pat
             assert [b.commit.message for b in blocks if b.commit.message] == ["m6", "m7"]
 
 
+def test_what_was_used_again_just_before_it_was_to_go_is_known_to_be_needed(
+    g: Graph, place: Path
+) -> None:
+    """Cleanup has said that it goes, and found out then that it must not: the branch says so."""
+    for number in range(6):
+        add(g, f"p{number}")
+    old = g.snapshot("main~3").commit.id
+    with at_point("cleanup looked", lambda: another(place).create_branch("late", f"main@{old}")):
+        clean(g, place, keep=1)
+    assert not g.snapshot().graph_version.retains(g.snapshot("late").graph_version.version)
+    assert names(g, "late") == ["p0", "p1", "p2"]
+    add(g, "on late", branch="late")
+    for _ in range(2):
+        assert_sound(g, tidy=True)
+        clean(g, place, keep=1)
+    add(g, "on main")
+    g.merge("late")
+    assert "on late" in names(g)
+    assert_sound(g)
+
+
 def test_a_snapshot_that_was_pinned_before_it_went_says_so(g: Graph, place: Path) -> None:
     add(g, "a")
     with another(place) as reader:
@@ -172,6 +193,48 @@ def test_deleted_branches_dropped_types_and_aborted_writes_are_reclaimed(
     assert names(g, "gone") == ["a", "b"]
     assert clean(g, place, keep=1).by_reason().keys() <= {"old version", "unreferenced"}
     assert_sound(g, tidy=True)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_what_was_dropped_for_good_takes_the_older_versions_along(
+    g: Graph, place: Path, lost: bool
+) -> None:
+    add(g, "a")
+    first = g.snapshot().commit.id
+    with g.transaction() as tx:
+        tx.append("Knows", {"src": "a", "dst": "a"})
+    g.create_branch("other")
+    add(g, "b")
+    g.tag("kept")
+    g.apply_schema("node Person { name: String @key }\n", allow_data_loss=lost)
+    add(g, "c")
+    add(g, "d")
+    assert names(g, "main~2") == ["a", "b"]  # until cleanup comes
+    done = clean(g, place, keep=100, older_than="30d")
+    assert bool(done.removed) == lost
+    if lost:
+        with pytest.raises(Reclaimed):
+            g.snapshot(f"main@{first}")
+    else:
+        assert names(g, f"main@{first}") == ["a"]
+    assert names(g, "main~2") == ["a", "b"]  # the change itself
+    assert names(g, "main~1") == ["a", "b", "c"]
+    for ref in ("other", "kept"):  # these have what they had
+        assert len(g.snapshot(ref).scan("Knows").read_all()) == 1
+    assert_sound(g, tidy=True)
+    g.delete_branch("other")
+    g.delete_tag("kept")
+    clean(g, place, keep=100, older_than="30d")
+    assert any((place / "edges").rglob("*.lance")) != lost
+    assert_sound(g)
+
+
+def test_a_schema_change_that_drops_nothing_forgets_nothing(g: Graph, place: Path) -> None:
+    add(g, "a")
+    g.apply_schema(f"{SCHEMA}node Note {{ text: String }}\n", allow_data_loss=True)
+    add(g, "b")
+    assert clean(g, place, keep=100, older_than="30d").removed == []
+    assert names(g, "main~2") == ["a"]
 
 
 def test_cleaning_again_finds_nothing_and_publishes_nothing(g: Graph, place: Path) -> None:

@@ -77,13 +77,17 @@ def apply_(
     branch: OnBranch = "main",
     actor: Actor = None,
     message: Message = None,
+    allow_data_loss: Annotated[
+        bool, Parameter(negative=(), help="older versions go too, if something is dropped")
+    ] = False,
     yes: Yes = False,
     dry_run: DryRun = False,
     cli: Cli,
 ) -> int:
     """Make a schema the accepted one, as one commit on one branch.
 
-    It asks before anything is hidden (a dropped type or property stays readable in history).
+    It asks before anything is hidden: a dropped type or property stays readable in history,
+    unless --allow-data-loss says that the next cleanup takes all older versions of the branch.
     Data that breaks a new rule is listed, and nothing is changed.
 
     Examples:
@@ -102,11 +106,20 @@ def apply_(
             cli.out.note(line)
         lost = len(steps.of_tier(Tier.DESTRUCTIVE))
         if lost and not steps.unsupported:
-            question = f"{lost} of these steps {'hides' if lost == 1 else 'hide'} data."
+            verb = "delete" if allow_data_loss else "hide"
+            question = f"{lost} of these steps {verb}{'s' if lost == 1 else ''} data."
+            if allow_data_loss:
+                question += f" Cleanup will take every older version of {branch}."
             if not cli.out.confirm(question, yes=yes):
                 cli.out.warn("Nothing was changed.")
                 return 1
-        done = g.apply_schema(text, branch=branch, actor=cli.actor(actor), message=message)
+        done = g.apply_schema(
+            text,
+            branch=branch,
+            actor=cli.actor(actor),
+            message=message,
+            allow_data_loss=allow_data_loss,
+        )
     commit = None if done.commit is None else done.commit.id
     row = {"applied": done.applied, "commit": commit, "branch": branch}
 
@@ -115,6 +128,8 @@ def apply_(
             yield "The schema is that already; no commit was made."
         else:
             yield f"Applied to {branch} in commit {paint('cyan', commit)}."
+        if allow_data_loss and lost:
+            yield f"Cleanup takes the older versions of {branch} once the grace period is over."
 
     cli.out.value(row, view)
     return 0

@@ -255,14 +255,16 @@ class _Copy:
                 self._put(key, self._source.objects.get(key))
             return size
 
+        copied = 0
         with ThreadPoolExecutor(_PARALLEL) as pool:
             for done, size in enumerate(pool.map(one, waiting)):
                 self.report.files += 1
-                self.report.bytes += size
+                copied += size
                 if self._progress is not None:
                     self._progress(done + 1, len(waiting))
-        self._ledger.record("get", "copy", count=len(waiting))
-        self._ledger.record("put", "copy", count=len(waiting))
+        self.report.bytes += copied
+        self._ledger.record("get", "copy", count=len(waiting), size=copied)
+        self._ledger.record("put", "copy", count=len(waiting), size=copied)
 
     # Versions
 

@@ -12,6 +12,7 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.survey import needed_versions
 from omnigraph.engine.upkeep.trace import (
     Trace,
     TracedTable,
@@ -53,6 +54,7 @@ class _Verifier:
         graph = self._check_stamp()
         for branch in self._session.versions(self._ledger).list_branches():
             self._check_chain(branch, graph)
+        self._check_needed()
         for branch in self._session.metered(self._ledger).groups("__history/"):
             self._check_archive(unquote(branch))
         self._check_schemas()
@@ -121,7 +123,7 @@ class _Verifier:
         head = held[max(held)]
         self.report.looked_at["versions"] += sum(number >= head.bottom for number in held)
         chain = {number: one for number, one in held.items() if number >= head.bottom}
-        chain |= self._read_archived(head, range(head.floor, head.bottom))
+        chain |= self._read_archived(branch, range(head.floor, head.bottom))
         for number in range(head.bottom, head.version + 1):
             if number not in found:
                 key = version_key(branch, number)
@@ -133,10 +135,22 @@ class _Verifier:
         for before, after in pairwise(chain[number] for number in sorted(chain)):
             if after.version == before.version + 1:
                 self._check_step(before, after)
-        self._versions += self._read_archived(head, head.kept).values()
+        self._versions += self._read_archived(branch, head.kept).values()
         self._versions += [one for one in chain.values() if not one.deleted or one.tag]
         if not head.deleted or head.tag:
             self._heads.append(head)
+
+    def _check_needed(self) -> None:
+        """What tags stand for and merges to come compare with stays, also where cleanup had said
+        that it goes, and found out just then that somebody uses it again."""
+        known = {(version.branch, version.version) for version in self._versions}
+        try:
+            needed = needed_versions(self._session, self._heads, self._ledger)
+        except OmnigraphError as error:
+            self.report.found("broken_chain", "__manifest/", error.message)
+            return
+        for branch, number in sorted(needed - known):
+            self._versions += self._read_archived(branch, [number]).values()
 
     def _check_version(self, version: GraphVersion, graph: str | None) -> None:
         key = version_key(version.branch, version.version)
@@ -170,23 +184,23 @@ class _Verifier:
         ):
             self.report.found("clock", key, f"The commit in {key} is not later than its parent.")
 
-    def _read_archived(self, head: GraphVersion, numbers: Iterable[int]) -> dict[int, GraphVersion]:
+    def _read_archived(self, branch: str, numbers: Iterable[int]) -> dict[int, GraphVersion]:
         """Versions that are not on their chain any more and can be read: they are in the archive,
         or still on the chain if cleanup did not come that far."""
-        archive, objects = self._session.archive(head.branch), self._session.metered(self._ledger)
+        archive, objects = self._session.archive(branch), self._session.metered(self._ledger)
         found = {}
         for number in numbers:
-            key = version_key(head.branch, number)
+            key = version_key(branch, number)
             try:
                 try:
                     found[number] = archive.read(objects, number)
                 except Absent:
-                    found[number] = self._session.versions(self._ledger).read(head.branch, number)
+                    found[number] = self._session.versions(self._ledger).read(branch, number)
             except Absent:
                 self.report.found(
                     "missing_version",
                     key,
-                    f"Version {number} of {head.branch!r} is kept, but not in its history.",
+                    f"Version {number} of {branch!r} is kept, but not in its history.",
                 )
             except OmnigraphError as error:
                 self.report.found("unreadable_version", key, error.message)

@@ -114,8 +114,16 @@ class Migration:
     """A schema change under way, as the publisher sees it."""
 
     def __init__(
-        self, session: Session, snapshot: Snapshot, text: str, lineage: Lineage, ledger: Ledger
+        self,
+        session: Session,
+        snapshot: Snapshot,
+        text: str,
+        lineage: Lineage,
+        ledger: Ledger,
+        *,
+        forgets: bool = False,
     ) -> None:
+        self._forgets = forgets
         self._session = session
         self._snapshot = snapshot
         self._ledger = ledger
@@ -147,6 +155,7 @@ class Migration:
             lineage=self._lineage,
             reads={table: self.base.pins[table].content_version for table in checks},
             schema=SchemaChange(schema=schema, catalog=digest),
+            forgets=self._forgets and bool(self.steps.of_tier(Tier.DESTRUCTIVE)),
         )
 
     def replan(self, head: GraphVersion) -> None:
@@ -319,6 +328,7 @@ def apply_schema(
     actor: str | None,
     message: str | None,
     retry_for: float,
+    allow_data_loss: bool = False,
 ) -> Applied:
     """Publishes a schema as one commit. Rows written meanwhile make it start again; another
     schema change does not, because the plan was made against the one before it."""
@@ -331,7 +341,8 @@ def apply_schema(
         lineage = Lineage(
             kind="schema", operation=session.runtime.ulid(), actor=actor, message=message
         )
-        migration = Migration(session, session.snapshot(head, ledger), text, lineage, ledger)
+        snapshot = session.snapshot(head, ledger)
+        migration = Migration(session, snapshot, text, lineage, ledger, forgets=allow_data_loss)
         if not migration.steps.steps:
             return Applied(False, None, migration.steps, ledger)
         try:

@@ -237,6 +237,7 @@ class Publisher:
             protected=head.protected,
             floor=head.floor,
             folded=max(head.folded, plan.folded),
+            forgotten=head.version + 1 if plan.forgets else head.forgotten,
             gc_cutoff=head.gc_cutoff,
             kept=head.kept,
             same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
