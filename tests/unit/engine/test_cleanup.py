@@ -237,6 +237,16 @@ def test_a_schema_change_that_drops_nothing_forgets_nothing(g: Graph, place: Pat
     assert names(g, "main~2") == ["a"]
 
 
+def test_a_floor_is_not_told_that_nobody_says(g: Graph, place: Path) -> None:
+    """The first of a chain stays, so there may be nothing to delete below a higher floor."""
+    g.protect("main")
+    Time.now.wait(place, 2 * HOUR)
+    for dry_run in (True, False):
+        done = g.cleanup(keep=1, older_than=0, dry_run=dry_run)
+        assert (done.removed, done.floors) == ([], {})
+    assert g.snapshot().graph_version.floor == 1
+
+
 def test_cleaning_again_finds_nothing_and_publishes_nothing(g: Graph, place: Path) -> None:
     for number in range(5):
         add(g, f"p{number}")

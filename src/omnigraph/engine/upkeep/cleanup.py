@@ -73,7 +73,7 @@ class _Cleanup:
         needs, planned = self._decide(lambda: self._look(now))
         if dry_run or not planned:
             report.removed = planned
-            report.floors = _changed(needs)
+            report.floors = _changed(needs) if planned else {}  # nothing is said for nothing
             report.spared = _spared(needs)
             return report
         told = Announcement(session, self._policy, needs.cutoffs, needs.wanted, self._ledger)
