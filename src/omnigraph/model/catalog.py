@@ -111,8 +111,13 @@ def encode_catalog(catalog: Catalog) -> bytes:
     return msgspec.json.encode(catalog, order="sorted")
 
 
+# Made once, before there are threads: msgspec finds out about a type when it is first decoded, and
+# crashes if two threads do that at the same time.
+_DECODER = msgspec.json.Decoder(Catalog)
+
+
 def decode_catalog(data: bytes) -> Catalog:
-    return msgspec.json.decode(data, type=Catalog)
+    return _DECODER.decode(data)
 
 
 def declared(catalog: Catalog) -> Schema:

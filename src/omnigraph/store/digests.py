@@ -17,12 +17,15 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}
 
 
+_DECODER = msgspec.json.Decoder(Digests)  # made before there are threads: see `store.versions`
+
+
 def read_digests(objects: ObjectStore) -> dict[str, str]:
     """Those of all records; what two of them say of one file is the same, or the first counts."""
     known: dict[str, str] = {}
     for key in objects.list(PREFIX):
         try:
-            held = msgspec.json.decode(objects.get(key), type=Digests)
+            held = _DECODER.decode(objects.get(key))
         except msgspec.MsgspecError as error:
             raise Corrupt(f"{key} is not a record of checksums: {error}.") from error
         known = held.files | known

@@ -54,6 +54,9 @@ class KnownIntent:
     problem: str = ""
 
 
+_DECODER = msgspec.json.Decoder(Intent)  # made before there are threads: see `store.versions`
+
+
 def intent_key(id: str) -> str:
     if not is_ulid(id):
         raise InvalidArgument(f"{id!r} is not the id of an operation.", help=IntentNotFound.help)
@@ -67,7 +70,7 @@ def write_intent(objects: ObjectStore, intent: Intent) -> None:
 
 def read_intent(objects: ObjectStore, id: str) -> Intent:
     """Raises `Absent`, or what msgspec raises."""
-    return msgspec.json.decode(objects.get(intent_key(id)), type=Intent)
+    return _DECODER.decode(objects.get(intent_key(id)))
 
 
 def list_intents(objects: ObjectStore) -> list[KnownIntent]:

@@ -99,14 +99,15 @@ def _unpack(data: bytes, key: str) -> bytes:
 
 def _decode(data: bytes, kind: type[T], key: str) -> T:
     try:
-        stamp = msgspec.json.decode(data, type=_OnlyFormat)
+        stamp = _FORMAT_DECODER.decode(data)
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not readable ({len(data)} bytes): {error}.") from error
     _require_known(stamp.format, key)
     try:
         if stamp.format < FORMAT and kind is GraphVersion:
             return msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
-        return msgspec.json.decode(data, type=kind)
+        held: T = _DECODERS[kind].decode(data)
+        return held
     except msgspec.DecodeError as error:
         raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
 
@@ -131,6 +132,14 @@ def _require_known(format: int, key: str) -> None:
 
 class _OnlyFormat(msgspec.Struct):
     format: int
+
+
+# Made once, before there are threads: msgspec finds out about a type when it is first decoded, and
+# crashes if two threads do that at the same time.
+_FORMAT_DECODER = msgspec.json.Decoder(_OnlyFormat)
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (GraphVersion, GraphStamp)
+}
 
 
 class Put(Enum):
@@ -176,7 +185,7 @@ class Versions:
         key = version_key(branch, version)
         try:
             data = _unpack(self._objects.get(key), key)
-            return msgspec.json.decode(data, type=_OnlyFormat).format
+            return _FORMAT_DECODER.decode(data).format
         except msgspec.DecodeError as error:
             raise Corrupt(f"{key} is not readable: {error}.") from error
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -272,6 +274,31 @@ def test_a_graph_version_comes_back_as_it_was(types: int) -> None:
     assert decode_version(data, "k") == version
     assert len(data) < 200 * 120
     assert (data[:1] == b"{") == (types < 20)
+
+
+_MANY_AT_ONCE = """
+import sys, threading
+from omnigraph.store.versions import decode_version
+data = sys.stdin.buffer.read()
+sys.setswitchinterval(1e-6)
+together = threading.Barrier(24)
+def read():
+    together.wait()
+    for _ in range(3):
+        decode_version(data, "key")
+threads = [threading.Thread(target=read) for _ in range(24)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+
+
+def test_many_threads_may_be_the_first_to_read_a_version() -> None:
+    """msgspec crashes where two of them find out about the type at once; a crash is likely, and
+    not sure, so there are several processes."""
+    data = encode_version(graph_version(3))
+    for _ in range(8):
+        done = subprocess.run([sys.executable, "-c", _MANY_AT_ONCE], input=data, check=False)
+        assert done.returncode == 0
 
 
 def test_every_graph_version_carries_the_format() -> None:

@@ -36,6 +36,9 @@ class Cursor(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
         return _PREFIX + base64.urlsafe_b64encode(msgspec.json.encode(self)).decode().rstrip("=")
 
 
+_DECODER = msgspec.json.Decoder(Cursor)  # made before there are threads: see `store.versions`
+
+
 def is_cursor(text: str) -> bool:
     return text.startswith(_PREFIX)
 
@@ -44,7 +47,7 @@ def decode_cursor(text: str) -> Cursor:
     body = text.removeprefix(_PREFIX)
     try:
         data = base64.b64decode(body + "=" * (-len(body) % 4), altchars=b"-_", validate=True)
-        return msgspec.json.decode(data, type=Cursor)
+        return _DECODER.decode(data)
     except (binascii.Error, ValueError):
         raise InvalidCursor("The cursor is damaged.") from None
 

@@ -35,6 +35,7 @@ FILES = "files"
 """The detail of an intent under which it names its files beside the graph."""
 
 JOB = "job"
+_PLAN_DECODER = msgspec.json.Decoder(PublishPlan)
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class Recovery:
             )
         ledger = Ledger()
         try:
-            plan = msgspec.json.decode(intent.plan, type=PublishPlan)
+            plan = _PLAN_DECODER.decode(intent.plan)
         except msgspec.MsgspecError as error:
             raise Corrupt(f"The plan of the intent {id} cannot be read: {error}.") from error
         done = self._find(intent, ledger)

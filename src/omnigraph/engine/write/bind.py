@@ -35,6 +35,7 @@ from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 _NO_CHANGE = TableStatistics()
+_SEGMENT_DECODER = msgspec.json.Decoder(Segment)  # made before there are threads
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _maintained(session: Session, table: Table, action: Rewrite | Index, ledger:
 
 
 def _indexed(table: Table, action: Index, ledger: Ledger) -> Table:
-    segments = [msgspec.json.decode(raw, type=Segment) for raw in action.segments]
+    segments = [_SEGMENT_DECODER.decode(raw) for raw in action.segments]
     return replace_segments(table, action.files, segments, ledger, removed=action.removed)
 
 
