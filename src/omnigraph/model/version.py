@@ -15,8 +15,7 @@ UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
 class TablePin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a type's rows are in this graph version.
 
-    `lance_version` is a decimal string because it lies above 2^63; it is empty once the version is
-    reclaimed, when only the log has it any more. `table_version` counts every
+    `lance_version` is a decimal string because it lies above 2^63. `table_version` counts every
     change of the table on the branch; `content_version` is its value at the last change that a
     reader can see, so that compaction is no conflict for those who only read.
     """

@@ -4,8 +4,7 @@ commit and by time with few requests.
 A segment is one Arrow stream for a stretch of numbers, named by them and never changed, so it needs
 no pin: a number of a branch means one version for ever. Segments may overlap (two cleanups at
 once); what they hold for a number is the same. Small ones are written together, and go once a
-larger one holds all that they hold. Once all that it holds is reclaimed, a segment is written
-anew without what only readers of its versions would need.
+larger one holds all that they hold.
 """
 
 from __future__ import annotations
@@ -29,33 +28,16 @@ SMALL_SEGMENTS = 8
 """So many segments that are not full may follow each other before they are written as one."""
 _OPEN = 8
 _ENDING = ".arrow.zst"
-_BARE = "-bare"
-
-
-@dataclass(frozen=True)
-class Passed:
-    """What cleanup has taken from a branch, for ever: all below `floor` but what is `kept`."""
-
-    floor: int
-    kept: frozenset[int] = frozenset()
-
-    def holds(self, number: int) -> bool:
-        return number < self.floor and number not in self.kept
-
-
-_NOTHING = Passed(0)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """Numbers and commits, from the first and lowest to the last and highest. A `bare` one does
-    not say where the rows of reclaimed versions were."""
+    """Numbers and commits, from the first and lowest to the last and highest."""
 
     first: int
     last: int
     low: str
     high: str
-    bare: bool
     key: str
 
     def holds(self, number: int) -> bool:
@@ -120,20 +102,15 @@ class Archive:
         objects: ObjectStore,
         versions: Sequence[GraphVersion],
         stored_at: Mapping[int, int] | None = None,
-        *,
-        passed: Passed = _NOTHING,
     ) -> None:
         """Versions with numbers that follow each other, oldest first, with the times at which the
-        store took them. Of those that are reclaimed, the numbers of their Lance versions are not
-        kept: who, when and what are."""
+        store took them."""
         for start in range(0, len(versions), SEGMENT):
             part = versions[start : start + SEGMENT]
             ids = [version.commit.id for version in part]
             numbers = f"{part[0].version:020d}-{part[-1].version:020d}"
-            bare = _BARE if part[-1].version < passed.floor else ""
-            key = f"{archive_prefix(self._branch)}{numbers}-{min(ids)}-{max(ids)}{bare}{_ENDING}"
-            spent = [one.version for one in part if passed.holds(one.version)]
-            data = encode_rows(part, stored_at or {}, reclaimed=spent)
+            key = f"{archive_prefix(self._branch)}{numbers}-{min(ids)}-{max(ids)}{_ENDING}"
+            data = encode_rows(part, stored_at or {})
             for _ in range(5):
                 with contextlib.suppress(Ambiguous):
                     objects.put_if_absent(key, data)
@@ -151,29 +128,24 @@ class Archive:
         if told != [(self._branch, n) for n in range(segment.first, segment.last + 1)]:
             raise Corrupt(f"{segment.key} does not hold what its name says.")
 
-    def tidy(self, objects: ObjectStore, passed: Passed = _NOTHING) -> int:
+    def merge_small(self, objects: ObjectStore) -> int:
         """Writes small segments that follow each other as large ones, if there are many, and
-        those of which all is reclaimed as bare ones; deletes every segment in whose place another
-        is; how many went."""
+        deletes every segment that lies within another; how many went."""
         known = self.segments(objects, fresh=True)
         for run in _small_runs(known):
-            if len(run) > SMALL_SEGMENTS:
-                self._rewrite(objects, run[0].first, max(one.last for one in run), passed)
-        for one in self.segments(objects, fresh=True):
-            if not one.bare and one.last < passed.floor:
-                self._rewrite(objects, one.first, one.last, passed)
+            if len(run) <= SMALL_SEGMENTS:
+                continue
+            numbers = range(run[0].first, max(one.last for one in run) + 1)
+            rows = [self.read_stored(objects, number) for number in numbers]
+            times = {v.version: time for v, time in rows if time is not None}
+            self.write(objects, [version for version, _ in rows], times)
         known = self.segments(objects, fresh=True)
-        spent = [one for one in known if any(_replaces(other, one) for other in known)]
+        spent = [one for one in known if any(_within(one, other) for other in known)]
         for one in spent:
             objects.delete(one.key)
         if spent:
             self._known = None
         return len(spent)
-
-    def _rewrite(self, objects: ObjectStore, first: int, last: int, passed: Passed) -> None:
-        rows = [self.read_stored(objects, number) for number in range(first, last + 1)]
-        times = {version.version: time for version, time in rows if time is not None}
-        self.write(objects, [version for version, _ in rows], times, passed=passed)
 
     def read_stored(self, objects: ObjectStore, number: int) -> tuple[GraphVersion, int | None]:
         """A version, and when the store had taken it at the latest, if that is known. Raises
@@ -207,16 +179,13 @@ class Archive:
 
 
 def _segment(key: str) -> Segment:
-    name = key.rsplit("/", 1)[1].removesuffix(_ENDING)
-    first, last, low, high = name.removesuffix(_BARE).split("-")
-    return Segment(int(first), int(last), low, high, name.endswith(_BARE), key)
+    first, last, low, high = key.rsplit("/", 1)[1].removesuffix(_ENDING).split("-")
+    return Segment(int(first), int(last), low, high, key)
 
 
-def _replaces(other: Segment, one: Segment) -> bool:
-    """Whether one can go because of the other; never the other way round as well."""
-    if not (other.holds(one.first) and other.holds(one.last)):
-        return False
-    return other.size > one.size or (other.bare and not one.bare)
+def _within(one: Segment, other: Segment) -> bool:
+    """Never the other way round as well: of two that hold the same numbers there is one name."""
+    return one.size < other.size and other.holds(one.first) and other.holds(one.last)
 
 
 def _small_runs(segments: Sequence[Segment]) -> Iterator[list[Segment]]:

@@ -4,15 +4,14 @@ differs from the one before it.
 What follows a pattern takes next to no room: times are told by how much later, the ids of one
 writer are counted on from each other, an operation is told by how far it lies before its commit,
 and the rest of a version is one of a few texts (`history_steps`). What is left are random numbers.
-The token of a put is left out: it only matters while an answer may be on its way. So is where the
-rows of tables were, for versions that are reclaimed: the files are gone.
+The token of a put is left out: it only matters while an answer may be on its way.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -47,12 +46,7 @@ _SCHEMA = pa.schema(
 )
 
 
-def encode_rows(
-    versions: Sequence[GraphVersion],
-    stored_at: Mapping[int, int],
-    *,
-    reclaimed: Collection[int] = (),
-) -> bytes:
+def encode_rows(versions: Sequence[GraphVersion], stored_at: Mapping[int, int]) -> bytes:
     """Versions with numbers that follow each other, with the times at which the store took them,
     where that is known."""
     columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
@@ -60,8 +54,6 @@ def encode_rows(
     ids = _Ids()
     for version in versions:
         fields: Fields = msgspec.json.decode(msgspec.json.encode(version))
-        if version.version in reclaimed:
-            fields["tables"] = [pin | {"lance_version": ""} for pin in fields["tables"]]
         step, pins = diff_fields(before, fields)
         row, commit = ids.split(dict(fields["commit"]))
         if before and commit["parents"] == [before["commit"]["id"]]:

@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Corrupt
 from omnigraph.store.disk import directories_above, files_below, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
@@ -93,8 +92,6 @@ class Tables:
             if (table := self._open.get(key)) is not None:
                 self._open.move_to_end(key)
                 return table
-        if not version:  # of a graph version from the archive, which nobody reads
-            raise Corrupt(f"A version of the table {location} was reclaimed, and cannot be opened.")
         with explained(location, missing=f"version {version} of the table {location}"):
             handle = self._lance.dataset(
                 f"{self._root.uri}/{location}",

@@ -140,6 +140,29 @@ def test_what_was_used_again_just_before_it_was_to_go_is_known_to_be_needed(
     assert_sound(g)
 
 
+def test_a_branch_that_is_made_from_an_older_version_can_be_merged_after_cleanup(
+    g: Graph, place: Path
+) -> None:
+    """Two heads may have a newer base in common than one of them and an older version has."""
+    for number in range(4):
+        add(g, f"p{number}")
+    g.create_branch("side")
+    add(g, "side 0", branch="side")
+    for number in range(4, 8):
+        add(g, f"p{number}")
+    g.merge("main", "side")
+    add(g, "side 1", branch="side")
+    clean(g, place, keep=3)
+    clean(g, place, keep=3)
+    g.create_branch("late", "side~2")  # from before the merge
+    assert names(g, "late") == ["p0", "p1", "p2", "p3", "side 0"]
+    add(g, "on late", branch="late")
+    clean(g, place, keep=3)
+    g.merge("late")
+    assert "on late" in names(g)
+    assert_sound(g)
+
+
 def test_a_snapshot_that_was_pinned_before_it_went_says_so(g: Graph, place: Path) -> None:
     add(g, "a")
     with another(place) as reader:

@@ -65,8 +65,7 @@ def test_a_frozen_graph_that_grew_old_answers_as_it_did_and_goes_on(
 ) -> None:
     """With all that a graph collects: see `tests/frozen/aged.py`."""
     root = thaw(name, tmp_path)
-    segments = [path.name for path in (root / "__history" / "main").iterdir()]
-    assert sum("-bare" in segment for segment in segments) not in (0, len(segments))
+    assert len(list((root / "__history" / "main").iterdir())) > 1
     assert any((root / "__digests").rglob("*.*"))
     expected = json.loads((HERE / f"{name}.json").read_text())
     with omnigraph.open(root, mode="r", settings=SETTINGS) as g:

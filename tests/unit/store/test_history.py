@@ -7,7 +7,7 @@ import pytest
 from omnigraph.errors import Corrupt
 from omnigraph.model.version import FORMAT, Commit, GraphVersion
 from omnigraph.runtime import encode_ulid
-from omnigraph.store.history import SEGMENT, Archive, Passed
+from omnigraph.store.history import SEGMENT, Archive
 from omnigraph.store.objects import Absent
 from tests.bench.memory import DictStore
 
@@ -94,26 +94,16 @@ def test_a_damaged_segment_is_named() -> None:
         Archive("main").read(objects, 1)
 
 
-def test_who_listed_a_segment_that_another_replaced_finds_the_other() -> None:
-    objects = DictStore()
-    archive, reader = Archive("main"), Archive("main")
-    archive.write(objects, [version(1), version(2)])
-    assert [one.bare for one in reader.segments(objects)] == [False]
-    assert archive.tidy(objects, Passed(3)) == 1
-    assert [one.bare for one in archive.segments(objects)] == [True]
-    assert reader.read(objects, 2) == version(2)
-    assert archive.tidy(objects, Passed(3)) == 0
-
-
 def test_a_commit_is_found_though_its_segment_is_replaced_after_the_listing() -> None:
     class Replacing(DictStore):
-        def get(self, key: str) -> bytes:
-            if "-bare" not in key and not self.replaced:
-                self.replaced = True
-                Archive("main").tidy(self, Passed(3))
-            return super().get(key)
-
         replaced = False
+
+        def get(self, key: str) -> bytes:
+            if not self.replaced:
+                self.replaced = True
+                Archive("main").write(self, [version(1), version(2), version(3)])
+                self.delete(key)
+            return super().get(key)
 
     objects = Replacing()
     Archive("main").write(objects, [version(1), version(2)])

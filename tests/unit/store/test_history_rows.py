@@ -139,6 +139,7 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 kept=draw(st.sampled_from([(), (1,)])),
                 same=draw(st.sampled_from([(), (before,), (before, "x"), ("x",)])),
                 maintained=draw(st.integers(0, 5)),
+                forgotten=draw(st.integers(1, 3)),
             )
         )
     return versions
@@ -153,29 +154,11 @@ def test_what_versions_say_comes_back(versions: list[GraphVersion]) -> None:
     assert told == [times.get(version.version) for version in versions]
 
 
-@given(chains(), st.data())
-def test_of_what_is_reclaimed_only_the_place_of_its_rows_is_forgotten(
-    versions: list[GraphVersion], data: st.DataObject
-) -> None:
-    numbers = [version.version for version in versions]
-    spent = data.draw(st.sets(st.sampled_from(numbers)))
-    for version, found in zip(
-        versions, restored(encode_rows(versions, {}, reclaimed=spent)), strict=True
-    ):
-        bare = tuple(msgspec.structs.replace(one, lance_version="") for one in version.tables)
-        if version.version in spent:
-            assert found == msgspec.structs.replace(version, tables=bare)
-        else:
-            assert found == version
-
-
 def test_a_one_row_commit_takes_a_few_bytes() -> None:
     versions = list(one_row_commits(1024))
     data = encode_rows(versions, {})
     assert restored(data) == versions
     assert len(data) < 17 * 1024
-    spent = {version.version for version in versions}
-    assert len(encode_rows(versions, {}, reclaimed=spent)) < 8 * 1024
 
 
 def test_commits_of_two_writers_in_turn_are_as_small() -> None:

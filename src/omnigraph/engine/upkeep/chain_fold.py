@@ -70,7 +70,7 @@ def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:
         keys = [held[number].key for number in archived if FIRST < number < head.folded]
         delete_versions(session, keys, ledger)
         reach("fold pruned")
-        session.archive(head.branch).tidy(session.metered(ledger))
+        session.archive(head.branch).merge_small(session.metered(ledger))
     except OmnigraphError:
         pass
 

@@ -23,7 +23,6 @@ from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
-from omnigraph.store.history import Passed
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
@@ -142,7 +141,14 @@ class _Cleanup:
             else resolve_floor(chain.versions, chain.put_at, self._policy, cutoffs)
             for branch, chain in chains.items()
         }
-        wanted = needed_versions(session, [chain.end for chain in chains.values()], ledger)
+        retained = [
+            version
+            for branch, chain in chains.items()
+            for version in chain.versions
+            if version.version >= floors[branch] and not (version.deleted or chain.end.deleted)
+        ]
+        ends_now = [chain.end for chain in chains.values()]
+        wanted = needed_versions(session, ends_now, ledger, retained)
         # A version counts that was there before this cleanup said that it would go: who holds it
         # may have looked just before.
         ends = {branch: chain.end for branch, chain in (chains | (before or {})).items()}
@@ -250,15 +256,12 @@ class _Cleanup:
             if not (chain.left or first):
                 continue
             archive, objects = self._session.archive(branch), self._objects
-            kept = frozenset(needs.kept.get(branch, ()))
-            passed = Passed(needs.floors[branch], kept)
             numbers = [_number(file) for file in (*first, *chain.left)]
             archived = set(archive.covers(objects, numbers))
             for run in _runs([number for number in numbers if number not in archived]):
                 found = read_versions(self._session, branch, run, self._ledger)
-                versions = list(map(require_version, found))
-                archive.write(objects, versions, chain.put_at, passed=passed)
-            archive.tidy(objects, passed)
+                archive.write(objects, list(map(require_version, found)), chain.put_at)
+            archive.merge_small(objects)
 
     def _delete_files(self, removals: Iterable[Removal]) -> None:
         """Version files of tables last: as long as they are there, what is left can be told."""

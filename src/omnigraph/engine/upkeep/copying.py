@@ -185,7 +185,8 @@ class _Copy:
         roots: list[GraphVersion] = []
         for chain in chains.values():
             roots += [one for one in chain.versions if one.tag or not one.deleted]
-        for branch, number in needed_versions(source, [c.end for c in chains.values()], ledger):
+        ends = [chain.end for chain in chains.values()]
+        for branch, number in needed_versions(source, ends, ledger, roots):
             with contextlib.suppress(Absent):
                 roots.append(source.read_record(branch, number, ledger))
         for branch, chain in chains.items():

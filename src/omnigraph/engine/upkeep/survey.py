@@ -3,15 +3,15 @@ versions something will still need."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
 
 from omnigraph.engine.merge.ancestry import find_merge_bases
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.trace import read_versions
 from omnigraph.errors import Corrupt, OmnigraphError
-from omnigraph.model.version import GraphVersion
+from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import encode_branch, version_number
 from omnigraph.telemetry import Ledger
@@ -100,19 +100,36 @@ def _moved(session: Session, end: GraphVersion, ledger: Ledger) -> bool:
 
 
 def needed_versions(
-    session: Session, ends: Iterable[GraphVersion], ledger: Ledger
+    session: Session,
+    ends: Iterable[GraphVersion],
+    ledger: Ledger,
+    retained: Iterable[GraphVersion] = (),
 ) -> set[tuple[str, int]]:
-    """What tags stand for, and what merges between living branches will compare with. A merge to
-    come has no older base than those that each two heads have now."""
+    """What tags stand for, and what merges to come will compare with: of living branches, and of
+    those that somebody makes from an older version that is `retained`, or is found to be needed
+    here. Versions of one chain that took in the same of others have the same bases; of two on one
+    chain the older one is the base."""
     found: set[tuple[str, int]] = set()
-    heads = []
+    waiting: list[GraphVersion] = []
     for end in ends:
         if end.tag and end.forked_from is not None:
             found.add((end.forked_from.branch, end.forked_from.version))
-        if not end.deleted:
-            heads.append(end)
-    for one, other in combinations(heads, 2):
-        _add_bases(session, [one], other, found, ledger)
+        waiting.append(end)
+    waiting += retained
+    for branch, number in sorted(found):
+        with contextlib.suppress(Absent):
+            waiting.append(session.read_record(branch, number, ledger))
+    known: dict[tuple[str, tuple[tuple[str, int], ...]], GraphVersion] = {}
+    while waiting:
+        one = waiting.pop()
+        key = chain_key(one), tuple(sorted(one.ancestry.items()))
+        held = known.get(key)
+        if one.deleted or (held is not None and held.version >= one.version):
+            continue  # nobody goes on from the end of a name, nor from a tag itself
+        known[key] = one
+        for other in list(known.values()):
+            if chain_key(other) != key[0]:
+                waiting += _add_bases(session, [one], other, found, ledger)
     return found
 
 
@@ -122,9 +139,11 @@ def _add_bases(
     theirs: GraphVersion,
     found: set[tuple[str, int]],
     ledger: Ledger,
-) -> None:
+) -> list[GraphVersion]:
     """Several bases are merged with each other first, so theirs are needed as well."""
     bases = find_merge_bases(session, ours, theirs, ledger)
     found.update((base.branch, base.version) for base in bases)
+    others = list(bases)
     for step in range(1, len(bases)):
-        _add_bases(session, bases[:step], bases[step], found, ledger)
+        others += _add_bases(session, bases[:step], bases[step], found, ledger)
+    return others
