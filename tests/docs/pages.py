@@ -153,12 +153,15 @@ class Reader:
         if words[:1] == ["export"]:
             self._export(words[1])
             return
-        target = None
+        source, target = "", None
+        if "<" in words:
+            words, (given,) = words[: words.index("<")], words[words.index("<") + 1 :]
+            source = Path(given).read_text(encoding="utf-8")
         if ">" in words:
             words, (target,) = words[: words.index(">")], words[words.index(">") + 1 :]
         assert words[0] == "omnigraph", command
         width, self._program.width = self._program.width, None if target else 80
-        ran = self._program(words[1:])
+        ran = self._program(words[1:], source)
         self._program.width = width
         if target is not None:
             Path(target).write_text(ran.out, encoding="utf-8")
