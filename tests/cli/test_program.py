@@ -11,8 +11,10 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -491,6 +493,23 @@ def test_a_table_fits_the_terminal_and_loses_nothing_in_a_file() -> None:
     assert "日本語" * 20 in whole
     assert list(draw_table([], [], Paint(), 80)) == []
     assert fit_widths([3, 50, 60], 200) == [3, 50, 60]
+
+
+def test_a_table_is_drawn_as_its_rows_come() -> None:
+    """A result may have more rows than there is memory."""
+    taken = 0
+
+    def rows() -> Iterator[list[Any]]:
+        nonlocal taken
+        for number in range(100_000):
+            taken += 1
+            yield [number, "x" * (5 if number < 50_000 else 90)]
+
+    lines = draw_table(["n", "text"], rows(), Paint(), 40)
+    assert [next(lines) for _ in range(3)] == ["  n  text", "───  ─────", "  0  xxxxx"]
+    assert taken < 2_000
+    *_, last = lines
+    assert last == f"99999  {'x' * 32}…"
 
 
 def test_a_long_sentence_is_broken_between_words_on_a_terminal(root: Path) -> None:

@@ -7,8 +7,9 @@ import io
 import json
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
 from omnigraph.cli.options import Options
@@ -106,7 +107,7 @@ class Output:
             case "table" if view is not None:
                 self.lines(view(self.paint))
             case "table":
-                self.table(list(rows), columns=columns)
+                self.table(rows, columns=columns)
             case "json":
                 self._json(rows)
             case "jsonl":
@@ -120,10 +121,21 @@ class Output:
                     help="Use --format table, json, jsonl or csv.",
                 )
 
-    def table(self, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
-        names = list(columns if columns is not None else rows[0] if rows else ())
-        cells = ([row.get(name) for name in names] for row in rows)
-        self.lines(draw_table(names, list(cells), self.paint, self.streams.width))
+    def table(self, rows: Iterable[Row], *, columns: Sequence[str] | None = None) -> int:
+        """How many rows it has."""
+        waiting = iter(rows)
+        first = next(waiting, None)
+        names = list(columns if columns is not None else first or ())
+        count = 0
+
+        def cells() -> Iterator[list[Any]]:
+            nonlocal count
+            for row in () if first is None else chain([first], waiting):
+                count += 1
+                yield [row.get(name) for name in names]
+
+        self.lines(draw_table(names, cells(), self.paint, self.streams.width))
+        return count
 
     def arrow(self, batches: pa.RecordBatchReader) -> None:
         """An Arrow IPC stream."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from omnigraph.cli.paint import Paint, cut, pad, visible_width
@@ -10,32 +11,37 @@ from omnigraph.cli.texts import cell_text
 
 _GAP = "  "
 _NARROWEST = 6
+_TOGETHER = 1000
 
 
 def draw_table(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], paint: Paint, width: int | None
+    names: Sequence[str], rows: Iterable[Sequence[Any]], paint: Paint, width: int | None
 ) -> Iterator[str]:
-    """Numbers to the right, everything else to the left; null is dim."""
+    """Numbers to the right, everything else to the left; null is dim. Rows are drawn as they come,
+    a thousand at a time, so that a table may have any number of them: columns get wider where
+    later rows need it."""
     if not names:
         return
     heads = [cell_text(name) for name in names]
-    cells = [[cell_text(value) for value in row] for row in rows]
-    widths = [
-        max([visible_width(head), *(visible_width(row[at]) for row in cells)])
-        for at, head in enumerate(heads)
-    ]
-    widths = fit_widths(widths, width)
-    right = [_is_number([row[at] for row in rows]) for at in range(len(heads))]
-    yield _line(
-        [paint("bold", cut(h, w)) for h, w in zip(heads, widths, strict=True)], widths, right
-    )
-    yield paint("dim", _GAP.join("─" * w for w in widths))
-    for row, shown in zip(rows, cells, strict=True):
-        texts = [
-            paint("dim", cut(text, w)) if value is None else cut(text, w)
-            for value, text, w in zip(row, shown, widths, strict=True)
-        ]
-        yield _line(texts, widths, right)
+    needed = [visible_width(head) for head in heads]
+    right: list[bool] | None = None
+    waiting = iter(rows)
+    while (block := list(islice(waiting, _TOGETHER))) or right is None:
+        cells = [[cell_text(value) for value in row] for row in block]
+        for texts in cells:
+            needed = [max(w, visible_width(text)) for w, text in zip(needed, texts, strict=True)]
+        widths = fit_widths(needed, width)
+        if right is None:
+            right = [_is_number([row[at] for row in block]) for at in range(len(heads))]
+            titles = [paint("bold", cut(h, w)) for h, w in zip(heads, widths, strict=True)]
+            yield _line(titles, widths, right)
+            yield paint("dim", _GAP.join("─" * w for w in widths))
+        for row, shown in zip(block, cells, strict=True):
+            fitting = [
+                paint("dim", cut(text, w)) if value is None else cut(text, w)
+                for value, text, w in zip(row, shown, widths, strict=True)
+            ]
+            yield _line(fitting, widths, right)
 
 
 def fit_widths(widths: list[int], available: int | None) -> list[int]:

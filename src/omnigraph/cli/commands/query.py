@@ -80,9 +80,9 @@ def query(
             memory_limit=limit,
             engine=here_or_spark(chosen),
         )
-        show_result(found, cli)
-        if cli.out.is_table:
-            took = f"{count_text(len(found), 'row')} in {time.monotonic() - began:.3f} s"
+        count = show_result(found, cli)
+        if count is not None:
+            took = f"{count_text(count, 'row')} in {time.monotonic() - began:.3f} s"
             cli.out.note(cli.out.note_paint("dim", took))
 
 
@@ -137,11 +137,11 @@ def _fitting(lines: list[str], width: int | None) -> Iterator[str]:
             yield f"{' ' * (len(step) - len(step.lstrip()) + 4)}({did}"
 
 
-def show_result(found: Result, cli: Invocation) -> None:
-    """Rows in the format asked for. Only a table needs all of them before the first."""
+def show_result(found: Result, cli: Invocation) -> int | None:
+    """Rows in the format asked for, as they come; how many, if it is for a person."""
     match cli.out.shape:
         case "table":
-            cli.out.table(found.to_pylist(), columns=found.schema.names)
+            return cli.out.table(found, columns=found.schema.names)
         case "arrow":
             import pyarrow as pa
 
@@ -149,6 +149,7 @@ def show_result(found: Result, cli: Invocation) -> None:
             cli.out.arrow(reader)
         case _:
             cli.out.rows(found, columns=found.schema.names)
+    return None
 
 
 @contextlib.contextmanager

@@ -46,9 +46,9 @@ def run_item(shell: Shell, item: Item, text: str) -> int:
 
 def _ask(shell: Shell, item: Query, text: str) -> int:
     found = shell.graph.query(_slice(item, text), None, _given(shell, item), shell.ref)
-    show_result(found, shell.cli)
-    if shell.out.is_table:
-        shell.out.note(shell.out.note_paint("dim", count_text(len(found), "row")))
+    count = show_result(found, shell.cli)
+    if count is not None:
+        shell.out.note(shell.out.note_paint("dim", count_text(count, "row")))
     return 0
 
 
