@@ -129,3 +129,14 @@ def test_executors_that_lack_something_are_named(monkeypatch: pytest.MonkeyPatch
     good = [(0, Probed(omnigraph.__version__, "14.0.2"))]
     monkeypatch.setattr(place, "run_tasks", lambda *_: good)
     require_executors(Far())
+
+
+def test_what_went_wrong_in_java_is_told_by_its_cause() -> None:
+    text = (
+        "An error occurred while calling o3719.getResult.\n"
+        ": org.apache.spark.SparkException: Exception thrown in awaitResult: \n"
+        "\tat org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils.scala:359)\n"
+        "Caused by: org.apache.spark.SparkException: Not enough memory to broadcast the table.\n"
+        "\tat java.base/java.lang.Thread.run(Thread.java:840)\n"
+    )
+    assert "SparkException: Not enough memory to broadcast" in explain(RuntimeError(text)).message

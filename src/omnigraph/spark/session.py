@@ -24,7 +24,8 @@ _QUIET = Path(__file__).with_name("log4j2.properties")
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    "spark.sql.adaptive.autoBroadcastJoinThreshold": "128m",
+    # Of what has been shuffled, which is compressed: ten times that may come of it in memory.
+    "spark.sql.adaptive.autoBroadcastJoinThreshold": "32m",
     "spark.speculation": "false",  # a task that is run twice stages its rows twice
     "spark.ui.showConsoleProgress": "false",  # `progress` tells more
 }

@@ -162,12 +162,13 @@ def explain(error: Exception) -> EngineMissing | StoreFailure:
             help="Install omnigraph, in this version, where the executors run.",
         )
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if _is_exception(line)]
+    causes = [line.removeprefix("Caused by: ") for line in lines]
+    told = [line for line in causes if _is_exception(line)]
     first = told[-1] if told else (lines[0] if lines else type(error).__name__)
     return StoreFailure(f"A task on Spark failed: {first.rstrip('.')}.")
 
 
 def _is_exception(line: str) -> bool:
-    """The last line of a trace of Python."""
+    """The last line of a trace of Python, or the first one of a cause in Java."""
     name = line.split(":", 1)[0]
     return bool(name) and " " not in name and name.endswith(("Error", "Exception", "Failure"))

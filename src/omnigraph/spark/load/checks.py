@@ -104,7 +104,11 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
     rows = state.arriving(kind, Wanted(("id",), columns)).where("key is not null")
     many = rows.groupBy("key").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
     many = many.where("n > 1").select("key", "first")
-    clashing = rows.join(many, "key").where("at > first").select("at", "id", "key")
+    with explained():
+        again = not many.isEmpty()  # as a rule nothing comes twice, and all rows need not travel
+    found = []
+    if again:
+        found.append(rows.join(many, "key").where("at > first").select("at", "id", "key"))
     stored = state.stored(kind, Wanted((), columns))
     if stored is not None:
         others = stored.where("key is not null")
@@ -112,8 +116,10 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
             own = rows_origins(state, kind)
             others = others.join(own, others.address == own.origin, "left_anti")
         others = state.small(others.select("key"), state.snapshot.view(kind).table.rows)
-        held = rows.join(others, "key", "left_semi").select("at", "id", "key")
-        clashing = clashing.union(held).distinct()
+        found.append(rows.join(others, "key", "left_semi").select("at", "id", "key"))
+    if not found:
+        return False
+    clashing = found[0] if len(found) == 1 else found[0].union(found[1]).distinct()
     refused = refuse(state, kind, "unique", clashing, partial(_clashing, kind, columns))
     return refused > 0 and state.every
 
