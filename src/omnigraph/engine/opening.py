@@ -24,7 +24,7 @@ from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.roots import parse_root
+from omnigraph.store.roots import Root, parse_root
 from omnigraph.telemetry import Ledger
 
 
@@ -87,7 +87,15 @@ def open(  # noqa: A001
     """Opens a graph for reading and writing ("rw") or for reading alone ("r")."""
     if mode not in ("rw", "r"):
         raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
-    session = _session(root, settings, runtime)
+    return open_root(parse_root(root), mode=mode, settings=settings, runtime=runtime)
+
+
+def open_root(
+    place: Root, *, mode: Mode, settings: Settings | None = None, runtime: Runtime = SYSTEM
+) -> Graph:
+    """As `open`, of a root that another process has resolved: with its credentials."""
+    settings = settings or Settings.from_environment()
+    session = Session(place, place.objects(settings), settings, runtime)
     ledger = Ledger()
     try:
         stamp = session.versions(ledger).read_stamp()

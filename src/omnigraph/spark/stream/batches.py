@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import omnigraph
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.engine.load.run import load
+from omnigraph.engine.opening import open_root
 from omnigraph.engine.snapshot import find_type
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.pipeline import map_columns
@@ -38,7 +38,7 @@ class BatchWriter:
         local: bool,
     ) -> None:
         self._session: Session | None = session
-        self._root = session.root.uri
+        self._root = session.root
         self._settings = session.settings
         self._options = options
         self._stream_id = stream_id
@@ -52,7 +52,8 @@ class BatchWriter:
         stream = self._stream_id or _query_id(frame)
         numbered = replace(self._options, stream=(f"spark/{stream}", batch))
         if self._session is None:
-            self._session = omnigraph.open(self._root, settings=self._settings)._session  # noqa: SLF001
+            opened = open_root(self._root, mode="rw", settings=self._settings)
+            self._session = opened._session  # noqa: SLF001
         source: Any = frame
         if self._mapping is not None:
             source = _by_type(self._session, self._options.branch, frame, self._mapping)

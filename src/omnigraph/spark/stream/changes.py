@@ -7,7 +7,7 @@ crash has the same rows. Planning runs in one process of the driver, reading on 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,13 +20,15 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.cursor import BEGINNING, is_cursor
 from omnigraph.engine.history.feed import Block
+from omnigraph.engine.opening import open_root
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.changes import Op
 from omnigraph.spark.columns import shown_schema, spark_schema, to_spark
+from omnigraph.spark.pinned import root_options
+from omnigraph.store.roots import Root, parse_root
 
 _AFTER = "after"
 _COMMITS = 1000
@@ -43,7 +45,7 @@ class TypeFeed:
     """The changes of one type. `told`: each row says what happened to it. The columns are those
     that the type has when the stream starts; what it lacked in a commit is null."""
 
-    root: str
+    root: Root
     branch: str
     type: str
     since: str
@@ -96,10 +98,15 @@ class TypeFeed:
             yield pa.RecordBatch.from_arrays([*told, *shown.columns], schema=schema)
 
 
+def _graph(root: Root) -> Graph:
+    return _opened(root.uri, root_options(root))
+
+
 @lru_cache(maxsize=8)
-def _graph(root: str) -> Graph:
-    """Open for as long as the process lives: the planner's for that of the stream."""
-    return omnigraph.open(root, mode="r")
+def _opened(root: str, options: tuple[tuple[str, str], ...]) -> Graph:
+    """Open for as long as the process lives: the planner's for that of the stream. Executors need
+    no variables of their own to reach it."""
+    return open_root(replace(parse_root(root), options=dict(options)), mode="r")
 
 
 def pin_feed(
@@ -116,7 +123,8 @@ def pin_feed(
     """Checked against the graph before anything runs."""
     if max_commits is not None and not (max_commits.isdigit() and int(max_commits)):
         raise InvalidArgument(f"`max_commits` is a number from 1 on, not {max_commits!r}.")
-    g = _graph(root)
+    place = parse_root(root)
+    g = _graph(place)
     snapshot = g.snapshot(branch)
     kind = snapshot.type(type)
     names = snapshot.view(kind).check_columns(columns)
@@ -137,7 +145,7 @@ def pin_feed(
     if since != BEGINNING and not is_cursor(since):
         since = g.snapshot(since).commit.id  # a ref may move, the stream begins where it is now
     return TypeFeed(
-        root=g.root,
+        root=place,
         branch=branch,
         type=kind.table_key,
         since=since,
