@@ -19,7 +19,7 @@ from omnigraph.model.identity import derive_ids
 from omnigraph.model.schema import Check, Range
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType, VectorType, arrow_type
 from omnigraph.model.violation import Violation
-from omnigraph.plan.validate import check_duplicates, check_rows, key_texts
+from omnigraph.plan.validate import check_duplicates, check_rows, key_column, key_texts
 from tests.unit.plan.row_cases import KNOWS, LIKES, NOTE, PERSON, one_property, prop, shape
 
 
@@ -375,3 +375,17 @@ def test_lists_vectors_and_blobs_can_be_told_apart_too() -> None:
     assert third is None
     blobs = key_texts(pa.table({"p": pa.array([b"a", b"b"], pa.large_binary())}), ["p"])
     assert len(set(blobs)) == 2
+
+
+@pytest.mark.parametrize("odd", ["", '"', "\\", "\n", "\x1f", "\x7f", "ä", "😀", "\u2028"])
+def test_keys_as_a_column_are_their_texts(odd: str) -> None:
+    table = pa.table(
+        {
+            "a": pa.chunked_array([["x", odd, None], ["y", f"a{odd}b"]], pa.string()),
+            "b": pa.chunked_array([["1", "2", "3", None], [odd]], pa.string()),
+            "n": pa.array([1, 2, None, 4, 5], pa.int32()),
+        }
+    )
+    for columns in (["a"], ["a", "b"], ["b", "a"], ["a", "n"], ["n"]):
+        assert key_column(table, columns).to_pylist() == key_texts(table, columns)
+    assert key_column(table.slice(0, 0), ["a", "b"]).to_pylist() == []

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.load.state import ORIGIN
 from omnigraph.plan.load.places import AT
-from omnigraph.plan.validate import key_texts
+from omnigraph.plan.validate import key_column
 from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.pinned import PinnedTable, group_fragments
 from omnigraph.store.tables import ADDRESS
@@ -48,7 +48,7 @@ class Wanted:
     def arrays(self, rows: pa.Table) -> dict[str, Any]:
         arrays = {name: rows[name] for name in self.names}
         if self.unique:
-            arrays["key"] = pa.chunked_array([pa.array(key_texts(rows, self.unique), pa.string())])
+            arrays["key"] = key_column(rows, self.unique)
         return arrays
 
 
