@@ -55,9 +55,9 @@ class Spent:
 
 
 def spent_on(call: Callable[[], object]) -> Spent:
-    start, busy = time.perf_counter(), processor_seconds()
+    start = Moment.now()
     call()
-    return Spent(time.perf_counter() - start, processor_seconds() - busy)
+    return start.until(Moment.now())
 
 
 def median_spent(values: Sequence[Spent]) -> Spent:
@@ -67,8 +67,28 @@ def median_spent(values: Sequence[Spent]) -> Spent:
     )
 
 
-def processor_seconds() -> float:
-    """Of this process and of all that it started, also of those that have ended since."""
+@dataclass(frozen=True)
+class Moment:
+    """What the clock and each process under this one had come to."""
+
+    clock: float
+    processes: Mapping[int, int]
+
+    @staticmethod
+    def now() -> Moment:
+        return Moment(time.perf_counter(), _ticks())
+
+    def until(self, later: Moment) -> Spent:
+        """A process that ended in between is left out: Spark's workers end when they have been idle
+        for long, and what ended workers took is told by nobody."""
+        ticks = sum(
+            count - self.processes.get(number, 0) for number, count in later.processes.items()
+        )
+        return Spent(later.clock - self.clock, ticks / os.sysconf("SC_CLK_TCK"))
+
+
+def _ticks() -> dict[int, int]:
+    """Of the processors, by this process and by each that comes from it."""
     children: dict[int, list[int]] = {}
     ticks: dict[int, int] = {}
     for place in Path("/proc").glob("[0-9]*"):
@@ -77,10 +97,10 @@ def processor_seconds() -> float:
         except OSError:  # it ended meanwhile
             continue
         children.setdefault(int(fields[1]), []).append(int(place.name))
-        ticks[int(place.name)] = sum(map(int, fields[11:15]))
-    total, left = 0, [os.getpid()]
+        ticks[int(place.name)] = sum(map(int, fields[11:13]))
+    found, left = {}, [os.getpid()]
     while left:
         process = left.pop()
-        total += ticks.get(process, 0)
+        found[process] = ticks.get(process, 0)
         left += children.get(process, [])
-    return total / os.sysconf("SC_CLK_TCK")
+    return found

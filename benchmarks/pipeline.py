@@ -19,9 +19,8 @@ from typing import Any
 
 import omnigraph
 import omnigraph.spark
-from benchmarks.measure import Line, Spent, median_spent, processor_seconds, spent_on
+from benchmarks.measure import Line, Moment, Spent, median_spent, spent_on
 from omnigraph.engine.load.result import Progress
-from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
 
 EDGES, NODES, ROUNDS = 10_000_000, 1_000_000, 3
@@ -97,22 +96,15 @@ class Watch:
     """When each stage of a load began."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[float, float]] = {}
-        self._began = self._now()
-
-    def _now(self) -> tuple[float, float]:
-        return SYSTEM.monotonic(), processor_seconds()
+        self._seen: dict[str, Moment] = {}
 
     def see(self, progress: Progress) -> None:
         if progress.stage not in self._seen:
-            self._seen[progress.stage] = self._now()
+            self._seen[progress.stage] = Moment.now()
 
     def spent(self) -> dict[str, Spent]:
-        marks = [*sorted(self._seen.items(), key=lambda item: item[1]), ("", self._now())]
-        return {
-            name: Spent(end[0] - start[0], end[1] - start[1])
-            for (name, start), (_, end) in pairwise(marks)
-        }
+        marks = [*self._seen.items(), ("", Moment.now())]
+        return {name: start.until(end) for (name, start), (_, end) in pairwise(marks)}
 
 
 def in_turns(
