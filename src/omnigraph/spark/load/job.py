@@ -49,6 +49,9 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended: bool = False
 
 
+_DECODER = msgspec.json.Decoder(Attempt)  # made before there are threads: see `store.versions`
+
+
 @dataclass(frozen=True)
 class Job:
     """A claimed job. `intent` is that of an earlier run, whose work is taken up."""
@@ -169,7 +172,7 @@ def _last_attempt(session: Session, prefix: str) -> Attempt | None:
         data = _objects(session).get(_attempt_key(prefix, max(numbers)))
     except Absent:  # it has just ended
         return None
-    return msgspec.json.decode(data, type=Attempt)
+    return _DECODER.decode(data)
 
 
 def _intent_of(session: Session, attempt: Attempt) -> Intent | None:

@@ -4,6 +4,7 @@ given. Whoever runs the job again takes the answer and leaves the work."""
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
@@ -19,6 +20,8 @@ from omnigraph.store.roots import Root
 
 S = TypeVar("S", bound=msgspec.Struct)
 _TRIES = 3
+_ONE = threading.Lock()
+_DECODERS: dict[type, msgspec.json.Decoder[Any]] = {}
 
 
 def digest(*given: Any) -> str:
@@ -33,6 +36,15 @@ def _plain(value: Any) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"{type(value).__name__} has no digest")
+
+
+def _decoder(kind: type[S]) -> msgspec.json.Decoder[Any]:
+    """One thread at a time: msgspec finds out about a type when it is first decoded, and crashes
+    if two threads do that at once."""
+    with _ONE:
+        if kind not in _DECODERS:
+            _DECODERS[kind] = msgspec.json.Decoder(list[kind])  # type: ignore[valid-type]
+        return _DECODERS[kind]
 
 
 def create(objects: ObjectStore, key: str, data: bytes) -> bool:
@@ -72,7 +84,8 @@ class Journal:
             data = self.root.objects(self.settings).get(self._key(name))
         except Absent:
             return None
-        return msgspec.json.decode(data, type=list[kind])  # type: ignore[valid-type]
+        answers: list[S] = _decoder(kind).decode(data)
+        return answers
 
     def recall(self, name: str, kind: type[S]) -> list[S] | None:
         """What an earlier run left under this name."""
