@@ -10,7 +10,7 @@ from omnigraph.plan.load.reasons import Reason, abandoned, has_too_few, has_too_
 from omnigraph.spark.load.frames import Wanted, table_frame
 from omnigraph.spark.load.refusals import refuse
 from omnigraph.spark.load.state import SparkState, node_ids, rows_origins
-from omnigraph.spark.tasks import collect
+from omnigraph.spark.tasks import collect, explained
 
 
 def check_card(state: SparkState, kind: EdgeType) -> None:
@@ -55,9 +55,13 @@ def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
     if not state.left(kind):
         return
     rows, totals = _totals(state, kind)
+    many = totals.where(f"n > {high}")
+    with explained():
+        if many.isEmpty():  # as a rule, and then no row has to travel
+            return
     order = [sql.col("origin").isNull(), sql.col("at")] if "origin" in rows.columns else ["at"]
     place = sql.row_number().over(Window.partitionBy("src").orderBy(*order))
-    beyond = rows.join(totals.where(f"n > {high}"), "src").withColumn("place", place)
+    beyond = rows.join(many, "src").withColumn("place", place)
     beyond = beyond.where(f"place + held > {high}").select("at", "src", "n")
     refuse(state, kind, "card", beyond, partial(_too_many, kind))
 

@@ -21,12 +21,13 @@ from omnigraph.plan.load.reasons import (
     stands_twice,
 )
 from omnigraph.spark.load.cards import check_card
+from omnigraph.spark.load.digests import may_repeat
 from omnigraph.spark.load.ends import check_ends, check_orphans
 from omnigraph.spark.load.frames import Wanted
 from omnigraph.spark.load.refusals import refuse
 from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
 from omnigraph.spark.load.state import NOTHING, SparkState, rows_origins
-from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
+from omnigraph.spark.tasks import ANSWERS, collect_answers, run_tasks
 
 
 def check_duplicates(state: SparkState) -> None:
@@ -37,12 +38,11 @@ def check_duplicates(state: SparkState) -> None:
         kind = held.kind
         if held.generated or state.left(kind) < 2:
             continue
+        if not may_repeat(state, kind, ("id",)):
+            continue
         ids = state.arriving(kind, Wanted(("id",))).select("id", "at")
         many = ids.groupBy("id").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
         many = many.where("n > 1").drop("n")
-        with explained():
-            if many.isEmpty():
-                continue
         again = ids.join(many, "id").where("at > first")
         refuse(state, kind, id_rule(kind), again, partial(_twice, kind, state.names))
 
@@ -102,12 +102,10 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
     if not state.left(kind):
         return False
     rows = state.arriving(kind, Wanted(("id",), columns)).where("key is not null")
-    many = rows.groupBy("key").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
-    many = many.where("n > 1").select("key", "first")
-    with explained():
-        again = not many.isEmpty()  # as a rule nothing comes twice, and all rows need not travel
     found = []
-    if again:
+    if may_repeat(state, kind, columns):
+        many = rows.groupBy("key").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
+        many = many.where("n > 1").select("key", "first")
         found.append(rows.join(many, "key").where("at > first").select("at", "id", "key"))
     stored = state.stored(kind, Wanted((), columns))
     if stored is not None:
