@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,3 +18,12 @@ def memory() -> Iterator[Path]:
     directory = tempfile.mkdtemp(prefix="omnigraph-sim-", dir=shared if shared.is_dir() else None)
     yield Path(directory)
     shutil.rmtree(directory)
+
+
+@pytest.fixture
+def top(memory: Path) -> Iterator[Path]:
+    """The directory that the power cut happens to; what it leaves is put beside it."""
+    place = memory / uuid.uuid4().hex
+    (place / "top").mkdir(parents=True)
+    yield place / "top"
+    shutil.rmtree(place)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,15 +22,6 @@ from tests.sim.power import Disk, Moment, lost_contents, watched
 
 # Two commits make a third state in between; the crash tests have that one.
 WATCHED = [name for name in OPERATIONS if name != lose_a_race.__name__]
-
-
-@pytest.fixture
-def top(memory: Path) -> Iterator[Path]:
-    """The directory that the power cut happens to; what it leaves is put beside it."""
-    place = memory / uuid.uuid4().hex
-    (place / "top").mkdir(parents=True)
-    yield place / "top"
-    shutil.rmtree(place)
 
 
 def run(operation: str, top: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[State | None, Disk]:

@@ -3,9 +3,7 @@ commit, rows of a plan that another process may publish, and objects that are wr
 
 from __future__ import annotations
 
-import shutil
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,14 +23,6 @@ node Doc { name: String @key  text: String? @index  body: Blob?  place: Vector(4
            kind: enum(a, b)? @index }
 """
 SETTINGS = Settings(folding="off", queue=False)
-
-
-@pytest.fixture
-def top(memory: Path) -> Iterator[Path]:
-    place = memory / uuid.uuid4().hex
-    (place / "top").mkdir(parents=True)
-    yield place / "top"
-    shutil.rmtree(place)
 
 
 def docs(count: int, begin: int = 0, **more: Any) -> list[dict[str, Any]]:
