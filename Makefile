@@ -13,6 +13,7 @@ JOBS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+JAR := src/omnigraph/spark/columnar.jar
 BENCH_VENV := .venv-bench
 BENCH_READY := $(BENCH_VENV)/.ready
 CONNECT := .venv-connect
@@ -24,19 +25,22 @@ PYTEST := $(BIN)/pytest -n $(JOBS)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(READY) ## Make .venv from requirements.lock (the other targets do this by themselves)
+setup: $(READY) $(JAR) ## Make .venv from requirements.lock (the other targets do this by themselves)
 
 $(READY): requirements.lock pyproject.toml scripts/make-venv
 	scripts/make-venv $(PYTHON) $(VENV) requirements.lock --editable
 	@touch $@
 
-demo: $(READY) ## See a graph loaded, asked, branched, merged, read back in time
+$(JAR): $(wildcard jvm/*.scala) scripts/make-jar $(READY)
+	scripts/make-jar $(BIN)/python $@
+
+demo: $(READY) $(JAR) ## See a graph loaded, asked, branched, merged, read back in time
 	$(BIN)/python demo/tour.py
 
-docs: $(READY) ## Bring the guide up to date: its output, and the pages made from the program
+docs: $(READY) $(JAR) ## Bring the guide up to date: its output, and the pages made from the program
 	UPDATE_GOLDEN=1 $(PYTEST) tests/docs tests/spark/test_guide.py
 
-test: $(READY) ## All tests but the long ones, on JOBS=2 processes
+test: $(READY) $(JAR) ## All tests but the long ones, on JOBS=2 processes
 	$(PYTEST) -m "not slow"
 
 check: $(READY) ## Lint, format, types, layers
@@ -48,10 +52,10 @@ check: $(READY) ## Lint, format, types, layers
 cost: $(READY) ## The cost contract only: requests per operation, at every depth
 	$(PYTEST) tests/cost
 
-sim: $(READY) ## The long proofs: many processes, random kills, deep hypothesis
+sim: $(READY) $(JAR) ## The long proofs: many processes, random kills, deep hypothesis
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-deep} $(PYTEST) -m slow
 
-spark-proof: $(READY) $(CONNECT_READY) ## The proofs on Spark (needs Java 17 or newer)
+spark-proof: $(READY) $(JAR) $(CONNECT_READY) ## The proofs on Spark (needs Java 17 or newer)
 	JAVA_HOME="$$(scripts/find-java)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/pytest tests/spark
 	JAVA_HOME="$$(scripts/find-java)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python" \
 	  PYTHONPATH="$(CURDIR)/$(CONNECT)" $(BIN)/pytest tests/spark/proof_connect.py
@@ -68,11 +72,11 @@ $(BENCH_READY): requirements.lock benchmarks/requirements-peers.lock pyproject.t
 	scripts/make-venv $(PYTHON) $(BENCH_VENV) benchmarks/requirements-peers.lock --editable
 	@touch $@
 
-wheel: $(READY) ## Build the wheel into dist/
+wheel: $(READY) $(JAR) ## Build the wheel into dist/
 	$(BIN)/python -m pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 	@ls dist/*.whl
 
 clean: ## Remove what was made, the virtual environments too
-	rm -rf $(VENV) $(BENCH_VENV) $(CONNECT) dist build .pytest_cache .mypy_cache .ruff_cache \
+	rm -rf $(VENV) $(BENCH_VENV) $(CONNECT) $(JAR) dist build .pytest_cache .mypy_cache .ruff_cache \
 	  .import_linter_cache .hypothesis .benchmarks
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

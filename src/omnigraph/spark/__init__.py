@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.spark.extension import settings
 from omnigraph.spark.session import session
 
 if TYPE_CHECKING:
     from omnigraph.spark.pipeline import Pipeline
 
-__all__ = ["Pipeline", "session"]
+__all__ = ["Pipeline", "session", "settings"]
 
 
 def __getattr__(name: str) -> Any:

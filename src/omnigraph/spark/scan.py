@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +33,10 @@ class TypeScan:
     @property
     def schema(self) -> pa.Schema:
         return spark_schema(shown_schema(self.pinned.kind, self.columns))
+
+    def narrowed(self, columns: Sequence[str]) -> TypeScan:
+        """Of the same rows some columns only."""
+        return replace(self, columns=tuple(columns))
 
     def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:
         view, schema = self.pinned.view(), self.schema

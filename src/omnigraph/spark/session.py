@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import EngineMissing, InvalidArgument
+from omnigraph.spark.extension import extended
 from omnigraph.spark.java import find_java
 from omnigraph.spark.stderr import filtered_stderr
 
@@ -86,7 +87,7 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
         chosen |= _HERE | {"spark.sql.shuffle.partitions": str(max(4, min(2 * cores, 200)))}
     else:
         chosen["spark.log.level"] = "ERROR"
-    chosen |= {name: _text(value) for name, value in conf.items()}
+    chosen = extended(chosen | {name: _text(value) for name, value in conf.items()})
     java = chosen.get(_JAVA_OPTIONS, "")
     if "log4j" not in java:
         chosen[_JAVA_OPTIONS] = f"-Dlog4j2.configurationFile=file:{_QUIET} {java}".strip()

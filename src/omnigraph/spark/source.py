@@ -54,8 +54,8 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
     ref), some `ops`, at most `max_commits` in a batch; with `changes` "true" each row says what
     happened to it, and deleted ones are told too.
 
-    Filters and columns of the DataFrame are not pushed down: on Spark 4.3 a filter that was pushed
-    reaches other scans of the same DataFrame too."""
+    Filters of the DataFrame are not pushed down: on Spark 4.3 a filter that was pushed reaches
+    other scans of the same DataFrame too. Columns are, by the extension (`extension.py`)."""
 
     @classmethod
     def name(cls) -> str:
@@ -153,7 +153,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
     def reader(self, schema: Any) -> DataSourceReader:
         if self.changes_asked:
             raise InvalidArgument("`changes` are read as a stream: spark.readStream.")
-        return OmnigraphReader(self.scan())
+        return OmnigraphReader(self.scan().narrowed(schema.names))
 
     def writer(self, schema: Any, overwrite: bool) -> DataSourceArrowWriter:
         return OmnigraphWriter(*self._written(overwrite, "append"))

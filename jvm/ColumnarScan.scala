@@ -1,0 +1,120 @@
+package org.apache.spark.sql.omnigraph
+
+import java.util.WeakHashMap
+
+import scala.collection.mutable
+
+import org.apache.spark.{JobArtifactSet, TaskContext}
+import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader}
+import org.apache.spark.sql.connector.read.{PartitionReaderFactory, Scan}
+import org.apache.spark.sql.execution.datasources.v2.python._
+import org.apache.spark.sql.execution.datasources.v2.python.omnigraph.Origin
+import org.apache.spark.sql.execution.python.omnigraph.Workers
+import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
+
+/** What a scan in Python gives, some of its columns, as batches. */
+class ColumnarScan(inner: PythonScan, schema: StructType) extends Scan {
+  override def readSchema(): StructType = schema
+  override def description(): String = s"(Python, columnar) ${schema.simpleString}"
+  override def supportedCustomMetrics(): Array[CustomMetric] = inner.supportedCustomMetrics()
+  override def columnarSupportMode(): Scan.ColumnarSupportMode =
+    Scan.ColumnarSupportMode.SUPPORTED
+  override def toBatch: Batch = new ColumnarBatches(PlannedReads.of(inner), schema)
+}
+
+class ColumnarBatches(reads: PlannedReads, schema: StructType) extends Batch {
+  private lazy val info = reads.info(schema)
+
+  override def planInputPartitions(): Array[InputPartition] =
+    info.partitions.zipWithIndex.map { case (partition, index) =>
+      PythonInputPartition(index, partition)
+    }.toArray
+
+  override def createReaderFactory(): PartitionReaderFactory = {
+    val artifacts = JobArtifactSet.getCurrentJobArtifactState.map(_.uuid)
+    new ColumnarReaderFactory(reads.source, info.func, schema, artifacts)
+  }
+}
+
+/** What Python has planned of one source, by columns. Spark remembers one plan for a source, whatever
+  * was asked of it, so that one is not taken.
+  */
+class PlannedReads(val source: UserDefinedPythonDataSource, made: PythonDataSourceCreationResult) {
+  private val planned = mutable.Map.empty[StructType, PythonDataSourceReadInfo]
+
+  def info(schema: StructType): PythonDataSourceReadInfo = synchronized {
+    planned.getOrElseUpdate(
+      schema,
+      source.createReadInfoInPython(made, schema, isStreaming = false)
+    )
+  }
+}
+
+object PlannedReads {
+
+  /** As long as there is a DataFrame of the source: values hold nothing of their keys. */
+  private val known = new WeakHashMap[PythonDataSourceV2, PlannedReads]
+
+  def of(scan: PythonScan): PlannedReads = synchronized {
+    val origin = new Origin(scan)
+    known.computeIfAbsent(origin.source, _ => new PlannedReads(origin.userDefined, origin.made))
+  }
+}
+
+class ColumnarReaderFactory(
+    source: UserDefinedPythonDataSource,
+    read: Array[Byte],
+    schema: StructType,
+    artifacts: Option[String]
+) extends PartitionReaderFactory {
+  override def supportColumnarReads(partition: InputPartition): Boolean = true
+
+  override def createReader(partition: InputPartition): PartitionReader[InternalRow] =
+    throw new UnsupportedOperationException("Batches only.")
+
+  override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
+    new ColumnarReader(source, read, schema, artifacts, partition.asInstanceOf[PythonInputPartition])
+}
+
+/** A task: a worker in Python that reads one partition. Its batches are columns of one struct, in
+  * memory that is used again for the next batch and given back when the task ends.
+  */
+class ColumnarReader(
+    source: UserDefinedPythonDataSource,
+    read: Array[Byte],
+    schema: StructType,
+    artifacts: Option[String],
+    partition: PythonInputPartition
+) extends PartitionReader[ColumnarBatch] {
+  private val metrics = PythonCustomMetric.pythonMetrics
+  private val batches = {
+    val function = source.createPythonFunction(read)
+    val input = UserDefinedPythonDataSource.readInputSchema
+    val worker = Workers.mapping(function, input, metrics, artifacts)
+    val row = InternalRow(InternalRow(partition.pickedPartition))
+    worker.compute(Iterator(Iterator(row)), partition.index, TaskContext.get())
+  }
+
+  override def next(): Boolean = batches.hasNext
+
+  override def get(): ColumnarBatch = {
+    val batch = batches.next()
+    val struct = batch.column(0).asInstanceOf[ArrowColumnVector]
+    if (!DataType.equalsIgnoreCompatibleNullability(struct.dataType(), schema))
+      throw new IllegalStateException(
+        s"A batch of ${struct.dataType().simpleString} came for ${schema.simpleString}."
+      )
+    val columns = schema.indices.map { index =>
+      ArrowColumn(struct.getChild(index).asInstanceOf[ArrowColumnVector])
+    }
+    new ColumnarBatch(columns.toArray, batch.numRows())
+  }
+
+  override def currentMetricsValues(): Array[CustomTaskMetric] =
+    source.createPythonTaskMetrics(metrics.map { case (name, metric) => name -> metric.value })
+
+  override def close(): Unit = ()
+}

@@ -1,0 +1,55 @@
+// What Spark 4.3 keeps to itself, and the scan needs: the only place that reaches for it.
+
+package org.apache.spark.sql.execution.python.omnigraph {
+  import org.apache.spark.api.python.{ChainedPythonFunctions, PythonEvalType, PythonFunction}
+  import org.apache.spark.sql.execution.metric.SQLMetric
+  import org.apache.spark.sql.execution.python.{ArrowPythonRunner, BatchedPythonArrowInput}
+  import org.apache.spark.sql.internal.SQLConf
+  import org.apache.spark.sql.types.{StructField, StructType}
+
+  object Workers {
+
+    /** A worker in Python that makes batches of batches. */
+    def mapping(
+        function: PythonFunction,
+        input: StructType,
+        metrics: Map[String, SQLMetric],
+        artifacts: Option[String]
+    ): ArrowPythonRunner = {
+      val conf = SQLConf.get
+      new ArrowPythonRunner(
+        Seq((ChainedPythonFunctions(Seq(function)), 0L)),
+        PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
+        Array(Array(0)),
+        StructType(Array(StructField("struct", input))),
+        conf.sessionLocalTimeZone,
+        conf.arrowUseLargeVarTypes,
+        ArrowPythonRunner.getPythonRunnerConfMap(conf),
+        metrics,
+        artifacts,
+        None
+      ) with BatchedPythonArrowInput
+    }
+  }
+}
+
+package org.apache.spark.sql.execution.datasources.v2.python.omnigraph {
+  import org.apache.spark.sql.execution.datasources.v2.python._
+
+  /** What a scan in Python was made from. */
+  class Origin(scan: PythonScan) {
+    val source: PythonDataSourceV2 = field("ds")
+
+    def userDefined: UserDefinedPythonDataSource = source.source
+
+    /** Made when its schema was asked for, or now. */
+    def made: PythonDataSourceCreationResult =
+      source.getOrCreateDataSourceInPython(field("shortName"), field("options"), Some(scan.readSchema()))
+
+    private def field[T](name: String): T = {
+      val found = classOf[PythonScan].getDeclaredField(name)
+      found.setAccessible(true)
+      found.get(scan).asInstanceOf[T]
+    }
+  }
+}
