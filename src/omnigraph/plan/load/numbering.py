@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+_PAIRS = np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16)[:, 0]
 _LENGTH = 26
 _COUNTED = 8  # the last characters count, the ones before them are the seed's own
 
@@ -23,6 +24,8 @@ def number_ids(seed: str, first: int, count: int) -> pa.Array:
     text = np.empty((count, _LENGTH), dtype=np.uint8)
     text[:, : len(head)] = head
     numbers = np.arange(first, first + count, dtype=np.int64)
-    text[:, len(head) :] = _ALPHABET[(numbers[:, None] >> shifts) & 31]
+    pairs = text.view(np.uint16)
+    for place in range(_COUNTED // 2):
+        pairs[:, -1 - place] = _PAIRS[(numbers >> (10 * place)) & 1023]
     offsets = np.arange(0, (count + 1) * _LENGTH, _LENGTH, dtype=np.int32)
     return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))

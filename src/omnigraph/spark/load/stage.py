@@ -84,7 +84,8 @@ def stage_pieces(job: StageJob, numbers: tuple[int, ...]) -> Iterator[StagedPiec
     rows = pa.concat_tables([job.read(number).select(names) for number in numbers])
     if not rows.num_rows:
         return
-    batches = sorted_batches(view.kind, rows, _MEMORY)
+    generated = all(job.pieces[number].generated for number in numbers)
+    batches = sorted_batches(view.kind, rows, _MEMORY, generated=generated)
     reader = pa.RecordBatchReader.from_batches(table_schema(view.kind), batches)
     staged = stage_rows(view.table, reader, Ledger())
     if job.journal is not None:  # an entry must not outlive the files that it names
