@@ -20,10 +20,14 @@ import pytest
 
 import omnigraph
 from omnigraph.cli.commands import COMMANDS, GROUPS, Command
-from omnigraph.cli.output import Streams
+from omnigraph.cli.commands.load import _doing
+from omnigraph.cli.options import Options
+from omnigraph.cli.output import Output, Streams
 from omnigraph.cli.paint import Paint, bare, visible_width
+from omnigraph.cli.progress import waiting
 from omnigraph.cli.run import run
 from omnigraph.cli.table import draw_table, fit_widths
+from omnigraph.engine.load.result import Progress
 from omnigraph.telemetry import Ledger, watch_requests
 from tests.bench.aging import HOUR, PassingTime, at_point
 from tests.bench.s3 import S3Server
@@ -607,6 +611,29 @@ def test_a_progress_bar_is_for_a_terminal_that_waits(
 
     assert "publishing, 1 row" in told(0)
     assert told(0, "--quiet") == told(3600) == ""
+
+
+@pytest.mark.parametrize(
+    ("progress", "words"),
+    [
+        (Progress("reading", 7, 10, 20), "reading, 7 rows"),
+        (Progress("reading", 0, 0, None, 0, 2), "reading, 0 of 2 tasks"),  # nobody knows of rows
+        (
+            Progress("writing", 500, 0, None, 1, 4, 2.0, total_rows=2000),
+            "writing, 500 of 2,000 rows, 250 rows/s, 1 of 4 tasks",
+        ),
+    ],
+)
+def test_a_bar_says_what_is_known(progress: Progress, words: str) -> None:
+    assert _doing(progress) == words
+
+
+def test_what_cannot_say_how_far_it_is_has_a_line_that_goes() -> None:
+    err = Terminal()
+    streams = Streams(io.StringIO(), BinaryOut(terminal=True), err, 80)
+    with waiting(Output(streams, Options(), {}), "starting Spark"):
+        assert err.getvalue() == "starting Spark …"
+    assert err.getvalue().endswith("\r\x1b[K")
 
 
 def test_a_query_is_explained_in_the_words_of_the_engine(root: Path, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def use(master: str, root: str, source: str, place: str) -> dict[str, Any]:
     g.spark.tables(spark)
     counted = "select (select count(*) from Person), (select count(*) from Knows)"
     told["read"] = list(spark.sql(counted).collect()[0])
+    told["plan"] = spark.sql(counted)._jdf.queryExecution().executedPlan().toString()
     reader = spark.read.format("omnigraph").option("type", "Person").option("columns", "name,age")
     told["where"] = [
         list(row) for row in reader.option("where", 'name = "p7"').load(root).collect()

@@ -38,7 +38,9 @@ ALGORITHMS: list[dict[str, Any]] = [
 
 @pytest.fixture(scope="module")
 def spark(spark_engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with connect_server(tmp_path_factory.mktemp("connect"), {}) as address:
+    conf = omnigraph.spark.settings()
+    assert conf
+    with connect_server(tmp_path_factory.mktemp("connect"), conf) as address:
         made = omnigraph.spark.session(address)
         yield made
         made.stop()
@@ -76,6 +78,11 @@ def test_files_and_frames_are_loaded_and_read(g: Graph, spark: Any, tmp_path: Pa
     reader = spark.read.format("omnigraph").option("type", "Person")
     some = reader.option("where", "age > 7").option("columns", "name").load(g.root)
     assert some.toArrow() == pa.table({"name": ["d"]})
+    assert "(Python, columnar) struct<name:string>" in some._explain_string()
+    spark.conf.set("spark.omnigraph.columnar", "false")  # as on a server without the settings
+    assert "columnar" not in some._explain_string()
+    assert some.toArrow() == pa.table({"name": ["d"]})
+    spark.conf.unset("spark.omnigraph.columnar")
     g.spark.tables(spark)
     assert spark.sql("select count(*) as n from Knows").collect()[0].n == 2
     assert g.recovery.list() == []

@@ -44,6 +44,7 @@ def test_two_workers_load_and_read_a_graph_on_an_object_store(
     assert told["executors"] == 2
     assert told["merged"] == {"Person": [1, 1]}
     assert told["read"] == [PEOPLE + 1, PEOPLE]
+    assert told["plan"].count("(Python, columnar)") == 2
     assert told["where"] == [["p7", 7]]
     assert told["algorithms"] == [True, True]
     assert told["streamed"] == told["seen"] == ["one", "one", "two", "two"]

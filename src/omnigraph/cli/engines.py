@@ -12,6 +12,8 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from omnigraph.cli.output import Output
+from omnigraph.cli.progress import waiting
 from omnigraph.errors import InvalidArgument
 
 Name = Literal["auto", "local", "spark"]
@@ -27,7 +29,7 @@ Conf = Annotated[
 
 @contextlib.contextmanager
 def started(
-    engine: Name, master: str | None, conf: tuple[str, ...], *, brief: bool = False
+    out: Output, engine: Name, master: str | None, conf: tuple[str, ...], *, brief: bool = False
 ) -> Iterator[Name]:
     """The engine to ask for, started if that is Spark; a session that was not there before ends
     with the command. `brief`: there is so little to do that it should rather start fast."""
@@ -43,7 +45,8 @@ def started(
     with _quiet_interrupts():
         try:
             if engine == "spark":
-                find_executor("spark").start(master, settings, brief=brief)
+                with contextlib.nullcontext() if before else waiting(out, "starting Spark"):
+                    find_executor("spark").start(master, settings, brief=brief)
             yield engine
         finally:
             if not before and is_running("spark"):

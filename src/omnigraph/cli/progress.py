@@ -30,6 +30,23 @@ def progress_bar(out: Output) -> Iterator[Report]:
         bar.stop()
 
 
+@contextlib.contextmanager
+def waiting(out: Output, what: str) -> Iterator[None]:
+    """A line while something takes its time and cannot say how far it is. Written once: while Spark
+    starts, what goes to the terminal is looked through line by line."""
+    stream = out.streams.stderr
+    if out.options.quiet or not stream.isatty():
+        yield
+        return
+    stream.write(f"{what} …")
+    stream.flush()
+    try:
+        yield
+    finally:
+        stream.write("\r\x1b[K")
+        stream.flush()
+
+
 def _silent(_done: int, _total: int | None, _doing: str) -> None:
     """Nobody is looking."""
 

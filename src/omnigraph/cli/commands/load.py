@@ -88,9 +88,7 @@ def load(
     with progress_bar(cli.out) as report:
 
         def tell(progress: Progress) -> None:
-            doing = f"{progress.stage}, {count_text(progress.rows, 'row')}"
-            if progress.rate is not None:
-                doing += f", {progress.rate:,.0f} rows/s"
+            doing = _doing(progress)
             if progress.tasks:
                 report(progress.tasks_done, progress.tasks, doing)
             else:
@@ -98,7 +96,7 @@ def load(
 
         brief = _is_small(files, mapping)
         with (
-            started(engine, master, conf, brief=brief) as chosen,
+            started(cli.out, engine, master, conf, brief=brief) as chosen,
             cli.writing(branch) as g,
         ):
             done = g.load(
@@ -122,6 +120,20 @@ def load(
     if done.engine != "local":
         cli.out.note(f"It ran on {done.engine}: {done.reason}.")
     _note_rejected(done, rejected, cli)
+
+
+def _doing(progress: Progress) -> str:
+    """The stage, with rows and rate where they are known: on Spark those of tasks that are done."""
+    words = [progress.stage]
+    if progress.total_rows:
+        words.append(f"{progress.rows:,} of {count_text(progress.total_rows, 'row')}")
+    elif progress.rows or not progress.tasks:
+        words.append(count_text(progress.rows, "row"))
+    if progress.rate is not None:
+        words.append(f"{progress.rate:,.0f} rows/s")
+    if progress.tasks:
+        words.append(f"{progress.tasks_done} of {count_text(progress.tasks, 'task')}")
+    return ", ".join(words)
 
 
 def _source(files: tuple[str, ...], mapping: str | None, cli: Invocation) -> Any:

@@ -66,7 +66,7 @@ def query(
     values = read_parameters(params, param)
     limit = read_size(memory_limit)
     with (
-        started(engine, master, conf) as chosen,
+        started(cli.out, engine, master, conf) as chosen,
         cli.reading() as g,
         placed(text, file, values, cli),
     ):
@@ -115,7 +115,7 @@ def explain(
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
     with (
-        started(engine, master, conf) as chosen,
+        started(cli.out, engine, master, conf) as chosen,
         cli.reading() as g,
         placed(text, file, values, cli),
     ):

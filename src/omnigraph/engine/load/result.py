@@ -16,8 +16,9 @@ from omnigraph.telemetry import Ledger
 @dataclass(frozen=True)
 class Progress:
     """`stage` is reading, checking, writing, indexing or publishing; `bytes` of `total_bytes`
-    were read (None if nobody knows how many there are). On Spark also how many of the `tasks` that
-    run now are done, and how many seconds the stage has taken, for the `rate`."""
+    were read (None if nobody knows how many there are). On Spark also of how many rows a stage is,
+    how many of the `tasks` that run now are done, and how many seconds the stage has taken, for the
+    `rate`."""
 
     stage: str
     rows: int
@@ -26,6 +27,7 @@ class Progress:
     tasks_done: int = 0
     tasks: int = 0
     elapsed: float = 0.0
+    total_rows: int | None = None
 
     @property
     def rate(self) -> float | None:

@@ -126,5 +126,6 @@ class Meter:
                     tasks_done=done,
                     tasks=total,
                     elapsed=self._runtime.monotonic() - self._began,
+                    total_rows=self._rows,
                 )
             )
