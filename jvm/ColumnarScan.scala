@@ -12,7 +12,7 @@ import org.apache.spark.sql.connector.read.{PartitionReaderFactory, Scan}
 import org.apache.spark.sql.execution.datasources.v2.python._
 import org.apache.spark.sql.execution.datasources.v2.python.omnigraph.Origin
 import org.apache.spark.sql.execution.python.omnigraph.Workers
-import org.apache.spark.sql.types.{DataType, StructType}
+import org.apache.spark.sql.types.{DataType, StringType, StructField, StructType}
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
 
 /** What a scan in Python gives, some of its columns, as batches. */
@@ -79,8 +79,8 @@ class ColumnarReaderFactory(
     new ColumnarReader(source, read, schema, artifacts, partition.asInstanceOf[PythonInputPartition])
 }
 
-/** A task: a worker in Python that reads one partition. Its batches are columns of one struct, in
-  * memory that is used again for the next batch and given back when the task ends.
+/** A task: a worker in Python that reads one partition. Its batches are columns of one struct. Each
+  * is given back when the next one is asked for; the last one may be read after the task has ended.
   */
 class ColumnarReader(
     source: UserDefinedPythonDataSource,
@@ -98,23 +98,38 @@ class ColumnarReader(
     worker.compute(Iterator(Iterator(row)), partition.index, TaskContext.get())
   }
 
-  override def next(): Boolean = batches.hasNext
+  private var latest: Option[ArrowColumns] = None
+  private val plain = StructType(schema.map(withoutCollation))
+
+  override def next(): Boolean = {
+    latest.foreach(_.release())
+    latest = None
+    batches.hasNext
+  }
 
   override def get(): ColumnarBatch = {
     val batch = batches.next()
     val struct = batch.column(0).asInstanceOf[ArrowColumnVector]
-    if (!DataType.equalsIgnoreCompatibleNullability(struct.dataType(), schema))
+    if (!DataType.equalsIgnoreCompatibleNullability(struct.dataType(), plain))
       throw new IllegalStateException(
         s"A batch of ${struct.dataType().simpleString} came for ${schema.simpleString}."
       )
-    val columns = schema.indices.map { index =>
-      ArrowColumn(struct.getChild(index).asInstanceOf[ArrowColumnVector])
-    }
-    new ColumnarBatch(columns.toArray, batch.numRows())
+    val own = new ArrowColumns(
+      schema.indices.map(index => struct.getChild(index).asInstanceOf[ArrowColumnVector])
+    )
+    latest = Some(own)
+    new ColumnarBatch(own.columns, batch.numRows())
+  }
+
+  /** How texts are compared is not seen in their bytes. */
+  private def withoutCollation(field: StructField): StructField = field.dataType match {
+    case _: StringType => field.copy(dataType = StringType)
+    case _ => field
   }
 
   override def currentMetricsValues(): Array[CustomTaskMetric] =
     source.createPythonTaskMetrics(metrics.map { case (name, metric) => name -> metric.value })
 
+  /** Called when the task ends, which need not be the end of reading. */
   override def close(): Unit = ()
 }

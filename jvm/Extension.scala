@@ -42,7 +42,7 @@ class ColumnarStrategy(session: SparkSession) extends SparkStrategy {
 
   private def takes(found: DataSourceV2ScanRelation): Boolean =
     found.scan.isInstanceOf[PythonScan] && found.relation.table.name() == "omnigraph" &&
-      session.conf.get("spark.omnigraph.columnar", "true").toBoolean
+      found.output.nonEmpty && session.conf.get("spark.omnigraph.columnar", "true") != "false"
 
   /** A batch without any column has no number of rows: the smallest column tells it. */
   private def needed(all: Seq[AttributeReference], used: AttributeSet): Seq[AttributeReference] = {

@@ -168,6 +168,36 @@ def test_a_type_without_rows_has_none(g: Graph, spark: Any) -> None:
     assert frame.selectExpr("sum(n) as n").collect()[0].n is None
 
 
+def test_a_given_schema_is_of_one_snapshot_too(tmp_path: Path, spark: Any) -> None:
+    g = new_graph(tmp_path, "node N { name: String @key  n: I64?  text: String? }")
+    g.load(pa.table({"name": ["a", "b"], "n": [1, 2]}), type="N", engine="local")
+    source = spark.read.format("omnigraph").option("type", "N")
+    frame = source.schema("n long, name string, text string").load(g.root)
+    assert frame.selectExpr("count(n) as c").collect()[0].c == 2
+    g.load(pa.table({"name": ["c"], "n": [3]}), type="N", engine="local")
+    assert frame.selectExpr("count(name) as c").collect()[0].c == 2  # other columns, planned later
+    assert frame.select("n").exceptAll(frame.where("text is null").select("n")).count() == 0
+    folded = source.schema("name string collate utf8_lcase").load(g.root)
+    assert folded.where("name = 'A'").count() == 1
+    spark.conf.set("spark.omnigraph.columnar", "off")  # nonsense is not "false"
+    assert "columnar" in plan(frame)
+    spark.conf.unset("spark.omnigraph.columnar")
+
+
+@pytest.mark.slow
+def test_a_thread_of_a_task_may_read_on_when_the_task_is_over(tmp_path: Path, spark: Any) -> None:
+    """A limit ends the task of a script while its feeder still reads the last batch."""
+    g = new_graph(tmp_path, "node N { name: String @key  text: String }")
+    numbers = range(300_000)
+    table = pa.table({"name": [f"n{n}" for n in numbers], "text": [str(n) * 9 for n in numbers]})
+    g.load(table, type="N", engine="local")
+    g.spark.tables(spark, prefix="fed_")
+    text = "select transform(name, text) using 'cat' as (a string, b string) from fed_N limit 3"
+    for _ in range(10):
+        assert len(spark.sql(text).collect()) == 3
+    assert spark.table("fed_N").count() == 300_000  # the JVM is alive
+
+
 @pytest.mark.slow
 def test_batches_that_follow_each_other_do_not_mix(tmp_path: Path, spark: Any) -> None:
     """The memory of a batch is that of the next one: values, lengths and nulls all change."""

@@ -9,6 +9,7 @@ import pytest
 
 import omnigraph.spark
 from omnigraph.errors import EngineMissing, InvalidArgument
+from omnigraph.spark.defaults import found_setting
 from omnigraph.spark.java import find_java
 from omnigraph.spark.session import is_local
 from tests.load.world import new_graph, person
@@ -45,6 +46,22 @@ def test_a_home_without_java_is_an_error_and_not_passed_over(tmp_path: Path) -> 
 def test_settings_are_given_by_their_full_names() -> None:
     with pytest.raises(InvalidArgument, match="'memory' is not a setting"):
         omnigraph.spark.session(memory="8g")
+
+
+def test_what_spark_finds_by_itself_is_known(tmp_path: Path) -> None:
+    """What is added to a setting must not take the place of what the file of defaults says."""
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# spark.jars /no.jar\n\nspark.sql.extensions  a.B,c.D  \nspark.jars=/x.jar\n"
+        "spark.driver.extraJavaOptions -Da=b -Dc=d\n"
+    )
+    there = {"SPARK_CONF_DIR": str(tmp_path)}
+    names = ("spark.sql.extensions", "spark.jars", "spark.driver.extraJavaOptions", "spark.none")
+    found = [found_setting(name, there) for name in names]
+    assert found == ["a.B,c.D", "/x.jar", "-Da=b -Dc=d", ""]
+    there["PYSPARK_SUBMIT_ARGS"] = "--jars /y.jar --conf spark.sql.extensions=e.F pyspark-shell"
+    assert [found_setting(name, there) for name in names[:2]] == ["e.F", "/y.jar"]
+    assert found_setting("spark.jars", {"SPARK_HOME": str(tmp_path)}) == ""
+    assert found_setting("spark.jars", {"PYSPARK_SUBMIT_ARGS": "--conf 'open"}) == ""
 
 
 def test_executors_in_this_process_are_told_from_others() -> None:

@@ -22,7 +22,8 @@ def settings() -> dict[str, str]:
 
 
 def extended(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings, with our extension after those that they name."""
+    """The settings, with our extension after those that they name. What is set twice for Spark
+    counts once, so they have to have what its file of defaults says too."""
     from pyspark import __version__
 
     if not JAR.is_file() or not __version__.startswith(_VERSION):

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import EngineMissing, InvalidArgument
-from omnigraph.spark.extension import extended
+from omnigraph.spark.defaults import found_setting
+from omnigraph.spark.extension import extended, settings
 from omnigraph.spark.java import find_java
 from omnigraph.spark.stderr import filtered_stderr
 
@@ -89,6 +90,8 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
         chosen |= _HERE | {"spark.sql.shuffle.partitions": str(max(4, min(2 * cores, 200)))}
     else:
         chosen["spark.log.level"] = "ERROR"
+    added_to = {name: found_setting(name) for name in (*_JAVA_OPTIONS, *settings())}
+    chosen |= {name: value for name, value in added_to.items() if value}
     chosen = extended(chosen | {name: _text(value) for name, value in conf.items()})
     for name in _JAVA_OPTIONS:
         java = chosen.get(name, "")

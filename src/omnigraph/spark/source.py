@@ -95,6 +95,13 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
                 )
         return self._scan
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Spark keeps what it has pickled, and asks it for several readers: all of one snapshot,
+        also where the schema was given and so `schema` is never called."""
+        if not self.changes_asked and not any(self.options.get(name) for name in _OF_STREAMS):
+            self.scan()
+        return self.__dict__
+
     def schema(self) -> Any:
         """Also where mistakes are told: what is raised while a stream is planned gets lost."""
         if self.changes_asked:
