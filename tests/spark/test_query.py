@@ -113,6 +113,26 @@ def g(spark: Any) -> Iterator[Graph]:
     graph.close()
 
 
+@pytest.mark.slow
+def test_blocks_upon_blocks_come_to_an_end(g: Graph) -> None:
+    """Each block uses the rows before it twice, and Spark writes down how rows were made at every
+    use: the text of such a plan filled the memory of the driver."""
+    text = """match {
+      $p: Person { name: "p7" }  $p knows{1,2} $a
+      optional { $a knows{0,2} $b  not { $b knows $_ } }
+      optional { $a knows{1,2} $c  $c.age > 5 }
+      optional { $c <knows>{1,20} $d  $d knows{2} $e }
+      not { $p knows $p }
+    } return { count($e) as n, max($c.age) as age, count($b) as b }"""
+    here = g.query(text).to_pylist()
+    result = g.query(text, engine="spark")
+    shown = result.explain()
+    assert "Of frames that are used more than once 3 are shown." in shown
+    assert len(shown) < 2_000_000
+    assert result.to_pylist() == here
+    assert here[0]["n"] > 0
+
+
 def test_rows_come_lazily_and_the_plan_can_be_read(g: Graph) -> None:
     text = "match { $p: Person  $p knows $f  $f.age > 10 } return { $p.name } order { $p.age }"
     result = g.branch("main").query(text, engine="spark")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _BROADCAST_ROWS = 100_000
+_WRITTEN_OUT = 3
 
 
 @dataclass
@@ -71,9 +72,18 @@ class Compiling:
         return replace(frame, data=self.keep(frame.data), read=True)
 
     def keep(self, data: Any) -> Any:
-        """Computed once, when it is first asked for, and kept until the query ends."""
-        self.held.append(data.persist())
-        return data
+        """Computed once, when it is first asked for, and kept until the query ends. Spark writes
+        down a plan with all that is kept in it, each time that it is used: of many frames that are
+        made of each other that text has no end. So a later one is cut off from how it was made,
+        and cannot be made again if an executor is lost."""
+        if len(self.held) < _WRITTEN_OUT:
+            self.held.append(data.persist())
+            return data
+        if self.dry:
+            note = f"Of frames that are used more than once {_WRITTEN_OUT} are shown."
+            self.notes += [note] if note not in self.notes else []
+            return self.spark.createDataFrame([], data.schema)
+        return data.localCheckpoint(eager=False)
 
     # Tables
 
