@@ -131,7 +131,8 @@ def standalone(directory: Path, *, workers: int = 2) -> Iterator[str]:
 def _wait_for_workers(page: int, count: int) -> None:
     deadline = time.monotonic() + START_WITHIN
     while True:
-        with urlopen(f"http://127.0.0.1:{page}/json/") as answer:
+        # The page is served before there is anything on it.
+        with contextlib.suppress(OSError), urlopen(f"http://127.0.0.1:{page}/json/") as answer:
             if answer.read().decode().count('"ALIVE"') > count:  # the master says so of itself too
                 return
         assert time.monotonic() < deadline
