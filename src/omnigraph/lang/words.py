@@ -25,10 +25,11 @@ END: Final = "$END"
 SMALLEST_INTEGER: Final = -(2**63)
 LARGEST_INTEGER: Final = 2**64 - 1
 COMMENTS: Final = frozenset({"LINE_COMMENT", "BLOCK_COMMENT"})
+# A group that is repeated possessively, `(…)*+`, matches wrongly before Python 3.11.5.
 BAD_PATTERNS: Final = {
-    "BAD_STRING": r'"(?:[^"\\\r\n]|\\[^\r\n])*+\\?',
+    "BAD_STRING": r'"[^"\\\r\n]*+(?:\\[^\r\n][^"\\\r\n]*+)*\\?',
     "BAD_COMMENT": r"/\*(?s:.*)",
-    "BAD_NUMBER": r"[0-9]\w*+(?:\.\w++)*+",
+    "BAD_NUMBER": r"[0-9]\w*+(?:\.\w++)*",
     "BAD_NAME": r"\w++",
     "BAD_CHARACTER": r"[^\x00-\x7f]++|(?s:.)",
 }

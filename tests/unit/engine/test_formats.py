@@ -29,7 +29,7 @@ RELEASED = sorted(path.name.removesuffix(".tar.gz") for path in HERE.glob("forma
 
 def thaw(name: str, place: Path) -> Path:
     with tarfile.open(HERE / f"{name}.tar.gz") as archive:
-        archive.extractall(place, filter="data")
+        archive.extractall(place)
     return place / "graph"
 
 

@@ -15,7 +15,7 @@ from omnigraph.lang.words import BAD_PATTERNS, COMMENTS, END, Report, Scanner, T
 CONSTRAINTS: Final = ("key", "unique", "index", "range", "check")
 DECLARATIONS: Final = ("INTERFACE", "NODE", "EDGE")
 
-_SKIP: Final = r"(?:[ \t\r\n\f]|//[^\r\n]*|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+_SKIP: Final = r"(?:[ \t\r\n\f]++|//[^\r\n]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*\*/)*"
 _BEFORE_PUNCTUATION = re.compile(_SKIP + r"[:,)=(]")
 _BEFORE_PARENTHESIS = re.compile(_SKIP + r"\(")
 _BEFORE_COLON = re.compile(_SKIP + r":")
