@@ -18,10 +18,16 @@ import org.apache.spark.sql.types.StructType
   */
 class Extension extends (SparkSessionExtensions => Unit) with Logging {
   override def apply(extensions: SparkSessionExtensions): Unit =
-    if (SPARK_VERSION.startsWith("4.3."))
+    if (SPARK_VERSION.startsWith("4.3.")) {
       extensions.injectPlannerStrategy(session => new ColumnarStrategy(session))
-    else
+      extensions.injectPlannerStrategy(session => new BulkStrategy(session))
+    } else
       logError(s"omnigraph reads rows one by one: its extension is for Spark 4.3, not $SPARK_VERSION.")
+}
+
+object Extension {
+  def isOn(session: SparkSession): Boolean =
+    session.conf.get("spark.omnigraph.columnar", "true") != "false"
 }
 
 /** Plans scans of our own source; every other plan is left to Spark. */
@@ -42,7 +48,7 @@ class ColumnarStrategy(session: SparkSession) extends SparkStrategy {
 
   private def takes(found: DataSourceV2ScanRelation): Boolean =
     found.scan.isInstanceOf[PythonScan] && found.relation.table.name() == "omnigraph" &&
-      found.output.nonEmpty && session.conf.get("spark.omnigraph.columnar", "true") != "false"
+      found.output.nonEmpty && Extension.isOn(session)
 
   /** A batch without any column has no number of rows: the smallest column tells it. */
   private def needed(all: Seq[AttributeReference], used: AttributeSet): Seq[AttributeReference] = {

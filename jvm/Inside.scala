@@ -9,12 +9,15 @@ package org.apache.spark.sql.execution.python.omnigraph {
 
   object Workers {
 
-    /** A worker in Python that makes batches of batches. */
+    /** A worker in Python that makes batches of batches. If it is not `sized`, a batch ends where an
+      * iterator of rows does, or with Spark's greatest number of rows.
+      */
     def mapping(
         function: PythonFunction,
         input: StructType,
         metrics: Map[String, SQLMetric],
-        artifacts: Option[String]
+        artifacts: Option[String],
+        sized: Boolean = true
     ): ArrowPythonRunner = {
       val conf = SQLConf.get
       new ArrowPythonRunner(
@@ -28,7 +31,10 @@ package org.apache.spark.sql.execution.python.omnigraph {
         metrics,
         artifacts,
         None
-      ) with BatchedPythonArrowInput
+      ) with BatchedPythonArrowInput {
+        override protected val maxBytesPerBatch: Long =
+          if (sized) conf.arrowMaxBytesPerBatch else Int.MaxValue.toLong // which is not looked at
+      }
     }
   }
 }

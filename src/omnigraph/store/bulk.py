@@ -20,13 +20,7 @@ def index_tables(
 ) -> list[Table]:
     """For each table a version with a segment for each of the columns over the fragments. Lance
     builds a segment on one core, and a handle serves one thread, so each has its own."""
-    tasks = [
-        (number, column, fragments)
-        for number, (_, columns, fragments) in enumerate(tables)
-        for column in columns
-    ]
-    # The largest first, so that none is left over at the end.
-    tasks.sort(key=lambda t: -sum(tables[t[0]][0].marks[n].rows for n in t[2]))
+    tasks = segment_tasks(tables)
     own = [Ledger() for _ in tasks]
 
     def build(task: tuple[int, str, Sequence[int]], booked: Ledger) -> Segment:
@@ -41,6 +35,20 @@ def index_tables(
         segments = [s for (n, _, _), s in zip(tasks, built, strict=True) if n == number]
         indexed.append(replace_segments(table, files_of(table, fragments), segments, ledger))
     return indexed
+
+
+def segment_tasks(
+    tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]],
+) -> list[tuple[int, str, Sequence[int]]]:
+    """The number of a table, a column and fragments, for each segment. Those that take longest
+    come first, so that none is left over at the end: of large tables, and of a table its last
+    column, because rows lie in the order of an earlier one."""
+    tasks = [
+        (number, column, fragments)
+        for number, (_, columns, fragments) in enumerate(tables)
+        for column in reversed(columns)
+    ]
+    return sorted(tasks, key=lambda t: -sum(tables[t[0]][0].marks[n].rows for n in t[2]))
 
 
 def _another(table: Table) -> Table:

@@ -7,6 +7,7 @@ from typing import Any
 
 from omnigraph.model.catalog import EdgeType
 from omnigraph.plan.load.reasons import Reason, abandoned, has_too_few, has_too_many
+from omnigraph.spark.load.digests import may_exceed
 from omnigraph.spark.load.frames import Wanted, table_frame
 from omnigraph.spark.load.refusals import refuse
 from omnigraph.spark.load.state import SparkState, node_ids, rows_origins
@@ -31,7 +32,7 @@ def _totals(state: SparkState, kind: EdgeType) -> tuple[Any, Any]:
     if stored is None:
         rows = rows.withColumn("held", sql.lit(0).cast("long"))
     else:
-        if "origin" in rows.columns:
+        if state.replacing(kind):
             own = rows_origins(state, kind)
             stored = stored.join(own, stored.address == own.origin, "left_anti")
         counts = stored.groupBy("src").agg(sql.count("*").alias("held"))
@@ -54,12 +55,16 @@ def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
 
     if not state.left(kind):
         return
+    stored = state.stored(kind, Wanted(("src",))) is not None
+    counted = not (stored and state.replacing(kind))  # what is replaced would count twice
+    if counted and not may_exceed(state, kind, ("src",), high, stored=stored):
+        return
     rows, totals = _totals(state, kind)
     many = totals.where(f"n > {high}")
     with explained():
         if many.isEmpty():  # as a rule, and then no row has to travel
             return
-    order = [sql.col("origin").isNull(), sql.col("at")] if "origin" in rows.columns else ["at"]
+    order = [sql.col("origin").isNull(), sql.col("at")] if state.replacing(kind) else ["at"]
     place = sql.row_number().over(Window.partitionBy("src").orderBy(*order))
     beyond = rows.join(many, "src").withColumn("place", place)
     beyond = beyond.where(f"place + held > {high}").select("at", "src", "n")

@@ -21,7 +21,7 @@ from omnigraph.plan.load.reasons import (
     stands_twice,
 )
 from omnigraph.spark.load.cards import check_card
-from omnigraph.spark.load.digests import may_repeat
+from omnigraph.spark.load.digests import may_exceed
 from omnigraph.spark.load.ends import check_ends, check_orphans
 from omnigraph.spark.load.frames import Wanted
 from omnigraph.spark.load.refusals import refuse
@@ -38,7 +38,7 @@ def check_duplicates(state: SparkState) -> None:
         kind = held.kind
         if held.generated or state.left(kind) < 2:
             continue
-        if not may_repeat(state, kind, ("id",)):
+        if not may_exceed(state, kind, ("id",)):
             continue
         ids = state.arriving(kind, Wanted(("id",))).select("id", "at")
         many = ids.groupBy("id").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
@@ -59,6 +59,8 @@ def check_new(state: SparkState) -> None:
             continue
         stored = state.stored(kind, Wanted(("id",)))
         if stored is None:
+            continue
+        if state.many(kind) and not may_exceed(state, kind, ("id",), stored=True):
             continue
         ids = state.small(state.arriving(kind, Wanted(("id",))), state.left(kind))
         stored = state.small(stored, state.snapshot.view(kind).table.rows)
@@ -101,16 +103,20 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
 
     if not state.left(kind):
         return False
+    stored = state.stored(kind, Wanted((), columns))
+    together = stored is not None and state.many(kind) and not state.replacing(kind)
+    repeats = may_exceed(state, kind, columns, stored=together)
+    if together and not repeats:
+        return False
     rows = state.arriving(kind, Wanted(("id",), columns)).where("key is not null")
     found = []
-    if may_repeat(state, kind, columns):
+    if repeats:
         many = rows.groupBy("key").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
         many = many.where("n > 1").select("key", "first")
         found.append(rows.join(many, "key").where("at > first").select("at", "id", "key"))
-    stored = state.stored(kind, Wanted((), columns))
     if stored is not None:
         others = stored.where("key is not null")
-        if "origin" in rows.columns:
+        if state.replacing(kind):
             own = rows_origins(state, kind)
             others = others.join(own, others.address == own.origin, "left_anti")
         others = state.small(others.select("key"), state.snapshot.view(kind).table.rows)

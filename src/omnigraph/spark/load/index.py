@@ -11,6 +11,7 @@ import msgspec
 
 from omnigraph.spark.pinned import open_table, root_options
 from omnigraph.spark.tasks import run_tasks
+from omnigraph.store.bulk import segment_tasks
 from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Table
@@ -39,9 +40,10 @@ def index_tables_on(
     """As `store.bulk.index_tables`: for each table a version with a segment for each of the columns
     over the fragments. The version that they are built on exists, and nobody knows it yet."""
     tasks = [
-        SegmentTask(number, table.location, table.version, column, tuple(fragments))
-        for number, (table, columns, fragments) in enumerate(tables)
-        for column in columns
+        SegmentTask(
+            number, tables[number][0].location, tables[number][0].version, column, tuple(fragments)
+        )
+        for number, column, fragments in segment_tasks(tables)
     ]
     built: dict[int, list[Segment]] = {}
     for task, answer in run_tasks(spark, partial(build_segment, root), tasks, Built):

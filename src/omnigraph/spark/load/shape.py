@@ -133,9 +133,10 @@ def shape_part(job: ShapeJob, part: FilePart) -> Iterator[Shaped]:
 def shape_frame(
     job: ShapeJob, number: int, type: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """For `mapInArrow` over a DataFrame whose rows are all of one type."""
+    """For `mapInArrow` over a DataFrame whose rows are all of one type. The extension of Spark
+    knows the function by its name."""
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def omnigraph_read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         place = TaskContext.get()
@@ -156,7 +157,7 @@ def shape_frame(
         part = FilePart(number, source, partition)
         yield answer_batch(partition, _shape(job, part, source, lambda: rows))
 
-    return run
+    return omnigraph_read
 
 
 def _combined(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -89,11 +89,19 @@ class SparkState:
             return 0
         return held.rows + held.dropped - len(self.refused.get(kind.table_key, NOTHING))
 
+    def many(self, kind: GraphType) -> bool:
+        """More rows of a type are still in than are sent to every executor."""
+        return self.left(kind) > _BROADCAST_ROWS
+
+    def replacing(self, kind: GraphType) -> bool:
+        """Rows that arrive have an origin: the row of the table that each replaces, if any."""
+        return self.types[kind.table_key].whole is not None
+
     # Frames
 
     def arriving(self, kind: GraphType, wanted: Wanted) -> Any:
         held = self.types[kind.table_key]
-        wanted = replace(wanted, origin=held.whole is not None)
+        wanted = replace(wanted, origin=self.replacing(kind))
         refused = self.refused.get(kind.table_key, NOTHING)
         return piece_frame(self.spark, self.spool, held.pieces, wanted, refused)
 

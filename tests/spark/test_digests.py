@@ -1,0 +1,122 @@
+"""Values that come too often are found by digests, and where none does no value travels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from omnigraph.errors import InvalidData
+from omnigraph.spark.load import digests
+from tests.load.world import knows, person, write_lines
+from tests.spark.twins import Twins
+
+DIGESTS = st.lists(st.sampled_from([0, 1, 2**62, 2**63 - 1, 2**63, 2**64 - 1]) | st.integers(0, 9))
+
+
+@given(
+    tasks=st.lists(DIGESTS, min_size=1, max_size=4), parts=st.integers(1, 7), most=st.integers(0, 4)
+)
+def test_equal_digests_of_all_tasks_meet(tasks: list[list[int]], parts: int, most: int) -> None:
+    packed = [digests.pack(np.sort(np.array(task, np.uint64)), parts) for task in tasks]
+    found = False
+    for part in range(parts):
+        told = [batch.column("digests")[part].as_py() for batch in packed]
+        assert [batch.column("part")[part].as_py() for batch in packed] == [part] * len(tasks)
+        held = np.concatenate([np.frombuffer(data, np.uint64) for data in told])
+        found |= digests.exceed(held, most)
+    counts = Counter(digest for task in tasks for digest in task)
+    assert found == any(count > most for count in counts.values())
+
+
+@pytest.fixture
+def twins(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Twins:
+    """Every load is a large one, and its values are in several tasks."""
+    monkeypatch.setattr("omnigraph.spark.load.state._BROADCAST_ROWS", 0)
+    monkeypatch.setattr("omnigraph.spark.load.digests._TASK_ROWS", 2)
+    monkeypatch.setattr("omnigraph.spark.load.reading.plan_parts", small_parts)
+    twins = Twins.make(tmp_path)
+    base = [person("a", email="e"), person("b"), person("ü"), *map(note, "nmk")]
+    edges = [knows("a", "b"), wrote("a", "n"), wrote("b", "n")]
+    twins.load(write_lines(tmp_path / "base.jsonl", [*base, *edges]))
+    return twins
+
+
+def small_parts(number: int, source: Any) -> Any:
+    from omnigraph.spark.load.shape import plan_parts
+
+    return plan_parts(number, source, range_bytes=150)
+
+
+def note(id: str) -> dict[str, Any]:
+    return {"type": "Note", "id": id, "data": {"text": "t"}}
+
+
+def wrote(start: str, end: str) -> dict[str, Any]:
+    return {"edge": "Wrote", "from": start, "to": end}
+
+
+def test_a_load_that_repeats_nothing_joins_no_texts(
+    twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unread(spark: Any, spool: Any, pieces: Any, wanted: Any, refused: Any) -> Any:
+        columns = {"at": "long", "part": "long", **wanted.columns}
+        failing = [f"cast(raise_error('read') as {columns[name]}) as {name}" for name in columns]
+        return spark.range(1).selectExpr(*failing)
+
+    monkeypatch.setattr("omnigraph.spark.load.state.piece_frame", unread)
+    people = [person(f"p{i}", email=None if i % 3 else f"e{i}") for i in range(12)]
+    edges = [*(knows(f"p{i}", "ü") for i in range(12)), wrote("a", "m"), wrote("p0", "n")]
+    path = write_lines(tmp_path / "new.jsonl", [*people, *edges])
+    _, other = twins.load(path)
+    assert other.rows == 26
+
+
+@pytest.mark.parametrize(
+    ("entries", "rule"),
+    [
+        ([person(f"p{i % 11}") for i in range(12)], "stands in bad.jsonl line 1 already"),
+        ([*(person(f"p{i}") for i in range(9)), person("ü")], "exists already"),
+        ([*(person(f"p{i}", email=f"e{i}") for i in range(9)), person("x", email="e")], "email"),
+        ([*(person(f"p{i}", email=f"e{i % 8}") for i in range(9))], "email"),
+        ([knows("b", "a"), knows("a", "ü"), knows("a", "b")], "exists already"),
+        ([wrote("b", "m"), wrote("b", "k"), wrote("a", "k")], "3"),
+    ],
+)
+def test_what_comes_too_often_is_refused(
+    twins: Twins, tmp_path: Path, entries: list[Any], rule: str
+) -> None:
+    path = write_lines(tmp_path / "bad.jsonl", entries)
+    with pytest.raises(InvalidData) as caught:
+        twins.there.load(path, engine="spark")
+    assert rule in str(caught.value)
+    twins.refused(path)
+    _, other = twins.load(path, on_error="quarantine")
+    assert len(other.rejected) == 1
+
+
+def test_rows_that_replace_others_do_not_count_twice(twins: Twins, tmp_path: Path) -> None:
+    same = [
+        person("a", email="e"),
+        person("b", email="new"),
+        person("ü", email="x"),
+        knows("a", "b"),
+    ]
+    path = write_lines(tmp_path / "same.jsonl", same)
+    _, other = twins.load(path, mode="merge")
+    assert other.rejected == ()
+    ids = twins.there.snapshot().scan("Wrote", columns=["id", "src", "dst"]).read_all().to_pylist()
+    again = [wrote(row["src"], row["dst"]) | {"id": row["id"]} for row in ids]
+    entries = [*again, wrote("a", "m"), wrote("b", "m"), wrote("b", "k")]
+    result = twins.there.load(
+        write_lines(tmp_path / "more.jsonl", entries),
+        engine="spark",
+        mode="merge",
+        on_error="quarantine",
+    )
+    assert [(reject.rule, reject.line) for reject in result.rejected] == [("card", 5)]
