@@ -2,7 +2,7 @@ package org.apache.spark.sql.omnigraph
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.{JobArtifactSet, TaskContext}
+import org.apache.spark.TaskContext
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapInArrow}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
 import org.apache.spark.sql.execution.python.PythonSQLMetrics
-import org.apache.spark.sql.execution.python.omnigraph.Workers
+import org.apache.spark.sql.execution.python.omnigraph.{Client, Workers}
 import org.apache.spark.sql.internal.SQLConf
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 
@@ -34,14 +34,14 @@ case class BulkMapExec(function: PythonUDF, output: Seq[Attribute], child: Spark
     with PythonSQLMetrics {
   override def producedAttributes: AttributeSet = AttributeSet(output)
 
-  private val artifacts = JobArtifactSet.getCurrentJobArtifactState.map(_.uuid)
+  private val client = Client.of(session)
 
   override protected def doExecute(): RDD[InternalRow] = {
     val (called, made, given) = (function.func, output, child.schema)
-    val (counted, needed) = (pythonMetrics, artifacts)
+    val (counted, caller) = (pythonMetrics, client)
     child.execute().mapPartitionsInternal { rows =>
       val most = SQLConf.get.arrowMaxBytesPerBatch
-      val worker = Workers.mapping(called, given, counted, needed, sized = false)
+      val worker = Workers.mapping(called, given, counted, caller, sized = false)
       val task = TaskContext.get()
       worker
         .compute(new Portions(rows, most), task.partitionId(), task)

@@ -4,14 +4,15 @@ import java.util.WeakHashMap
 
 import scala.collection.mutable
 
-import org.apache.spark.{JobArtifactSet, TaskContext}
+import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
+import org.apache.spark.sql.classic.SparkSession
 import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader}
 import org.apache.spark.sql.connector.read.{PartitionReaderFactory, Scan}
 import org.apache.spark.sql.execution.datasources.v2.python._
 import org.apache.spark.sql.execution.datasources.v2.python.omnigraph.Origin
-import org.apache.spark.sql.execution.python.omnigraph.Workers
+import org.apache.spark.sql.execution.python.omnigraph.{Client, Workers}
 import org.apache.spark.sql.types.{DataType, StringType, StructField, StructType}
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
 
@@ -34,8 +35,8 @@ class ColumnarBatches(reads: PlannedReads, schema: StructType) extends Batch {
     }.toArray
 
   override def createReaderFactory(): PartitionReaderFactory = {
-    val artifacts = JobArtifactSet.getCurrentJobArtifactState.map(_.uuid)
-    new ColumnarReaderFactory(reads.source, info.func, schema, artifacts)
+    val client = Client.of(SparkSession.getActiveSession.orNull)
+    new ColumnarReaderFactory(reads.source, info.func, schema, client)
   }
 }
 
@@ -68,7 +69,7 @@ class ColumnarReaderFactory(
     source: UserDefinedPythonDataSource,
     read: Array[Byte],
     schema: StructType,
-    artifacts: Option[String]
+    client: Client
 ) extends PartitionReaderFactory {
   override def supportColumnarReads(partition: InputPartition): Boolean = true
 
@@ -76,7 +77,7 @@ class ColumnarReaderFactory(
     throw new UnsupportedOperationException("Batches only.")
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
-    new ColumnarReader(source, read, schema, artifacts, partition.asInstanceOf[PythonInputPartition])
+    new ColumnarReader(source, read, schema, client, partition.asInstanceOf[PythonInputPartition])
 }
 
 /** A task: a worker in Python that reads one partition. Its batches are columns of one struct. Each
@@ -86,14 +87,14 @@ class ColumnarReader(
     source: UserDefinedPythonDataSource,
     read: Array[Byte],
     schema: StructType,
-    artifacts: Option[String],
+    client: Client,
     partition: PythonInputPartition
 ) extends PartitionReader[ColumnarBatch] {
   private val metrics = PythonCustomMetric.pythonMetrics
   private val batches = {
     val function = source.createPythonFunction(read)
     val input = UserDefinedPythonDataSource.readInputSchema
-    val worker = Workers.mapping(function, input, metrics, artifacts)
+    val worker = Workers.mapping(function, input, metrics, client)
     val row = InternalRow(InternalRow(partition.pickedPartition))
     worker.compute(Iterator(Iterator(row)), partition.index, TaskContext.get())
   }

@@ -1,11 +1,25 @@
 // What Spark 4.3 keeps to itself, and the scan needs: the only place that reaches for it.
 
 package org.apache.spark.sql.execution.python.omnigraph {
+  import org.apache.spark.JobArtifactSet
   import org.apache.spark.api.python.{ChainedPythonFunctions, PythonEvalType, PythonFunction}
+  import org.apache.spark.sql.classic.SparkSession
   import org.apache.spark.sql.execution.metric.SQLMetric
   import org.apache.spark.sql.execution.python.{ArrowPythonRunner, BatchedPythonArrowInput}
   import org.apache.spark.sql.internal.SQLConf
   import org.apache.spark.sql.types.{StructField, StructType}
+
+  /** For whom a worker works: whose files it finds, and who asked for what it logs. Known where a plan
+    * is made.
+    */
+  case class Client(artifacts: Option[String], logging: Option[String])
+
+  object Client {
+    def of(session: SparkSession): Client = Client(
+      JobArtifactSet.getCurrentJobArtifactState.map(_.uuid),
+      Option(session).filter(_.sessionState.conf.pythonWorkerLoggingEnabled).map(_.sessionUUID)
+    )
+  }
 
   object Workers {
 
@@ -16,7 +30,7 @@ package org.apache.spark.sql.execution.python.omnigraph {
         function: PythonFunction,
         input: StructType,
         metrics: Map[String, SQLMetric],
-        artifacts: Option[String],
+        client: Client,
         sized: Boolean = true
     ): ArrowPythonRunner = {
       val conf = SQLConf.get
@@ -29,8 +43,8 @@ package org.apache.spark.sql.execution.python.omnigraph {
         conf.arrowUseLargeVarTypes,
         ArrowPythonRunner.getPythonRunnerConfMap(conf),
         metrics,
-        artifacts,
-        None
+        client.artifacts,
+        client.logging
       ) with BatchedPythonArrowInput {
         override protected val maxBytesPerBatch: Long =
           if (sized) conf.arrowMaxBytesPerBatch else Int.MaxValue.toLong // which is not looked at

@@ -116,6 +116,20 @@ def test_what_the_function_raises_is_told(spark: Any) -> None:
         spark.range(10).mapInArrow(failing, "id long").collect()
 
 
+def test_what_the_function_logs_is_found(spark: Any) -> None:
+    def log_it(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import logging
+
+        logging.getLogger("of-ours").warning("seen")
+        yield from batches
+
+    logging_it = FunctionType(log_it.__code__, globals(), "omnigraph_read")
+    with conf(spark, spark_sql_pyspark_worker_logging_enabled="true"):
+        spark.range(0, 10, 1, 1).mapInArrow(logging_it, "id long").collect()
+        logs = spark.tvf.python_worker_logs().where("logger = 'of-ours'").collect()
+    assert [row.msg for row in logs] == ["seen"]
+
+
 def test_a_load_reads_a_frame_by_it(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,7 +22,9 @@ def stage_type(state: SparkState, kind: GraphType) -> TableAction:
     job = state.job(kind)
     # A task holds its rows while it sorts them, so wide rows count for more.
     sizes = [max(p.rows, p.bytes * FRAGMENT_ROWS // _FRAGMENT_BYTES) for p in job.pieces]
-    groups = group_fragments(list(enumerate(sizes)), FRAGMENT_ROWS)
+    # What is left over at the end of each part of a source is small: those go together.
+    ordered = sorted(enumerate(sizes), key=lambda numbered: numbered[1])
+    groups = group_fragments(ordered, FRAGMENT_ROWS)[::-1]
     answers = run_tasks(
         state.spark,
         partial(stage_pieces, job),
