@@ -26,6 +26,7 @@ from omnigraph.spark.session import SHARED
 from tests.contract.graphs import rows
 from tests.load.world import knows, new_graph, person, write_lines
 from tests.spark.servers import connect_server
+from tests.spark.test_bulk_map import SIZES, omnigraph_read
 from tests.spark.test_streams import lines, put, run, texts
 
 ALGORITHMS: list[dict[str, Any]] = [
@@ -66,6 +67,8 @@ def test_files_and_frames_are_loaded_and_read(g: Graph, spark: Any, tmp_path: Pa
     assert (result.engine, result.rows) == ("spark", 3)
     assert [reject.rule for reject in result.rejected] == ["unique"]
     frame = spark.sql("select 'b' as name, 7 as age union all select 'd', 8")
+    read = frame.mapInArrow(omnigraph_read, SIZES)
+    assert "BulkMap omnigraph_read" in read._explain_string()
     merged = g.load(frame, type="Person", mode="merge", job="people")
     assert (merged.counts["Person"].inserted, merged.counts["Person"].updated) == (1, 1)
     assert g.load(frame, type="Person", mode="merge", job="people").repeated

@@ -15,7 +15,7 @@ from omnigraph.spark.tasks import collect_answers
 from tests.load.world import new_graph
 from tests.spark.test_columnar import conf, plan
 
-_SIZES = "number long, rows long, bytes long"
+SIZES = "number long, rows long, bytes long"
 _ARROW = pa.schema([(name, pa.int64()) for name in ("number", "rows", "bytes")])
 
 
@@ -34,7 +34,7 @@ same_by_ours = FunctionType(same.__code__, globals(), "omnigraph_read")
 
 
 def sizes(frame: Any) -> list[tuple[int, int]]:
-    mapped = frame.mapInArrow(omnigraph_read, _SIZES)
+    mapped = frame.mapInArrow(omnigraph_read, SIZES)
     assert "BulkMap omnigraph_read" in plan(mapped)
     return [(row.rows, row.bytes) for row in mapped.collect()]
 
@@ -96,7 +96,7 @@ def test_values_of_every_type_arrive_as_spark_brings_them(spark: Any) -> None:
 
 def test_it_can_be_turned_off(spark: Any) -> None:
     with conf(spark, spark_omnigraph_columnar="false"):
-        assert "BulkMap" not in plan(spark.range(5).mapInArrow(omnigraph_read, _SIZES))
+        assert "BulkMap" not in plan(spark.range(5).mapInArrow(omnigraph_read, SIZES))
 
 
 def test_a_limit_above_it_ends_the_task(spark: Any) -> None:
