@@ -38,7 +38,7 @@ def test_equal_digests_of_all_tasks_meet(tasks: list[list[int]], parts: int, mos
 def twins(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Twins:
     """Every load is a large one, and its values are in several tasks."""
     monkeypatch.setattr("omnigraph.spark.load.state._BROADCAST_ROWS", 0)
-    monkeypatch.setattr("omnigraph.spark.load.digests._TASK_ROWS", 2)
+    monkeypatch.setattr("omnigraph.spark.load.digests._TASK_ROWS", 4)
     monkeypatch.setattr("omnigraph.spark.load.reading.plan_parts", small_parts)
     twins = Twins.make(tmp_path)
     base = [person("a", email="e"), person("b"), person("ü"), *map(note, "nmk")]
@@ -50,7 +50,7 @@ def twins(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Twins:
 def small_parts(number: int, source: Any) -> Any:
     from omnigraph.spark.load.shape import plan_parts
 
-    return plan_parts(number, source, range_bytes=150)
+    return plan_parts(number, source, range_bytes=400)
 
 
 def note(id: str) -> dict[str, Any]:
@@ -77,6 +77,17 @@ def test_a_load_that_repeats_nothing_joins_no_texts(
     assert other.rows == 26
 
 
+def test_all_that_comes_too_often_is_put_aside(twins: Twins, tmp_path: Path) -> None:
+    people = [person(f"p{i}", email=f"e{i}") for i in range(9)]
+    repeated = [person("p3"), person("ü"), person("x", email="e"), person("y", email="e8")]
+    edges = [knows("b", "a"), knows("a", "ü"), knows("a", "b"), knows("b", "a")]
+    written = [wrote("b", "m"), wrote("b", "k"), wrote("a", "k")]
+    path = write_lines(tmp_path / "bad.jsonl", [*people, *repeated, *edges, *written])
+    _, other = twins.load(path, on_error="quarantine")
+    assert sorted(reject.line for reject in other.rejected) == [10, 11, 12, 13, 16, 17, 19]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("entries", "rule"),
     [
