@@ -3,15 +3,17 @@ package org.apache.spark.sql.omnigraph
 import scala.jdk.CollectionConverters._
 
 import org.apache.spark.TaskContext
+import org.apache.spark.api.python.PythonFunction
 import org.apache.spark.rdd.RDD
 import org.apache.spark.sql.SparkSession
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.catalyst.expressions._
 import org.apache.spark.sql.catalyst.plans.logical.{LogicalPlan, MapInArrow}
 import org.apache.spark.sql.execution.{SparkPlan, SparkStrategy, UnaryExecNode}
+import org.apache.spark.sql.execution.metric.SQLMetric
 import org.apache.spark.sql.execution.python.PythonSQLMetrics
 import org.apache.spark.sql.execution.python.omnigraph.{Client, Workers}
-import org.apache.spark.sql.internal.SQLConf
+import org.apache.spark.sql.types.StructType
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnVector, ColumnarBatch}
 
 /** Plans `mapInArrow` of the function by which a load reads a DataFrame, known by its name. */
@@ -37,33 +39,45 @@ case class BulkMapExec(function: PythonUDF, output: Seq[Attribute], child: Spark
   private val client = Client.of(session)
 
   override protected def doExecute(): RDD[InternalRow] = {
-    val (called, made, given) = (function.func, output, child.schema)
-    val (counted, caller) = (pythonMetrics, client)
-    child.execute().mapPartitionsInternal { rows =>
-      val most = SQLConf.get.arrowMaxBytesPerBatch
-      val worker = Workers.mapping(called, given, counted, caller, sized = false)
-      val task = TaskContext.get()
-      worker
-        .compute(new Portions(rows, most), task.partitionId(), task)
-        .flatMap(rowsOf(_, made.length))
-        .map(UnsafeProjection.create(made, made))
-    }
-  }
-
-  /** Python answers with columns of one struct. */
-  private def rowsOf(batch: ColumnarBatch, columns: Int): Iterator[InternalRow] = {
-    val struct = batch.column(0).asInstanceOf[ArrowColumnVector]
-    val flat = Array.tabulate[ColumnVector](columns)(struct.getChild)
-    new ColumnarBatch(flat, batch.numRows()).rowIterator().asScala
+    val map = new BulkMap(function.func, child.schema, output, conf.arrowMaxBytesPerBatch, client)
+    val counted = pythonMetrics
+    child.execute().mapPartitionsInternal(map(_, counted))
   }
 
   override protected def withNewChildInternal(newChild: SparkPlan): SparkPlan =
     copy(child = newChild)
 }
 
+/** What a task does: it travels, and the plan does not. */
+class BulkMap(
+    function: PythonFunction,
+    input: StructType,
+    output: Seq[Attribute],
+    most: Long,
+    client: Client
+) extends Serializable {
+  def apply(rows: Iterator[InternalRow], metrics: Map[String, SQLMetric]): Iterator[InternalRow] = {
+    val worker = Workers.mapping(function, input, metrics, client, sized = false)
+    val task = TaskContext.get()
+    worker
+      .compute(new Portions(rows, input, most), task.partitionId(), task)
+      .flatMap(answers)
+      .map(UnsafeProjection.create(output, output))
+  }
+
+  /** Python answers with columns of one struct. */
+  private def answers(batch: ColumnarBatch): Iterator[InternalRow] = {
+    val struct = batch.column(0).asInstanceOf[ArrowColumnVector]
+    val flat = Array.tabulate[ColumnVector](output.length)(struct.getChild)
+    new ColumnarBatch(flat, batch.numRows()).rowIterator().asScala
+  }
+}
+
 /** Rows, each as the one value of a row, in portions of about so many bytes. */
-class Portions(rows: Iterator[InternalRow], most: Long) extends Iterator[Iterator[InternalRow]] {
+class Portions(rows: Iterator[InternalRow], schema: StructType, most: Long)
+    extends Iterator[Iterator[InternalRow]] {
   private val value = new GenericInternalRow(1)
+  private lazy val toUnsafe = UnsafeProjection.create(schema)
 
   override def hasNext: Boolean = rows.hasNext
 
@@ -80,9 +94,8 @@ class Portions(rows: Iterator[InternalRow], most: Long) extends Iterator[Iterato
     }
   }
 
-  /** Where a row does not know its size, few come at once. */
-  private def bytes(row: InternalRow): Long = row match {
-    case known: UnsafeRow => known.getSizeInBytes.toLong
-    case _ => most / 1024 + 1
+  private def bytes(row: InternalRow): Int = row match {
+    case known: UnsafeRow => known.getSizeInBytes
+    case other => toUnsafe(other).getSizeInBytes
   }
 }

@@ -1,4 +1,4 @@
-// What Spark 4.3 keeps to itself, and the scan needs: the only place that reaches for it.
+// What Spark 4.3 keeps to itself, and we need: the only place that reaches for it.
 
 package org.apache.spark.sql.execution.python.omnigraph {
   import org.apache.spark.JobArtifactSet
@@ -9,16 +9,28 @@ package org.apache.spark.sql.execution.python.omnigraph {
   import org.apache.spark.sql.internal.SQLConf
   import org.apache.spark.sql.types.{StructField, StructType}
 
-  /** For whom a worker works: whose files it finds, and who asked for what it logs. Known where a plan
-    * is made.
+  /** For whom a worker works: whose files it finds, who asked for what it logs, and with which
+    * settings. Known where a plan is made.
     */
-  case class Client(artifacts: Option[String], logging: Option[String])
+  case class Client(
+      artifacts: Option[String],
+      logging: Option[String],
+      zone: String,
+      large: Boolean,
+      settings: Map[String, String]
+  )
 
   object Client {
-    def of(session: SparkSession): Client = Client(
-      JobArtifactSet.getCurrentJobArtifactState.map(_.uuid),
-      Option(session).filter(_.sessionState.conf.pythonWorkerLoggingEnabled).map(_.sessionUUID)
-    )
+    def of(session: SparkSession): Client = {
+      val conf = SQLConf.get
+      Client(
+        JobArtifactSet.getCurrentJobArtifactState.map(_.uuid),
+        Option(session).filter(_ => conf.pythonWorkerLoggingEnabled).map(_.sessionUUID),
+        conf.sessionLocalTimeZone,
+        conf.arrowUseLargeVarTypes,
+        ArrowPythonRunner.getPythonRunnerConfMap(conf)
+      )
+    }
   }
 
   object Workers {
@@ -32,24 +44,23 @@ package org.apache.spark.sql.execution.python.omnigraph {
         metrics: Map[String, SQLMetric],
         client: Client,
         sized: Boolean = true
-    ): ArrowPythonRunner = {
-      val conf = SQLConf.get
+    ): ArrowPythonRunner =
       new ArrowPythonRunner(
         Seq((ChainedPythonFunctions(Seq(function)), 0L)),
         PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
         Array(Array(0)),
         StructType(Array(StructField("struct", input))),
-        conf.sessionLocalTimeZone,
-        conf.arrowUseLargeVarTypes,
-        ArrowPythonRunner.getPythonRunnerConfMap(conf),
+        client.zone,
+        client.large,
+        client.settings,
         metrics,
         client.artifacts,
         client.logging
       ) with BatchedPythonArrowInput {
         override protected val maxBytesPerBatch: Long =
-          if (sized) conf.arrowMaxBytesPerBatch else Int.MaxValue.toLong // which is not looked at
+          if (sized) SQLConf.get.arrowMaxBytesPerBatch
+          else Int.MaxValue.toLong // which is not looked at
       }
-    }
   }
 }
 

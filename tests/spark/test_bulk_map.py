@@ -53,16 +53,51 @@ def test_batches_end_at_rows_and_at_bytes(spark: Any) -> None:
         assert [rows for rows, _ in sizes(one)] == [1, 1, 1]
 
 
-def test_rows_that_do_not_know_their_size_come_a_few_at_a_time(spark: Any) -> None:
-    frame = spark.createDataFrame([(n, str(n)) for n in range(5000)], "n long, text string")
-    found = sizes(frame.coalesce(1))
-    assert sum(rows for rows, _ in found) == 5000
+def test_rows_that_do_not_know_their_size_are_measured(spark: Any) -> None:
+    """No operator of Spark is known to give such; those of others may."""
+    jvm = spark._jvm
+    text = jvm.org.apache.spark.unsafe.types.UTF8String.fromString("x" * 1000)
+    rows = jvm.java.util.ArrayList()
+    for _ in range(25):
+        values = spark.sparkContext._gateway.new_array(jvm.java.lang.Object, 1)
+        values[0] = text
+        rows.add(jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow(values))
+    given = jvm.scala.jdk.javaapi.CollectionConverters.asScala(rows.iterator())
+    schema = spark.sql("select 'x' as text")._jdf.schema()
+    portions = jvm.org.apache.spark.sql.omnigraph.Portions(given, schema, 10_000)
+    found = []
+    while portions.hasNext():
+        portion, count = portions.next(), 0
+        while portion.hasNext():
+            assert portion.next().getStruct(0, 1).getUTF8String(0).numBytes() == 1000
+            count += 1
+        found.append(count)
+    assert found == [10, 10, 5]
+
+
+def test_rows_of_compiled_plans(spark: Any) -> None:
+    compiled = {
+        "spark_sql_codegen_wholeStage": "true",
+        "spark_sql_codegen_factoryMode": "CODEGEN_ONLY",
+        "spark_sql_execution_arrow_maxBytesPerBatch": "10k",
+    }
+    with conf(spark, **compiled):
+        frame = spark.range(0, 1000, 1, 2).selectExpr("id", "repeat('x', 100) as text")
+        joined = frame.join(frame.where("id % 2 = 0").select("id"), "id")
+        found = sizes(joined)
+        assert sum(rows for rows, _ in found) == 500
+        assert 1 < max(rows for rows, _ in found) < 100
+        ours = joined.mapInArrow(same_by_ours, "id long, text string")
+        assert sorted(row.id for row in ours.collect()) == list(range(0, 1000, 2))
 
 
 def test_no_rows_and_empty_partitions(spark: Any) -> None:
     assert sizes(spark.range(0)) == []
     assert sizes(spark.range(0, 10, 1, 4).where("id = 7").select("id")) == [(1, 8)]
-    assert sizes(spark.range(0, 5, 1, 2).select()) != []
+    none = spark.range(0, 5, 1, 2).select()
+    with conf(spark, spark_omnigraph_columnar="false"):
+        theirs = none.mapInArrow(omnigraph_read, SIZES).collect()
+    assert sizes(none) == [(row.rows, row.bytes) for row in theirs]
 
 
 def test_values_of_every_type_arrive_as_spark_brings_them(spark: Any) -> None:

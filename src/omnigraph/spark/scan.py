@@ -13,6 +13,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType
 from omnigraph.spark.columns import shown_schema, spark_schema, struct_type, to_spark
 from omnigraph.spark.pinned import PinnedTable, pin_table, read_catalog, share_fragments
+from omnigraph.spark.tasks import map_each
 from omnigraph.telemetry import Ledger
 
 PARTITION_ROWS = 2_500_000
@@ -52,17 +53,10 @@ class TypeScan:
 
     def frame(self, spark: Any) -> Any:
         """The rows as a DataFrame."""
-        groups, read = self.fragments, self.read
-        if not groups:
-            return spark.createDataFrame([], struct_type(self.schema))
-
-        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield from read(groups[number])
-
-        numbers = spark.range(0, len(groups), 1, len(groups))
-        return numbers.mapInArrow(run, struct_type(self.schema))
+        schema = struct_type(self.schema)
+        if not self.fragments:
+            return spark.createDataFrame([], schema)
+        return map_each(spark, self.fragments, self.read, schema)
 
 
 def pin_scan(

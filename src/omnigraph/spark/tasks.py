@@ -93,14 +93,24 @@ def _run(
     numbers: Sequence[int],
     kind: type[S],
 ) -> list[tuple[int, S]]:
+    def run(number: int) -> Iterator[pa.RecordBatch]:
+        for answer in work(tasks[number]):
+            yield answer_batch(number, answer)
+
+    return collect_answers(map_each(spark, numbers, run, ANSWERS), kind)
+
+
+def map_each(
+    spark: Any, tasks: Sequence[T], work: Callable[[T], Iterator[pa.RecordBatch]], schema: Any
+) -> Any:
+    """The rows that are made of each of the tasks, by a task of Spark for each, as a DataFrame."""
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for place in batch.column(0).to_pylist():
-                for answer in work(tasks[numbers[place]]):
-                    yield answer_batch(numbers[place], answer)
+                yield from work(tasks[place])
 
-    frame = spark.range(0, len(numbers), 1, len(numbers)).mapInArrow(run, ANSWERS)
-    return collect_answers(frame, kind)
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(run, schema)
 
 
 def collect_answers(frame: Any, kind: type[S]) -> list[tuple[int, S]]:

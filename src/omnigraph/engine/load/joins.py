@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,17 @@ class Joins:
         finally:
             for name in tables:
                 self._connection.unregister(name)
+
+
+@contextlib.contextmanager
+def joining(memory: int, name: str) -> Iterator[Joins]:
+    """In a directory that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix=f"omnigraph-{name}-") as directory:
+        joins = Joins(memory, Path(directory))
+        try:
+            yield joins
+        finally:
+            joins.close()
 
 
 def quoted(name: str) -> str:

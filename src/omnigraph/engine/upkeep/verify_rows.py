@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.load.joins import Joins, as_keys
+from omnigraph.engine.load.joins import Joins, as_keys, joining
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.upkeep.trace import Trace, pinned
@@ -48,12 +46,8 @@ class RowChecks:
             if traced.table is not None:
                 self._read_fragments(location, number, traced.table, seen)
         del versions
-        with tempfile.TemporaryDirectory() as directory:
-            joins = Joins(_MEMORY, Path(directory))
-            try:
-                self._check_heads(heads, joins)
-            finally:
-                joins.close()
+        with joining(_MEMORY, "verify") as joins:
+            self._check_heads(heads, joins)
 
     def _read_fragments(
         self, location: str, number: str, table: Table, seen: set[tuple[str, FragmentMark]]

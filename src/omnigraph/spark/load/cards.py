@@ -55,7 +55,7 @@ def _refuse_beyond(state: SparkState, kind: EdgeType, high: int) -> None:
 
     if not state.left(kind):
         return
-    stored = state.stored(kind, Wanted(("src",))) is not None
+    stored = state.keeps(kind)
     counted = not (stored and state.replacing(kind))  # what is replaced would count twice
     if counted and not may_exceed(state, kind, ("src",), high, stored=stored):
         return

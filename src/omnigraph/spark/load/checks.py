@@ -103,8 +103,7 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
 
     if not state.left(kind):
         return False
-    stored = state.stored(kind, Wanted((), columns))
-    together = stored is not None and state.many(kind) and not state.replacing(kind)
+    together = state.keeps(kind) and state.many(kind) and not state.replacing(kind)
     repeats = may_exceed(state, kind, columns, stored=together)
     if together and not repeats:
         return False
@@ -114,6 +113,7 @@ def _check_unique(state: SparkState, kind: GraphType, columns: tuple[str, ...]) 
         many = rows.groupBy("key").agg(sql.min("at").alias("first"), sql.count("*").alias("n"))
         many = many.where("n > 1").select("key", "first")
         found.append(rows.join(many, "key").where("at > first").select("at", "id", "key"))
+    stored = state.stored(kind, Wanted((), columns))
     if stored is not None:
         others = stored.where("key is not null")
         if state.replacing(kind):

@@ -4,27 +4,19 @@ task, because what Spark spends on a row is more than what it spends on eight by
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.load.joins import Joins, quoted
+from omnigraph.engine.load.joins import joining, quoted
 from omnigraph.model.catalog import GraphType
-from omnigraph.plan.load.places import AT
 from omnigraph.plan.validate import key_column
-from omnigraph.spark.load.frames import without
-from omnigraph.spark.load.pieces import Piece, Spool
-from omnigraph.spark.load.state import NOTHING, SparkState
-from omnigraph.spark.pinned import PinnedTable, share_fragments
-from omnigraph.spark.tasks import explained
-from omnigraph.telemetry import Ledger
+from omnigraph.spark.load.frames import TASK_MEMORY, TASK_ROWS, PieceColumns, TableColumns
+from omnigraph.spark.load.state import SparkState
+from omnigraph.spark.tasks import explained, map_each
 
-_TASK_ROWS = 2_500_000
-_MEMORY = 1 << 30
 _BITS = 64
 
 
@@ -38,26 +30,16 @@ def may_exceed(
 ) -> bool:
     """False: no values of these columns come more than so many times in what arrives, together
     with the table if `stored`. True: look at the values, because others may have equal digests."""
-    pieces = state.types[kind.table_key].pieces
-    refused = state.refused.get(kind.table_key, NOTHING)
-    arriving = ArrivingValues(state.spool, pieces, refused, columns)
-    groups = share_fragments([(n, piece.rows) for n, piece in enumerate(pieces)], _TASK_ROWS)
-    tasks: list[tuple[ArrivingValues | StoredValues, tuple[int, ...]]]
-    tasks = [(arriving, group) for group in groups]
+    sources: list[PieceColumns | TableColumns] = [state.arriving_columns(kind, *columns)]
     total = state.left(kind)
     if stored:
-        marks = state.snapshot.view(kind).table.marks.values()
-        held = StoredValues(state.pinned(kind), columns)
-        groups = share_fragments([(mark.id, mark.rows) for mark in marks], _TASK_ROWS)
-        tasks += [(held, group) for group in groups]
-        total += sum(mark.rows for mark in marks)
-    parts = -(-total // _TASK_ROWS)
+        sources.append(state.stored_columns(kind, *columns))
+        total += state.snapshot.view(kind).table.rows
+    parts = max(-(-total // TASK_ROWS), 1)
 
-    def digests(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                values, group = tasks[number]
-                yield pack(_digests(values, group), parts)
+    def digests(task: tuple[PieceColumns | TableColumns, tuple[int, ...]]) -> Iterator[Any]:
+        source, group = task
+        yield pack(_digests(source, group, most), parts)
 
     def exceeding(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         packed = [data for batch in batches for data in batch.column("digests")]
@@ -65,56 +47,33 @@ def may_exceed(
         if exceed(np.concatenate([np.empty(0, np.uint64), *found]), most):
             yield pa.record_batch({"part": pa.array([0], pa.int32())})
 
-    frame = state.spark.range(0, len(tasks), 1, len(tasks))
-    frame = frame.mapInArrow(digests, "part int, digests binary").repartitionById(parts, "part")
+    tasks = [(source, group) for source in sources for group in source.groups()]
+    frame = map_each(state.spark, tasks, digests, "part int, digests binary")
+    frame = frame.repartitionById(parts, "part").mapInArrow(exceeding, "part int")
     with explained():
-        return not frame.mapInArrow(exceeding, "part int").isEmpty()
+        return not frame.isEmpty()
 
 
-@dataclass(frozen=True)
-class ArrivingValues:
-    """Columns of pieces, without the rows that are refused."""
-
-    spool: Spool
-    pieces: tuple[Piece, ...]
-    refused: np.ndarray
-    columns: tuple[str, ...]
-
-    def read(self, group: tuple[int, ...]) -> Iterator[pa.Table]:
-        for number in group:
-            rows = self.spool.read(self.pieces[number], [*self.columns, AT])
-            yield without(rows, self.refused).select(list(self.columns))
-
-
-@dataclass(frozen=True)
-class StoredValues:
-    """Columns of fragments of a table."""
-
-    pinned: PinnedTable
-    columns: tuple[str, ...]
-
-    def read(self, group: tuple[int, ...]) -> Iterator[pa.Table]:
-        batches = self.pinned.view().located(self.columns, Ledger(), fragments=group, large=True)
-        for batch in batches:
-            yield pa.Table.from_batches([batch]).select(list(self.columns))
-
-
-def _digests(values: ArrivingValues | StoredValues, group: tuple[int, ...]) -> np.ndarray:
-    """Of rows that have all of the values, in order."""
+def _digests(source: PieceColumns | TableColumns, group: tuple[int, ...], most: int) -> np.ndarray:
+    """Of rows that have all of the values, in order; of equal ones as many as it takes to see that
+    they are too many."""
     found = [np.empty(0, np.uint64)]
-    with tempfile.TemporaryDirectory(prefix="omnigraph-digests-") as directory:
-        joins = Joins(_MEMORY, Path(directory))
-        try:
-            for rows in values.read(group):
-                if not all(pa.types.is_string(column.type) for column in rows.columns):
-                    rows = pa.table({"key": key_column(rows, values.columns)})
-                names = [quoted(name) for name in rows.column_names]
-                given = " AND ".join(f"{name} IS NOT NULL" for name in names)
-                ask = f"SELECT hash({', '.join(names)}) AS digest FROM held WHERE {given}"
-                found.append(joins.ask(ask, held=rows)["digest"].to_numpy())
-        finally:
-            joins.close()
-    return np.sort(np.concatenate(found))
+    with joining(TASK_MEMORY, "digests") as joins:
+        for rows in source.read(group):
+            if not all(pa.types.is_string(column.type) for column in rows.columns):
+                rows = pa.table({"key": key_column(rows, source.names)})
+            names = [quoted(name) for name in rows.column_names]
+            given = " AND ".join(f"{name} IS NOT NULL" for name in names)
+            ask = f"SELECT hash({', '.join(names)}) AS digest FROM held WHERE {given}"
+            found.append(joins.ask(ask, held=rows)["digest"].to_numpy())
+    return at_most(np.sort(np.concatenate(found)), most + 1)
+
+
+def at_most(ordered: np.ndarray, count: int) -> np.ndarray:
+    """Of equal values so many: a value that all rows have must not fill the memory of one task."""
+    kept = np.ones(len(ordered), dtype=bool)
+    kept[count:] = ordered[count:] != ordered[: max(len(ordered) - count, 0)]
+    return ordered[kept]
 
 
 def pack(digests: np.ndarray, parts: int) -> pa.RecordBatch:

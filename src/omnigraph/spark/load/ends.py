@@ -2,53 +2,30 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.load.joins import Joins
+from omnigraph.engine.load.joins import joining
 from omnigraph.engine.load.state import TOLD
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.load.reasons import Reason, has_no_end, orphans
-from omnigraph.spark.load.frames import Wanted, read_frame, without
-from omnigraph.spark.load.pieces import Piece, Spool
+from omnigraph.spark.load.frames import (
+    TASK_MEMORY,
+    PieceColumns,
+    TableColumns,
+    Wanted,
+    read_frame,
+)
 from omnigraph.spark.load.refusals import refuse
-from omnigraph.spark.load.state import NOTHING, SparkState, node_ids
-from omnigraph.spark.pinned import PinnedTable, share_fragments
+from omnigraph.spark.load.state import SparkState, node_ids
 from omnigraph.spark.tasks import collect, explained
-from omnigraph.telemetry import Ledger
 
 HELD_IDS = 2_000_000
 """Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
-_TASK_ROWS = 2_500_000
-_MEMORY = 1 << 30
-
-
-@dataclass(frozen=True)
-class NodeIds:
-    """The ids of all nodes of a type that there will be, as a task reads them."""
-
-    stored: PinnedTable | None
-    spool: Spool
-    pieces: tuple[Piece, ...]
-    refused: np.ndarray
-
-    def read(self) -> pa.Table:
-        parts = [pa.table({"id": pa.array([], pa.string())})]
-        if self.stored is not None:
-            batches = self.stored.view().scan(Ledger(), columns=["id"], large=True)
-            parts += [pa.table({"id": batch.column("id")}) for batch in batches]
-        for piece in self.pieces:
-            rows = self.spool.read(piece, ["id", AT])
-            parts.append(pa.table({"id": without(rows, self.refused)["id"]}))
-        return pa.concat_tables(parts)
 
 
 def check_ends(state: SparkState, kind: EdgeType) -> None:
@@ -69,33 +46,22 @@ def check_ends(state: SparkState, kind: EdgeType) -> None:
 
 def _missing(state: SparkState, kind: EdgeType, end: str, node: NodeType) -> Any:
     """`at` and the end of edges that hang on nothing."""
-    held = state.types.get(node.table_key)
-    there = not state.replaced(node) and state.snapshot.view(node).table.rows
-    nodes = NodeIds(
-        stored=state.pinned(node) if there else None,
-        spool=state.spool,
-        pieces=() if held is None else held.pieces,
-        refused=state.refused.get(node.table_key, NOTHING),
-    )
-    spool, pieces = state.spool, state.types[kind.table_key].pieces
-    refused = state.refused.get(kind.table_key, NOTHING)
-    groups = share_fragments([(n, piece.rows) for n, piece in enumerate(pieces)], _TASK_ROWS)
+    nodes: list[PieceColumns | TableColumns] = [state.arriving_columns(node, "id")]
+    if state.keeps(node):
+        nodes.append(state.stored_columns(node, "id"))
+    edges = state.arriving_columns(kind, end, AT)
 
     def read(group: tuple[int, ...]) -> Iterator[pa.Table]:
-        parts = [without(spool.read(pieces[number], [end, AT]), refused) for number in group]
-        rows = pa.concat_tables([part.rename_columns([end, "place"]) for part in parts])
-        with tempfile.TemporaryDirectory(prefix="omnigraph-ends-") as directory:
-            joins = Joins(_MEMORY, Path(directory))
-            try:
-                yield joins.ask(
-                    f'SELECT place AS "at", {end} FROM rows ANTI JOIN nodes ON {end} = nodes.id',
-                    rows=rows,
-                    nodes=nodes.read(),
-                )
-            finally:
-                joins.close()
+        none = pa.schema([("id", pa.string())]).empty_table()
+        parts = [none, *(part for source in nodes for part in source.read_all())]
+        with joining(TASK_MEMORY, "ends") as joins:
+            yield joins.ask(
+                f'SELECT place AS "at", {end} FROM rows ANTI JOIN nodes ON {end} = nodes.id',
+                rows=pa.concat_tables(edges.read(group)).rename_columns([end, "place"]),
+                nodes=pa.concat_tables(parts, promote_options="default"),
+            )
 
-    return read_frame(state.spark, groups, {"at": "long", end: "string"}, read)
+    return read_frame(state.spark, edges.groups(), {"at": "long", end: "string"}, read)
 
 
 def _endless(kind: EdgeType, end: str, row: dict[str, Any]) -> Reason:

@@ -15,11 +15,15 @@ from omnigraph.engine.load.state import ORIGIN
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.validate import key_column
 from omnigraph.spark.load.pieces import Piece, Spool
-from omnigraph.spark.pinned import PinnedTable, group_fragments
+from omnigraph.spark.pinned import PinnedTable, group_fragments, share_fragments
+from omnigraph.spark.tasks import map_each
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
 READ_ROWS = 512 * 1024
+TASK_ROWS = 2_500_000
+"""What a task reads that joins on its own."""
+TASK_MEMORY = 1 << 30
 _BATCH = 64 * 1024
 _ARROW = {"string": pa.string(), "long": pa.int64()}
 Columns = dict[str, str]
@@ -50,6 +54,50 @@ class Wanted:
         if self.unique:
             arrays["key"] = key_column(rows, self.unique)
         return arrays
+
+
+@dataclass(frozen=True)
+class PieceColumns:
+    """Columns of pieces, without the rows that are refused, as tasks read them."""
+
+    spool: Spool
+    pieces: tuple[Piece, ...]
+    refused: np.ndarray
+    names: tuple[str, ...]
+
+    def groups(self) -> list[tuple[int, ...]]:
+        sizes = [(number, piece.rows) for number, piece in enumerate(self.pieces)]
+        return share_fragments(sizes, TASK_ROWS)
+
+    def read(self, group: Sequence[int]) -> Iterator[pa.Table]:
+        for number in group:
+            rows = self.spool.read(self.pieces[number], list(dict.fromkeys([*self.names, AT])))
+            yield without(rows, self.refused).select(list(self.names))
+
+    def read_all(self) -> Iterator[pa.Table]:
+        return self.read(range(len(self.pieces)))
+
+
+@dataclass(frozen=True)
+class TableColumns:
+    """Columns of a table version, as tasks read them. `sizes` are its fragments with their rows."""
+
+    pinned: PinnedTable
+    sizes: tuple[tuple[int, int], ...]
+    names: tuple[str, ...]
+
+    def groups(self) -> list[tuple[int, ...]]:
+        return share_fragments(self.sizes, TASK_ROWS)
+
+    def read(self, group: Sequence[int]) -> Iterator[pa.Table]:
+        batches = self.pinned.view().scan(
+            Ledger(), columns=self.names, fragments=list(group), large=True
+        )
+        for batch in batches:
+            yield pa.Table.from_batches([batch]).select(list(self.names))
+
+    def read_all(self) -> Iterator[pa.Table]:
+        return self.read([number for number, _ in self.sizes])
 
 
 def piece_frame(
@@ -102,13 +150,11 @@ def read_frame(
     if not groups:
         return spark.createDataFrame([], text)
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                for rows in read(groups[number]):
-                    yield from rows.select(schema.names).cast(schema).to_batches(_BATCH)
+    def run(group: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
+        for rows in read(group):
+            yield from rows.select(schema.names).cast(schema).to_batches(_BATCH)
 
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, text)
+    return map_each(spark, groups, run, text)
 
 
 def without(rows: pa.Table, refused: np.ndarray) -> pa.Table:

@@ -40,10 +40,9 @@ def index_tables_on(
     """As `store.bulk.index_tables`: for each table a version with a segment for each of the columns
     over the fragments. The version that they are built on exists, and nobody knows it yet."""
     tasks = [
-        SegmentTask(
-            number, tables[number][0].location, tables[number][0].version, column, tuple(fragments)
-        )
+        SegmentTask(number, table.location, table.version, column, tuple(fragments))
         for number, column, fragments in segment_tasks(tables)
+        for table in [tables[number][0]]
     ]
     built: dict[int, list[Segment]] = {}
     for task, answer in run_tasks(spark, partial(build_segment, root), tasks, Built):

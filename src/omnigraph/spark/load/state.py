@@ -15,7 +15,13 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.spark.load.aside import Aside
-from omnigraph.spark.load.frames import Wanted, piece_frame, table_frame
+from omnigraph.spark.load.frames import (
+    PieceColumns,
+    TableColumns,
+    Wanted,
+    piece_frame,
+    table_frame,
+)
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.load.stage import StageJob
@@ -97,6 +103,25 @@ class SparkState:
         """Rows that arrive have an origin: the row of the table that each replaces, if any."""
         return self.types[kind.table_key].whole is not None
 
+    def keeps(self, kind: GraphType) -> bool:
+        """Whether there are rows of the table that a load leaves there."""
+        self.checks.add(kind.table_key)
+        return not self.replaced(kind) and self.snapshot.view(kind).table.rows > 0
+
+    # What tasks read
+
+    def arriving_columns(self, kind: GraphType, *names: str) -> PieceColumns:
+        held = self.types.get(kind.table_key)
+        refused = self.refused.get(kind.table_key, NOTHING)
+        return PieceColumns(self.spool, () if held is None else held.pieces, refused, names)
+
+    def stored_columns(self, kind: GraphType, *names: str) -> TableColumns:
+        return TableColumns(self.pinned(kind), self._sizes(kind), names)
+
+    def _sizes(self, kind: GraphType) -> tuple[tuple[int, int], ...]:
+        marks = self.snapshot.view(kind).table.marks.values()
+        return tuple((mark.id, mark.rows) for mark in marks)
+
     # Frames
 
     def arriving(self, kind: GraphType, wanted: Wanted) -> Any:
@@ -107,12 +132,9 @@ class SparkState:
 
     def stored(self, kind: GraphType, wanted: Wanted) -> Any | None:
         """Rows of the table that a load leaves there, None if there are none."""
-        self.checks.add(kind.table_key)
-        view = self.snapshot.view(kind)
-        if self.replaced(kind) or not view.table.rows:
+        if not self.keeps(kind):
             return None
-        sizes = [(mark.id, mark.rows) for mark in view.table.marks.values()]
-        return table_frame(self.spark, self.pinned(kind), sizes, wanted)
+        return table_frame(self.spark, self.pinned(kind), self._sizes(kind), wanted)
 
     def small(self, frame: Any, rows: int) -> Any:
         """Spark knows nothing of the size of what Python reads, so it is told."""

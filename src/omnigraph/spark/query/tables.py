@@ -35,6 +35,7 @@ from omnigraph.spark.pinned import PinnedTable, group_fragments
 from omnigraph.spark.query.carriage import carry, null_columns, spark_struct
 from omnigraph.spark.query.failures import telling
 from omnigraph.spark.query.wanted import Held
+from omnigraph.spark.tasks import map_each
 from omnigraph.telemetry import Ledger
 
 Way = Literal["out", "in", "both"]
@@ -194,13 +195,11 @@ def read_frame(spark: Any, reading: Reading, sizes: Sequence[tuple[int, int]]) -
         # Not by `createDataFrame`, which would make this session the caller's active one.
         return spark.range(0, 0, 1, 1).select(*null_columns(reading.schema))
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(group: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
         with telling():
-            for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    yield from reading.read(groups[number])
+            yield from reading.read(group)
 
-    return spark.range(0, len(groups), 1, len(groups)).mapInArrow(run, schema)
+    return map_each(spark, groups, read, schema)
 
 
 __all__ = ["Reading", "Way", "read_frame"]
