@@ -72,6 +72,7 @@ def test_values_of_every_kind_are_equal_where_they_are(
     monkeypatch.setattr("omnigraph.spark.load.state._BROADCAST_ROWS", 0)
     monkeypatch.setattr("omnigraph.spark.load.frames.TASK_ROWS", 2)
     monkeypatch.setattr("omnigraph.spark.load.digests.TASK_ROWS", 2)
+    monkeypatch.setattr("omnigraph.spark.load.reading.plan_parts", small_parts)
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     here, there = (new_graph(tmp_path / name, TYPED) for name in ("here", "there"))
@@ -112,7 +113,7 @@ def test_values_of_every_kind_are_equal_where_they_are(
 def small_parts(number: int, source: Any) -> Any:
     from omnigraph.spark.load.shape import plan_parts
 
-    return plan_parts(number, source, range_bytes=400)
+    return plan_parts(number, source, range_bytes=200)
 
 
 def note(id: str) -> dict[str, Any]:
