@@ -45,6 +45,28 @@ def test_what_is_loaded_and_asked_on_spark_is_what_it_is_here(program: Program, 
     assert active_session() is not None  # it was there before, so it stays
 
 
+@pytest.mark.usefixtures("spark_engine")
+def test_what_is_wrong_with_the_graph_is_told_before_spark_starts(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(name: str) -> Any:
+        raise AssertionError(f"{name} was started.")
+
+    monkeypatch.setattr("omnigraph.engine.executors.find_executor", start)
+    for words in (
+        ["load", "people.jsonl"],
+        ["query", "-e", "match { $p: Person } return { $p }"],
+        ["explain", "-e", "match { $p: Person } return { $p }"],
+        ["algo", "degrees"],
+        ["algo", "degrees", "--write-to", "rank"],
+        ["optimize"],
+        ["export", "out.jsonl"],
+    ):
+        ran = program([*words, "--engine", "spark", "--root", "nowhere"])
+        assert ran.code == 3, (words, ran.err)
+        assert "nowhere" in ran.err
+
+
 @pytest.mark.slow
 def test_every_command_with_an_engine_takes_a_master_and_settings(
     program: Program, spark: Any

@@ -97,7 +97,7 @@ def algo(
     given: dict[str, Any] = {"damping": damping, "tolerance": tolerance, "rounds": rounds}
     options = {option: value for option, value in given.items() if value is not None}
     opened = cli.reading() if write_to is None else cli.writing(ref)
-    with started(cli.out, engine, master, conf) as chosen, opened as g:
+    with opened as g, started(cli.out, engine, master, conf) as chosen:
         if source:
             options["sources"] = _sources(source, g, ref)
         began = time.monotonic()

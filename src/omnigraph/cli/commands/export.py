@@ -54,7 +54,7 @@ def export(
         omnigraph export backup/ --format parquet --engine spark
     """
     form = _format(to, cli)
-    with started(cli.out, engine, master, conf) as chosen, cli.reading() as g:
+    with cli.reading() as g, started(cli.out, engine, master, conf) as chosen:
         place = here_or_spark(chosen)
         if to is None or to == STDIN:
             stream = cli.out.streams.stdout

@@ -96,8 +96,8 @@ def load(
 
         brief = _is_small(files, mapping)
         with (
-            started(cli.out, engine, master, conf, brief=brief) as chosen,
             cli.writing(branch) as g,
+            started(cli.out, engine, master, conf, brief=brief) as chosen,
         ):
             done = g.load(
                 source,

@@ -47,7 +47,7 @@ def optimize(
             report(progress.done, progress.total, f"{progress.doing} {progress.type}")
 
         opened = cli.reading() if dry_run else cli.writing(branch)
-        with started(cli.out, engine, master, conf) as chosen, opened as g:
+        with opened as g, started(cli.out, engine, master, conf) as chosen:
             done = g.optimize(
                 branch=branch,
                 types=types or None,

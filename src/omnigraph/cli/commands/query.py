@@ -66,8 +66,8 @@ def query(
     values = read_parameters(params, param)
     limit = read_size(memory_limit)
     with (
-        started(cli.out, engine, master, conf) as chosen,
         cli.reading() as g,
+        started(cli.out, engine, master, conf) as chosen,
         placed(text, file, values, cli),
     ):
         began = time.monotonic()
@@ -115,8 +115,8 @@ def explain(
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
     with (
-        started(cli.out, engine, master, conf) as chosen,
         cli.reading() as g,
+        started(cli.out, engine, master, conf) as chosen,
         placed(text, file, values, cli),
     ):
         shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
