@@ -12,6 +12,7 @@ from typing import Protocol
 from ulid import ULID
 
 _RANDOM_BITS = 80
+_NEAR = 2**48
 
 
 class Runtime(Protocol):
@@ -42,9 +43,10 @@ def ulid_milliseconds(ulid: str) -> int:
     return ulid_number(ulid) >> _RANDOM_BITS
 
 
-def next_ulid(ulid: str) -> str:
-    """The smallest ULID above this one."""
-    return str(ULID.from_int(ulid_number(ulid) + 1))
+def ulid_after(ulid: str, chance: float) -> str:
+    """A ULID above this one and close to it. `chance` is uniform in [0, 1), so that two that are
+    made after the same one differ."""
+    return str(ULID.from_int(ulid_number(ulid) + 1 + int(chance * _NEAR)))
 
 
 def is_ulid(text: str) -> bool:

@@ -19,7 +19,7 @@ from tests.bench.keys import KeyClass, key_class
 
 T = TypeVar("T")
 
-Method = Literal["get", "put_if_absent", "put", "exists", "list", "last", "delete"]
+Method = Literal["get", "put_if_absent", "put", "exists", "list", "delete"]
 Kind = Literal[
     "fail_before",
     "fail_after",
@@ -30,7 +30,7 @@ Kind = Literal[
     "crash_before",
     "crash_after",
 ]
-READS: frozenset[str] = frozenset({"get", "exists", "list", "last"})
+READS: frozenset[str] = frozenset({"get", "exists", "list"})
 CONDITIONAL_ONLY: frozenset[str] = frozenset({"taken", "land_late"})
 
 
@@ -128,18 +128,8 @@ class FaultyStore:
     def groups(self, prefix: str) -> Sequence[str]:
         return self._request("list", prefix, lambda: self.inner.groups(prefix))
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        def effect() -> int:
-            return self.inner.last(prefix, key_of, number_of, at_least=at_least)
-
-        return self._request("last", prefix, effect)
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return self.inner.glance(keys)
 
     def delete(self, key: str) -> None:
         self._request("delete", key, lambda: self.inner.delete(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from omnigraph.store.objects import Absent, StoredFile
@@ -51,18 +51,8 @@ class DictStore:
         below = (key.removeprefix(prefix) for key in self.list(prefix))
         return sorted({key.split("/", 1)[0] for key in below if "/" in key})
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        newest = self.list(prefix, limit=1)
-        if not newest:
-            raise Absent(prefix)
-        return number_of(newest[0])
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return [key in self.objects for key in keys]
 
     def delete(self, key: str) -> None:
         self.objects.pop(key, None)

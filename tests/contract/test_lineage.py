@@ -187,6 +187,7 @@ def test_compaction_moves_the_table_version_and_nothing_that_a_reader_sees(g: Gr
     for name in "ABC":
         people(g, name)
     before = rows(g, "Person")
+    content = g.snapshot().graph_version.pins["node:Person"].content
     done = g.optimize()
     assert done.commit is not None
     assert done.commit.kind == "optimize"
@@ -194,7 +195,7 @@ def test_compaction_moves_the_table_version_and_nothing_that_a_reader_sees(g: Gr
     assert done.commit.statistics == {}
     assert done.types["Person"].fragments == (3, 1)
     pin = g.snapshot().graph_version.pins["node:Person"]
-    assert (pin.table_version, pin.content_version, pin.fragments) == (5, 4, 1)
+    assert (pin.table_version, pin.content, pin.fragments) == (5, content, 1)
     assert rows(g, "Person") == before
     assert g.optimize().commit is None
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from pathlib import Path
-
 import pytest
 
 import omnigraph
 from omnigraph.runtime import SystemRuntime
-from omnigraph.store.disk import DiskStore
-from omnigraph.store.versions import version_key, version_number
 from tests.bench.proxy import Proxy
 from tests.cost.world import EVENT
 
@@ -41,27 +36,3 @@ def test_a_writer_without_a_rest_looks_for_others_twice_a_second(
             clock.time += pace
             listed += tx.io.by_purpose.get("wait", {}).get("list", 0)
     assert listed == seen.by_verb["LIST"] == looks
-
-
-@pytest.mark.parametrize("depth", [1, 10, 100, 1000])
-def test_a_local_head_is_found_by_a_logarithm_of_probes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
-) -> None:
-    """A directory cannot be asked for its newest name, so the one operation that the ledger books
-    is a few calls of stat there: bounded by the logarithm of history, not flat."""
-    store = DiskStore(tmp_path, durability="relaxed")
-    for number in range(1, depth + 1):
-        store.put(version_key("main", number), b"")
-    probes: list[str] = []
-    exists = DiskStore.exists
-
-    def counted(self: DiskStore, key: str) -> bool:
-        probes.append(key)
-        return exists(self, key)
-
-    monkeypatch.setattr(DiskStore, "exists", counted)
-    found = store.last(
-        "__manifest/main/", lambda n: version_key("main", n), version_number, at_least=1
-    )
-    assert found == depth
-    assert len(probes) <= 2 * math.log2(depth) + 3

@@ -107,7 +107,8 @@ class World:
         return self.g.snapshot(branch).commit.id
 
     def seen(self, commit: str) -> str:
-        """The commit without the maintenance that followed, which nobody can see."""
+        """The commit without the maintenance that followed, which nobody can see, and behind a
+        fast-forward, which shows the same."""
         while commit in self.unseen:
             commit = self.unseen[commit]
         return commit
@@ -197,11 +198,14 @@ class World:
         event(f"{len(bases)} bases")
         up_to_date = self.past.has(ours, self.seen(theirs))
         if up_to_date or self.past.has(theirs, self.seen(ours)):
-            newer = ours if up_to_date else theirs
-            outcome = "already_up_to_date" if newer == ours else "fast_forward"
+            outcome = "already_up_to_date" if up_to_date else "fast_forward"
             assert self.g.merge(source, into).outcome == outcome
-            assert self.head(into) == newer
-            self.now(into, self.past.states[newer])
+            if up_to_date:
+                assert self.head(into) == ours
+            else:
+                assert self.g.snapshot(into).commit.parents == (ours, theirs)
+                self.unseen[self.head(into)] = theirs
+            self.now(into, self.past.states[ours if up_to_date else theirs])
             return
         was, mirror = f"was {next(self.spare)}", f"mirror {next(self.spare)}"
         self.g.create_branch(was, from_=into)

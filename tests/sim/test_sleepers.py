@@ -83,7 +83,7 @@ class World:
             floor=floor,
             commit=msgspec.structs.replace(
                 head.commit,
-                id=runtime.next_ulid(head.commit.id),
+                id=runtime.ulid_after(head.commit.id, 0),
                 parents=(head.commit.id,),
                 created_at=head.commit.created_at + 1,
                 kind="cleanup",

@@ -52,15 +52,8 @@ class IgnoresConditions:
     def groups(self, prefix: str) -> Sequence[str]:
         return self._inner.groups(prefix)
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        return self._inner.last(prefix, key_of, number_of, at_least=at_least)
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return self._inner.glance(keys)
 
     def delete(self, key: str) -> None:
         self._inner.delete(key)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.pinning import held_version
 from omnigraph.engine.write.publisher import commit_after, put_version, require_unprotected
 from omnigraph.errors import BranchExists, MainBranch, Reclaimed, TagExists
 from omnigraph.model.refs import check_branch_name
-from omnigraph.model.version import ForkPoint, GraphVersion, chain_key
+from omnigraph.model.version import GraphVersion, past
+from omnigraph.plan.succession import begin, follow
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
 
@@ -33,25 +32,12 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
         previous = session.head(name, ledger)
     while True:
         require_free(name, previous)
-        number = 1 if previous is None else previous.version + 1
-        version = msgspec.structs.replace(
+        version = begin(
             origin,
-            token=session.runtime.ulid(),
+            previous,
             branch=name,
-            incarnation=1 if previous is None else previous.incarnation + 1,
-            version=number,
-            first=number,
-            keys=(),
-            maintained=0,
-            protected=False,
-            ancestry=origin.ancestry | {chain_key(origin): origin.version},
-            floor=1 if previous is None else previous.floor,
-            folded=1 if previous is None else previous.folded,
-            forgotten=1 if previous is None else previous.forgotten,
-            kept=() if previous is None else previous.kept,
-            forked_from=ForkPoint(
-                branch=origin.branch, incarnation=origin.incarnation, version=origin.version
-            ),
+            token=session.runtime.ulid(),
+            ancestry=past(origin),
         )
         previous = put_version(session, version, ledger, after=session.files_of(origin))
         if previous is not None:
@@ -74,14 +60,7 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         commit = commit_after(
             session, head, kind="branch_delete", operation=session.runtime.ulid(), actor=actor
         )
-        version = msgspec.structs.replace(
-            head,
-            token=session.runtime.ulid(),
-            version=head.version + 1,
-            commit=commit,
-            deleted=True,
-            keys=(),
-        )
+        version = follow(head, token=session.runtime.ulid(), commit=commit, deleted=True, keys=())
         taken = put_version(session, version, ledger)
         if taken is None:
             return
@@ -93,10 +72,9 @@ def withdraw(session: Session, name: str, ledger: Ledger) -> None:
     while True:
         end = session.head(name, ledger)
         commit = commit_after(session, end, kind="branch_delete", operation=session.runtime.ulid())
-        version = msgspec.structs.replace(
+        version = follow(
             end,
             token=session.runtime.ulid(),
-            version=end.version + 1,
             commit=commit,
             deleted=True,
             tag=False,

@@ -3,11 +3,10 @@ so that every writer meets it in the head that it reads anyway."""
 
 from __future__ import annotations
 
-import msgspec
-
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.publisher import commit_after, put_version
+from omnigraph.plan.succession import follow
 from omnigraph.telemetry import Ledger
 
 
@@ -27,13 +26,7 @@ def set_protection(
             operation=session.runtime.ulid(),
             actor=actor,
         )
-        version = msgspec.structs.replace(
-            head,
-            token=session.runtime.ulid(),
-            version=head.version + 1,
-            commit=commit,
-            protected=protected,
-        )
+        version = follow(head, token=session.runtime.ulid(), commit=commit, protected=protected)
         if put_version(session, version, ledger) is None:
             return
 

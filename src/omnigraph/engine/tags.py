@@ -3,8 +3,6 @@ of a branch or of a tag and never of both."""
 
 from __future__ import annotations
 
-import msgspec
-
 from omnigraph.engine.branches import require_free, withdraw
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
@@ -13,7 +11,8 @@ from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import BranchNotFound, Reclaimed, TagNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.refs import check_branch_name
-from omnigraph.model.version import Commit, ForkPoint, GraphVersion
+from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.plan.succession import begin, follow
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
 
@@ -33,25 +32,14 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
         previous = session.head(name, ledger)
     while True:
         require_free(name, previous)
-        number = 1 if previous is None else previous.version + 1
-        version = msgspec.structs.replace(
+        version = begin(
             target,
-            token=session.runtime.ulid(),
+            previous,
             branch=name,
-            incarnation=1 if previous is None else previous.incarnation + 1,
-            version=number,
-            first=number,
-            keys=(),
-            floor=1 if previous is None else previous.floor,
-            folded=1 if previous is None else previous.folded,
-            forgotten=1 if previous is None else previous.forgotten,
-            kept=() if previous is None else previous.kept,
-            forked_from=ForkPoint(
-                branch=target.branch, incarnation=target.incarnation, version=target.version
-            ),
+            token=session.runtime.ulid(),
+            maintained=target.maintained,
             deleted=True,
             tag=True,
-            protected=False,
         )
         taken = put_version(session, version, ledger, after=session.files_of(target))
         if taken is None:
@@ -73,9 +61,7 @@ def delete_tag(session: Session, name: str, actor: str | None, ledger: Ledger) -
         commit = commit_after(
             session, end, kind="tag_delete", operation=session.runtime.ulid(), actor=actor
         )
-        version = msgspec.structs.replace(
-            end, token=session.runtime.ulid(), version=end.version + 1, commit=commit, tag=False
-        )
+        version = follow(end, token=session.runtime.ulid(), commit=commit, tag=False)
         if put_version(session, version, ledger) is None:
             return
 

@@ -12,7 +12,19 @@ from typing import Any
 
 Lift = Callable[[dict[str, Any]], dict[str, Any]]
 
-LIFTS: Mapping[int, Lift] = {}
+
+def _lift_counters(held: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 counted the visible changes of a table, and two branches could give one number to
+    two contents. Only its Lance version says for certain what such a table holds."""
+    return held | {"tables": [_lift_pin(pin) for pin in held["tables"]]}
+
+
+def _lift_pin(pin: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in pin.items() if name != "content_version"}
+    return {"content": f"{pin['location']}@{pin['lance_version']}"} | kept
+
+
+LIFTS: Mapping[int, Lift] = {1: _lift_counters}
 """From a format to the next one: the decoded JSON of a graph version, as that would have it."""
 
 
@@ -24,3 +36,21 @@ def lift(
     for number in range(int(held["format"]), to):
         held = steps[number](held) | {"format": number + 1}
     return held
+
+
+def lift_plan(plan: dict[str, Any], contents: Mapping[str, str]) -> dict[str, Any]:
+    """What is left to publish of an operation that an older program may have begun; `contents`
+    are those of the tables of the version on which it rests."""
+    lifted = dict(plan)
+    for name in ("reads", "checks"):
+        lifted[name] = {
+            table: known if isinstance(known, str) else contents.get(table, "")
+            for table, known in plan.get(name, {}).items()
+        }
+    lifted["actions"] = [
+        action | {"pin": _lift_pin(action["pin"])}
+        if "content_version" in action.get("pin", {})
+        else action
+        for action in plan.get("actions", ())
+    ]
+    return lifted

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import msgspec
 
-FORMAT = 1
+FORMAT = 2
 OLDEST_FORMAT = 1
 UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
 """Kinds of commits that change nothing a reader can see."""
@@ -15,16 +15,18 @@ UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
 class TablePin(msgspec.Struct, frozen=True, kw_only=True):
     """Where a type's rows are in this graph version.
 
-    `lance_version` is a decimal string because it lies above 2^63. `table_version` counts every
-    change of the table on the branch; `content_version` is its value at the last change that a
-    reader can see, so that compaction is no conflict for those who only read.
+    `lance_version` is a decimal string because it lies above 2^63. `content` names what a reader
+    sees of the table: it is new at every visible change, stays through compaction, and travels
+    with the rows when a branch adopts, restores or forwards them. Two pins of one content show
+    the same rows, whatever their branches (hazard 22). `table_version` counts the changes of the
+    table on the branch; it is a number to show, and decides nothing.
     """
 
     key: str
     type_id: str
     location: str
     table_version: int
-    content_version: int
+    content: str
     lance_version: str
     rows: int
     fragments: int
@@ -78,20 +80,23 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """A full snapshot: reading it answers every question about what is in this version.
 
     `token` is unique to the put, by which a writer whose answer was lost knows its own again (a
-    new branch shares its commit with others). `first` is the version with which this incarnation
-    of the branch began, `forked_from` where it came from (whose commit is then also that of
-    `first`). `ancestry` holds for every other chain (branch and incarnation) up to which version
-    it is part of this one's past, so that two heads tell their merge base without a walk over
-    commits. `deleted` marks the tombstone of a branch; with `tag` it says that the name is that
-    of a tag for the version in `forked_from`. `protected` closes the branch to direct writes.
-    `floor` is the oldest version that cleanup left, `kept` are those below it that something
-    still needs (tags, forks, merges to come); versions below `folded` are in the archive of the
-    branch and no longer on its chain; `gc_cutoff` is the time before which nothing may
-    have been staged or looked up that is bound to this version (hazard 7). `same` are the commits
-    just before this one that a reader cannot tell from it, newest first; `maintained` counts the
-    commits since `first` that only maintenance made. Versions below `forgotten` have what a schema
-    change dropped for good: cleanup keeps none of them for readers. `streams` holds the last batch
-    of each stream, for longer than `keys` are held: a stream may lie still for a year and go on.
+    new branch shares its commit with others). `merged` is where the second parent of a merge is;
+    with `forwarded` the branch had nothing of its own, and shows exactly what `merged` shows.
+    `first` is the version with which this incarnation of the branch began, `forked_from` where it
+    came from (whose commit is then also that of `first`). In format 1 a fast-forward began a
+    stretch of the chain in the same way. `ancestry` holds for every other chain (branch and
+    incarnation) up to which version it is part of this one's past, so that two heads tell their
+    merge base without a walk over commits. `deleted` marks the tombstone of a branch; with `tag` it
+    says that the name is that of a tag for the version in `forked_from`. `protected` closes the
+    branch to direct writes. `floor` is the oldest version that cleanup left, `kept` are those below
+    it that something still needs (tags, forks, merges to come); versions below `folded` are in the
+    archive of the branch and no longer on its chain; `gc_cutoff` is the time before which nothing
+    may have been staged or looked up that is bound to this version (hazard 7). `same` are the
+    commits just before this one that a reader cannot tell from it, newest first; `maintained`
+    counts the commits since `first` that only maintenance made. Versions below `forgotten` have
+    what a schema change dropped for good: cleanup keeps none of them for readers. `streams` holds
+    the last batch of each stream, for longer than `keys` are held: a stream may lie still for a
+    year and go on.
     """
 
     format: int
@@ -104,6 +109,8 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     schema: str
     catalog: str
     tables: tuple[TablePin, ...]
+    merged: ForkPoint | None = None
+    forwarded: bool = False
     keys: tuple[RecentKey, ...] = ()
     streams: dict[str, StreamMark] = {}
     ancestry: dict[str, int] = {}
@@ -141,6 +148,11 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 def chain_key(version: GraphVersion) -> str:
     """Names the chain of versions that this one belongs to."""
     return f"{version.incarnation}:{version.branch}"
+
+
+def past(version: GraphVersion) -> dict[str, int]:
+    """For each chain, the newest version of it that this one contains."""
+    return version.ancestry | {chain_key(version): version.version}
 
 
 class GraphStamp(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.model.version import TablePin, TableStatistics
+from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,13 +128,14 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag="tombstone"):
 
 
 class Adopt(msgspec.Struct, frozen=True, kw_only=True, tag="adopt"):
-    """Another version of a table, taken by pointer: another branch's, or one that was made for
-    this commit alone."""
+    """Another version of a table, taken by pointer: one that was made for this commit alone or,
+    if `published`, one that a graph version already holds, so that nothing has to be opened."""
 
     table: str
     base: str
     pin: TablePin
     statistics: TableStatistics = TableStatistics()
+    published: bool = False
 
 
 TableAction = (
@@ -162,10 +163,13 @@ class SchemaChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
-    """The second parent of a merge, and the past that comes with it."""
+    """The second parent of a merge, where it is, and the past that comes with it. With `forwarded`
+    the branch becomes exactly what that is."""
 
     commit: str
+    at: ForkPoint
     ancestry: dict[str, int]
+    forwarded: bool = False
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -184,8 +188,8 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Complete before anything becomes visible. `reads` holds the content version of each table
-    that the caller's own code has seen, `checks` of each that validation looked at. Versions below
+    """Complete before anything becomes visible. `reads` holds the content of each table that the
+    caller's own code has seen, `checks` of each that validation looked at. Versions below
     `folded` are in the archive, and leave the chain. What `forgets` leaves no version before its
     own to readers, as soon as cleanup may take them."""
 
@@ -194,8 +198,8 @@ class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     base_incarnation: int
     actions: tuple[TableAction, ...]
     lineage: Lineage
-    reads: dict[str, int] = {}
-    checks: dict[str, int] = {}
+    reads: dict[str, str] = {}
+    checks: dict[str, str] = {}
     schema: SchemaChange | None = None
     if_commit: str | None = None
     folded: int = 1

@@ -72,9 +72,10 @@ def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) ->
         return BranchGone()
     if plan.if_commit is not None and not head.holds(plan.if_commit):
         return HeadMoved()
-    for table in plan.reads:
-        if (clash := _moved(table, base, head)) is not None:
-            return Clash(clash, "it was read in the transaction and has changed since")
+    for table, content in plan.reads.items():
+        if not _holds(head, table, content):
+            because = "it was read in the transaction and has changed since"
+            return Clash(_mismatch(table, base, head), because)
     if head.catalog != base.catalog:
         if plan.schema is None:
             return Rerun("the schema changed")
@@ -83,7 +84,11 @@ def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) ->
         )
         return Clash(versions, "the schema was changed by another commit")
     verdicts: list[Verdict] = [_resolve_action(action, base, head) for action in plan.actions]
-    verdicts += [Rerun(f"{table} changed") for table in plan.checks if _moved(table, base, head)]
+    verdicts += [
+        Rerun(f"{table} changed")
+        for table, content in plan.checks.items()
+        if not _holds(head, table, content)
+    ]
     worst = sorted(verdicts, key=lambda v: (not isinstance(v, Clash), not isinstance(v, Rerun)))
     return worst[0] if worst else Keep()
 
@@ -116,16 +121,15 @@ def _resolve_action(action: TableAction, base: GraphVersion, head: GraphVersion)
             assert_never(action)
 
 
-def _moved(table: str, base: GraphVersion, head: GraphVersion) -> ExpectedVersionMismatch | None:
-    """Whether readers can see a difference; compaction and indexes are none."""
-    before, after = base.pins.get(table), head.pins.get(table)
-    if (
-        before is not None
-        and after is not None
-        and ((before.content_version, before.location) == (after.content_version, after.location))
-    ):
-        return None
-    return _mismatch(table, base, head)
+def _holds(version: GraphVersion, table: str, content: str) -> bool:
+    """Whether readers find the same there; compaction and indexes make no difference."""
+    pin = version.pins.get(table)
+    return pin is not None and pin.content == content
+
+
+def _moved(table: str, base: GraphVersion, head: GraphVersion) -> bool:
+    before = base.pins.get(table)
+    return before is None or not _holds(head, table, before.content)
 
 
 def _mismatch(table: str, base: GraphVersion, head: GraphVersion) -> ExpectedVersionMismatch:

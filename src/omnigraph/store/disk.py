@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import heapq
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal
@@ -117,7 +118,7 @@ class DiskStore:
             for directory, _, names in os.walk(base, onerror=_refuse_unreadable):
                 below = Path(directory).relative_to(self._root)
                 keys += [str(below / name) for name in names if not name.startswith(_TEMPORARY)]
-        return sorted(keys)[:limit]
+        return sorted(keys) if limit is None else heapq.nsmallest(limit, keys)
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
         found: list[StoredFile] = []
@@ -142,39 +143,8 @@ class DiskStore:
                 return []
             return sorted(entry.name for entry in entries if _holds_anything(entry.path))
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        """Galloping, because a directory is listed unordered and in full: 2 log2(n) stats. Only
-        where the start of the run is gone, or all that follows on the very first (cleanup took
-        it), is the directory listed."""
-        start = low = max(at_least, 1)
-        if not self.exists(key_of(low)):
-            return self._newest(prefix, number_of)
-        step = 1
-        while self.exists(key_of(low + step)):
-            low += step
-            step *= 2
-        high = low + step
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.exists(key_of(middle)) else (low, middle)
-        # Of what cleanup takes, the oldest goes before all others, and the very first stays: so
-        # while that, or the one after the very first, is there, none is missing.
-        sure = start + (start == 1)
-        whole = low >= sure and self.exists(key_of(sure))
-        return low if whole else self._newest(prefix, number_of)
-
-    def _newest(self, prefix: str, number_of: Callable[[str], int]) -> int:
-        keys = self.list(prefix)
-        if not keys:
-            raise Absent(prefix)
-        return number_of(keys[0])
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return [self.exists(key) for key in keys]
 
     def delete(self, key: str) -> None:
         with _explained(key):

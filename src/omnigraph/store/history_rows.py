@@ -79,7 +79,7 @@ def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
             commit = ids.join(row, step.get("commit", {}))
             if "parents" not in commit:
                 commit["parents"] = [before["commit"]["id"]]
-            fields = apply_step(before, step, row["pins"] or [])
+            fields = apply_step(before, step, row["pins"] or [], commit["id"])
         except (msgspec.DecodeError, LookupError, StopIteration, TypeError, ValueError) as error:
             raise Corrupt(f"{key} cannot be read at row {place}: {error!r}.") from error
         before = fields | {"version": first + place, "token": "", "commit": commit}

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from omnigraph.runtime import encode_ulid, is_ulid, ulid_number
+
 Fields = dict[str, Any]
 """A version as JSON has it."""
 
 _ELSEWHERE = ("version", "token", "commit")
 _PIN = "lance_version"
+_CONTENT = "content"
+_RANDOM = 80
+_NEAR = 2**31
 
 
 def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
@@ -27,7 +32,7 @@ def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
             continue
         match name:
             case "tables" if name in before:
-                step[name] = _changed_tables(before[name], value, pins)
+                step[name] = _changed_tables(before[name], value, pins, fields["commit"]["id"])
             case "keys":
                 step[name] = _added(before.get(name, []), value)
             case "same" if value == _same(before):
@@ -41,8 +46,9 @@ def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
     return step, pins
 
 
-def apply_step(before: Fields, step: Fields, pins: list[int]) -> Fields:
-    """The version that this step leads to, without what is in columns of their own."""
+def apply_step(before: Fields, step: Fields, pins: list[int], commit: str) -> Fields:
+    """The version that this step leads to, without what is in columns of their own. `commit` is
+    the id of the version's commit."""
     gone = step.get("-", ())
     fields = {name: value for name, value in before.items() if name not in gone}
     for name, value in step.items():
@@ -50,7 +56,7 @@ def apply_step(before: Fields, step: Fields, pins: list[int]) -> Fields:
             case "-" | "commit":
                 pass
             case "tables" if name in before:
-                fields[name] = _apply_tables(before[name], value, iter(pins))
+                fields[name] = _apply_tables(before[name], value, iter(pins), commit)
             case "keys":
                 fields[name] = [*value[0], *before.get(name, [])][: value[1]]
             case "same" if value is True:
@@ -62,7 +68,9 @@ def apply_step(before: Fields, step: Fields, pins: list[int]) -> Fields:
     return fields
 
 
-def _changed_tables(before: list[Fields], after: list[Fields], pins: list[int]) -> list[Any]:
+def _changed_tables(
+    before: list[Fields], after: list[Fields], pins: list[int], commit: str
+) -> list[Any]:
     """The order of the tables if it is another, and of each what is new."""
     known = {pin["key"]: pin for pin in before}
     changes = []
@@ -76,13 +84,15 @@ def _changed_tables(before: list[Fields], after: list[Fields], pins: list[int]) 
         if differs.get(_PIN):
             pins.append(int(differs[_PIN]))
             differs[_PIN] = True
+        if _CONTENT in differs:
+            differs[_CONTENT] = _apart(differs[_CONTENT], commit)
         if differs:
             changes.append({"key": pin["key"]} | differs)
     order = [pin["key"] for pin in after]
     return [changes] if order == list(known) else [changes, order]
 
 
-def _apply_tables(before: list[Fields], changes: list[Any], pins: Any) -> list[Fields]:
+def _apply_tables(before: list[Fields], changes: list[Any], pins: Any, commit: str) -> list[Fields]:
     tables = {pin["key"]: pin for pin in before}
     for change in changes[0]:
         old = tables.get(change["key"], {})
@@ -92,8 +102,24 @@ def _apply_tables(before: list[Fields], changes: list[Any], pins: Any) -> list[F
         }
         if new.get(_PIN) is True:
             new[_PIN] = str(next(pins))
+        if isinstance(new.get(_CONTENT), list):
+            new[_CONTENT] = _together(new[_CONTENT], commit)
         tables[change["key"]] = new
     return list(tables.values()) if len(changes) == 1 else [tables[key] for key in changes[1]]
+
+
+def _apart(content: str, commit: str) -> str | list[int]:
+    """A content id is drawn just before the id of the commit that brings it: by how much."""
+    if not is_ulid(content) or not is_ulid(commit):
+        return content
+    one, other = ulid_number(content), ulid_number(commit)
+    apart = [(other >> _RANDOM) - (one >> _RANDOM), other % 2**_RANDOM - one % 2**_RANDOM]
+    return apart if all(abs(number) < _NEAR for number in apart) else content
+
+
+def _together(apart: list[int], commit: str) -> str:
+    number = ulid_number(commit)
+    return encode_ulid((number >> _RANDOM) - apart[0], number % 2**_RANDOM - apart[1])
 
 
 def _counts(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -66,16 +66,8 @@ class ObjectStore(Protocol):
         """The next segments of keys that go on below a prefix, sorted, each once: at the cost of
         their number, however many keys each of them holds."""
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        """The largest number of a contiguous run of keys, whose names below the prefix sort in
-        descending order: one request, however long the run. Raises `Absent` for an empty one."""
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        """Which of these keys are there, where that is no request (on a disk); else None."""
 
     def delete(self, key: str) -> None:
         """Deleting what is absent is not an error."""
@@ -143,16 +135,8 @@ class MeteredStore:
         self.ledger.record("list", purpose_of(prefix))
         return self._inner.groups(prefix)
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        self.ledger.record("list", purpose_of(prefix))
-        return self._inner.last(prefix, key_of, number_of, at_least=at_least)
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return self._inner.glance(keys)
 
     def delete(self, key: str) -> None:
         self.ledger.record("delete", purpose_of(key))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -121,19 +121,8 @@ class RemoteStore:
             found = obstore.list_with_delimiter(self._store, prefix)["common_prefixes"]
         return sorted(path.rstrip("/").rsplit("/", 1)[-1] for path in found)
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        """Listing is ordered here, so the newest name is the first of the first page."""
-        keys = self.list(prefix, limit=1)
-        if not keys:
-            raise Absent(prefix)
-        return number_of(keys[0])
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return None
 
     def delete(self, key: str) -> None:
         with contextlib.suppress(Absent), self._explained(key):

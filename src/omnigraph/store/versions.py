@@ -31,6 +31,7 @@ _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _COMPRESS_ABOVE = 4096
 _LONGEST_NAME = 200
 _WALK = 8
+_PAGE = 1000
 _ATTEMPTS = 8
 _PAUSE = 0.1
 
@@ -63,6 +64,11 @@ def _segment(name: str) -> str:
 def version_key(branch: str, version: int) -> str:
     """Numbers are reversed, so that the newest name sorts first."""
     return f"__manifest/{encode_branch(branch)}/{_TOP - version:020d}.json"
+
+
+def _is_version(key: str) -> bool:
+    name = key.rsplit("/", 1)[1]
+    return len(name) == 25 and name.endswith(".json") and name[:20].isdigit()
 
 
 def version_number(key: str) -> int:
@@ -191,22 +197,86 @@ class Versions:
 
     def find_head(self, branch: str) -> int:
         """The number of the newest version. Raises `Absent`."""
-        return self._find_head(branch, at_least=1)
+        return self._list_newest(branch)[0]
 
     def read_head(self, branch: str) -> GraphVersion:
-        """The newest version, found cold. Raises `Absent` when the branch never existed."""
-        return self.read(branch, self._find_head(branch, at_least=1))
+        """The newest version, found cold: by the highest name, with nothing missing below it
+        (hazard 27). Raises `Absent` when the branch never existed."""
+        known: tuple[int, int] | None = None
+        while True:
+            numbers = self._list_newest(branch)
+            newest = missing = numbers[0]
+            try:
+                head = self.read(branch, newest)
+            except Absent:
+                pass  # a ghost, perhaps, which its writer took back
+            else:
+                gap = _first_gap(numbers, head)
+                if gap is None:
+                    return head
+                missing = gap
+            if known == (newest, missing):
+                raise Corrupt(
+                    f"Version {missing} of the branch {branch!r} is missing "
+                    f"({version_key(branch, missing)}): the branch goes on to version {newest}.",
+                    help="Bring the object back from a copy. Nothing is written until then.",
+                )
+            known = newest, missing  # else it left the chain since it was listed
 
     def read_newer(self, known: GraphVersion) -> GraphVersion:
         """The head, given one that was the head a moment ago: one probe when nothing moved."""
         newest = known
         for _ in range(_WALK):
             try:
-                newest = self.read(known.branch, newest.version + 1)
+                newest = self._read_next(newest)
             except Absent:
-                return newest
-        number = self._find_head(known.branch, at_least=newest.version)
-        return newest if number <= newest.version else self.read(known.branch, number)
+                if not self._is_passed(newest):
+                    return newest
+        return self._read_far(newest)
+
+    def _read_next(self, version: GraphVersion) -> GraphVersion:
+        """The version after one that is known, which follows on it. Raises `Absent`."""
+        found = self.read(version.branch, version.version + 1)
+        begins = found.first == found.version
+        if not begins and found.commit.parents[:1] != (version.commit.id,):
+            raise Corrupt(
+                f"{version_key(found.branch, found.version)} does not follow on version "
+                f"{version.version} of {version.branch!r}, commit {version.commit.id}."
+            )
+        return found
+
+    def _is_passed(self, version: GraphVersion) -> bool:
+        """Whether later versions are there although the next one was not a moment ago."""
+        numbers = (version.version + 2, version.version + 3)
+        beyond = self._objects.glance([version_key(version.branch, n) for n in numbers])
+        return beyond is not None and any(beyond)
+
+    def _read_far(self, known: GraphVersion) -> GraphVersion:
+        """The head when it is far ahead of one that is known. On a disk numbers are probed in
+        growing steps, because a listing is as long as the chain."""
+        if self._objects.glance([]) is None:
+            return self.read_head(known.branch)
+        low, step = known.version, 1
+        while self._is_there(known.branch, low + step):
+            low, step = low + step, 2 * step
+        high = low + step
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if self._is_there(known.branch, middle) else (low, middle)
+        found = known if low == known.version else self.read(known.branch, low)
+        return self.read_head(known.branch) if self._is_passed(found) else found
+
+    def _is_there(self, branch: str, number: int) -> bool:
+        seen = self._objects.glance([version_key(branch, number)])
+        return seen is not None and seen[0]
+
+    def _list_newest(self, branch: str) -> list[int]:
+        """The newest numbers of a chain, newest first: as many as one request lists."""
+        keys = self._objects.list(f"__manifest/{encode_branch(branch)}/", limit=_PAGE)
+        numbers = [version_number(key) for key in keys if _is_version(key)]
+        if not numbers:
+            raise Absent(branch)
+        return numbers
 
     def list_branches(self) -> list[str]:
         """Every branch that ever was, tombstones included."""
@@ -219,6 +289,11 @@ class Versions:
         key = version_key(version.branch, version.version)
         data = encode_version(version)
         lost = ""
+        after_this = version_key(version.branch, version.version + 1)
+        seen = self._objects.glance([after_this, key])
+        if seen is not None and tuple(seen) == (True, False):
+            # What would be put here was there, and is lost or has left the chain.
+            return PutOutcome(Put.TAKEN, taken_by=self.read_head(version.branch))
         for attempt in range(_ATTEMPTS):
             self._back_off(attempt)
             try:
@@ -258,10 +333,12 @@ class Versions:
         """Removes a version of ours that won a number which cleanup had already passed."""
         self._objects.delete(version_key(version.branch, version.version))
 
-    def _find_head(self, branch: str, *, at_least: int) -> int:
-        return self._objects.last(
-            f"__manifest/{encode_branch(branch)}/",
-            lambda number: version_key(branch, number),
-            version_number,
-            at_least=at_least,
-        )
+
+def _first_gap(numbers: Sequence[int], head: GraphVersion) -> int | None:
+    """The newest number that is missing between the head and the bottom of its chain, as far as
+    the numbers were listed."""
+    lowest = max(head.bottom, numbers[-1])
+    for listed, expected in zip(numbers, range(head.version, lowest - 1, -1), strict=False):
+        if listed != expected:
+            return expected
+    return None

@@ -16,6 +16,7 @@ from omnigraph.engine.write import publisher
 from omnigraph.errors import NewerFormat, OlderFormat, ProtectedBranch
 from omnigraph.model import formats as lifts
 from omnigraph.model import version as model
+from omnigraph.plan import succession
 from omnigraph.settings import Settings
 from omnigraph.store import versions as stored
 from omnigraph.telemetry import Ledger
@@ -47,14 +48,26 @@ def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
         commit["message"] = f"lifted {commit.get('message') or ''}".strip()
         return held | {"commit": commit}
 
+    _become_next(monkeypatch, step)
+
+
+def _become_next(patch: pytest.MonkeyPatch, step: lifts.Lift) -> None:
     number = model.FORMAT + 1
-    monkeypatch.setattr(lifts, "LIFTS", {model.FORMAT: step})
-    for module in (model, stored, publisher, opening):
-        monkeypatch.setattr(module, "FORMAT", number)
+    patch.setattr(lifts, "LIFTS", {**lifts.LIFTS, model.FORMAT: step})
+    for module in (model, stored, publisher, opening, succession):
+        patch.setattr(module, "FORMAT", number)
+
+
+@pytest.fixture(params=["this program", "the next one"])
+def program(request: pytest.FixtureRequest) -> None:
+    """Both upgrade a graph of the first format."""
+    if request.param == "the next one":
+        request.getfixturevalue("next_format")
 
 
 def test_every_released_format_has_a_frozen_graph() -> None:
-    numbers = range(model.OLDEST_FORMAT, model.FORMAT + 1)
+    """The newest one is frozen when it is released, and then cannot change any more."""
+    numbers = range(model.OLDEST_FORMAT, model.FORMAT)
     names = [f"format-{number}{kind}" for number in numbers for kind in ("", "-aged")]
     assert sorted(names) == RELEASED
 
@@ -124,13 +137,13 @@ def test_an_older_graph_is_read_without_being_written(frozen: Path, next_format:
     with omnigraph.open(frozen, mode="r", settings=SETTINGS) as g:
         assert str(next(g.log()).message).startswith("lifted")
         report = g.format()
-        assert (report.stamp, report.program, report.current) == (1, 2, False)
+        assert (report.stamp, report.program, report.current) == (1, model.FORMAT, False)
         assert set(report.branches) == {"main", "side", "first"}
     assert {p: p.stat().st_mtime_ns for p in frozen.rglob("*") if p.is_file()} == before
 
 
 def test_opening_for_writing_upgrades_every_branch_and_then_the_stamp(
-    frozen: Path, next_format: None
+    frozen: Path, program: None
 ) -> None:
     with omnigraph.open(frozen, settings=SETTINGS) as g:
         assert g.format().current
@@ -146,7 +159,7 @@ def test_opening_for_writing_upgrades_every_branch_and_then_the_stamp(
 @pytest.mark.parametrize("point", ["before put", "after put", "branch upgraded"])
 @pytest.mark.parametrize("nth", [1, 2, 3])
 def test_an_upgrade_that_is_killed_goes_on_when_the_graph_is_opened_again(
-    frozen: Path, next_format: None, point: str, nth: int
+    frozen: Path, program: None, point: str, nth: int
 ) -> None:
     with pytest.raises(ZeroDivisionError), at_point(point, lambda: 1 / 0, nth=nth):
         omnigraph.open(frozen, settings=SETTINGS)
@@ -157,7 +170,7 @@ def test_an_upgrade_that_is_killed_goes_on_when_the_graph_is_opened_again(
         assert g.verify(deep=True).ok
 
 
-def test_two_programs_that_upgrade_at_once_upgrade_once(frozen: Path, next_format: None) -> None:
+def test_two_programs_that_upgrade_at_once_upgrade_once(frozen: Path, program: None) -> None:
     def rival() -> None:
         omnigraph.open(frozen, settings=SETTINGS).close()
 
@@ -175,9 +188,7 @@ def test_a_program_that_was_open_meanwhile_does_not_write_any_more(
     with omnigraph.open(frozen, settings=SETTINGS) as old:
         old.snapshot()
         with monkeypatch.context() as patch:
-            for module in (model, stored, publisher, opening):
-                patch.setattr(module, "FORMAT", 2)
-            patch.setattr(lifts, "LIFTS", {1: lambda held: held})
+            _become_next(patch, lambda held: held)
             omnigraph.open(frozen, settings=SETTINGS).close()
         with pytest.raises(NewerFormat):
             old.mutate('insert Person { name: "new" }')
@@ -199,7 +210,7 @@ def test_checking_tells_what_an_upgrade_would_do(frozen: Path, next_format: None
     assert told == {
         "current": False,
         "stamp": 1,
-        "program": 2,
+        "program": model.FORMAT,
         "oldest": 1,
         "branches": ["first", "main", "side"],
     }

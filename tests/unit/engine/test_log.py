@@ -26,6 +26,7 @@ from omnigraph.errors import (
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.lanes import render_lanes
 from omnigraph.plan.publish import Merged
+from omnigraph.plan.succession import follow, point_to
 from omnigraph.runtime import SystemRuntime
 from omnigraph.settings import Settings
 from omnigraph.store.versions import version_key
@@ -72,12 +73,12 @@ class World:
         head, session = self.head(branch), self.g._session
         said = {"kind": "merge" if merged else "write", "operation": "o", **said}
         return self.put(
-            msgspec.structs.replace(
+            follow(
                 head,
                 token=session.runtime.ulid(),
-                version=head.version + 1,
                 commit=commit_after(session, head, merged=merged, **said),
                 ancestry=merged.ancestry if merged else head.ancestry,
+                merged=merged.at if merged else None,
             )
         )
 
@@ -86,8 +87,15 @@ class World:
         if contains(ours, origin_of(session, theirs, Ledger())):
             return "already_up_to_date"
         if contains(theirs, origin_of(session, ours, Ledger())):
-            return self.g.merge(source, into).outcome
-        self.add(into, merged=Merged(commit=theirs.commit.id, ancestry=joined(ours, theirs)))
+            done = self.g.merge(source, into).outcome
+            self._note(into)
+            return done
+        self.add(
+            into,
+            merged=Merged(
+                commit=theirs.commit.id, at=point_to(theirs), ancestry=joined(ours, theirs)
+            ),
+        )
         return "merged"
 
     def opened(self) -> Graph:
@@ -283,18 +291,13 @@ def test_a_merge_and_a_fast_forward_of_the_graph_itself() -> None:
         add("main", "m1")
         assert g.merge("dev", message="merge").outcome == "merged"
         add("main", "m2")
-        assert g.merge("main", "dev").outcome == "fast_forward"
+        assert g.merge("main", "dev", message="forward").outcome == "fast_forward"
         add("dev", "d2")
-        said = ["d2", "m2", "merge", "m1", "d1", None]
+        said = ["d2", "forward", "m2", "merge", "m1", "d1", None]
         assert [commit.message for commit in g.log("dev")] == said
-        assert [commit.message for commit in g.log("main")] == said[1:]
-        assert [commit.message for commit in g.log("dev", first_parent=True)] == [
-            "d2",
-            "m2",
-            "merge",
-            "m1",
-            None,
-        ]
+        assert [commit.message for commit in g.log("main")] == said[2:]
+        first = [commit.message for commit in g.log("dev", first_parent=True)]
+        assert first == ["d2", "forward", "d1", None]
 
 
 def test_commits_are_chosen_by_actor_kind_and_time() -> None:
@@ -372,8 +375,9 @@ def take(log: Log, count: int) -> list[Commit]:
 
 def test_a_missing_version_is_told_when_the_log_comes_to_it_and_not_before() -> None:
     world = line(12)
+    opened = world.opened()
+    log = opened.log()
     path_of(world.g, 6).unlink()
-    log = world.opened().log()
     assert len(take(log, 6)) == 6
     with pytest.raises(Corrupt, match="Version 6 of the branch 'main' is missing"):
         next(log)

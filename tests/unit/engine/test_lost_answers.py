@@ -333,11 +333,11 @@ def test_a_commit_that_landed_while_the_machine_slept_is_never_reported_as_faile
 
     g = new_graph()
     clock = Clock()
-    store = FaultyStore(parse_root(g.root).objects(SETTINGS), [Fault("fail_before", method="last")])
+    store = FaultyStore(parse_root(g.root).objects(SETTINGS), [Fault("fail_before", method="list")])
     faulty = over(g.root, store, runtime=clock)
     store.faults, store._armed = (), []
     faulty.snapshot()
-    store._armed = FaultyStore(store.inner, [Fault("fail_before", method="last")])._armed
+    store._armed = FaultyStore(store.inner, [Fault("fail_before", method="list")])._armed
     real = store.inner.put_if_absent
 
     def slow(key: str, data: bytes, **options: Any) -> bool:

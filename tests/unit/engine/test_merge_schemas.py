@@ -209,7 +209,7 @@ def test_a_feed_tells_what_a_forward_brought_where_counters_of_tables_agree(g: G
     seen = list(g.changes(branch="dev"))[-1].cursor
     g.merge("dev")
     pins = [g.snapshot(ref).graph_version.pins["node:Person"] for ref in ("dev", "main")]
-    assert pins[0].content_version == pins[1].content_version
+    assert pins[0].table_version == pins[1].table_version
     assert g.merge("main", into="dev").outcome == "fast_forward"
     blocks = list(g.changes(since=seen, branch="dev"))
     told = {(c.id, c.after["age"]) for b in blocks for c in b.changes if c.after is not None}

@@ -33,13 +33,13 @@ TABLE, OTHER = "node:Person", "node:Other"
 Moved = Literal["unchanged", "written", "compacted", "dropped", "replaced"]
 
 
-def pin(key: str, number: int = 3, content: int = 3, location: str = "") -> TablePin:
+def pin(key: str, number: int = 3, content: str = "same", location: str = "") -> TablePin:
     return TablePin(
         key=key,
         type_id=key,
         location=location or f"at/{key}",
         table_version=number,
-        content_version=content,
+        content=content,
         lance_version=f"9{number}",
         rows=number,
         fragments=1,
@@ -66,10 +66,10 @@ def version(number: int, *pins: TablePin, **changes: Any) -> GraphVersion:
 BASE = version(7, pin(TABLE), pin(OTHER))
 HEADS: dict[Moved, GraphVersion] = {
     "unchanged": version(8, pin(TABLE), pin(OTHER)),
-    "written": version(8, pin(TABLE, 4, 4), pin(OTHER)),
-    "compacted": version(8, pin(TABLE, 4, 3), pin(OTHER)),
+    "written": version(8, pin(TABLE, 4, "other"), pin(OTHER)),
+    "compacted": version(8, pin(TABLE, 4), pin(OTHER)),
     "dropped": version(8, pin(OTHER)),
-    "replaced": version(8, pin(TABLE, 3, 3, "elsewhere"), pin(OTHER)),
+    "replaced": version(8, pin(TABLE, 3, "other", "elsewhere"), pin(OTHER)),
 }
 CHANGE: dict[str, Any] = {
     "table": TABLE,
@@ -94,8 +94,8 @@ ACTIONS: dict[str, TableAction] = {
     "DropColumns": DropColumns(table=TABLE, columns=("x",)),
     "Rename": Rename(table=TABLE, to="node:Human"),
     "Tombstone": Tombstone(table=TABLE),
-    "Adopt": Adopt(table=TABLE, base="93", pin=pin(TABLE, 9, 9)),
-    "Register": Register(table="node:New", pin=pin("node:New", 1, 1)),
+    "Adopt": Adopt(table=TABLE, base="93", pin=pin(TABLE, 9, "adopted")),
+    "Register": Register(table="node:New", pin=pin("node:New", 1, "new")),
 }
 K, R, C = Keep, Rerun, Clash
 EXPECTED: dict[str, tuple[type, type, type, type]] = {
@@ -139,7 +139,7 @@ def test_each_action_meets_each_change_as_the_table_says(name: str) -> None:
 
 
 def test_a_type_that_another_registered_first_is_a_clash() -> None:
-    taken = version(8, pin(TABLE), pin(OTHER), pin("node:New", 1, 1, "theirs"))
+    taken = version(8, pin(TABLE), pin(OTHER), pin("node:New", 1, "new", "theirs"))
     verdict = resolve_rebase(plan(ACTIONS["Register"]), BASE, taken)
     assert isinstance(verdict, Clash)
     assert "exists already" in verdict.because
@@ -147,7 +147,7 @@ def test_a_type_that_another_registered_first_is_a_clash() -> None:
 
 @pytest.mark.parametrize("moved", ["written", "dropped", "replaced"])
 def test_what_was_read_and_changed_is_a_clash_with_both_versions(moved: Moved) -> None:
-    verdict = resolve_rebase(plan(reads={TABLE: 3}), BASE, HEADS[moved])
+    verdict = resolve_rebase(plan(reads={TABLE: "same"}), BASE, HEADS[moved])
     assert isinstance(verdict, Clash)
     assert verdict.mismatch.table_key == TABLE
     assert verdict.mismatch.expected == 3
@@ -157,13 +157,13 @@ def test_what_was_read_and_changed_is_a_clash_with_both_versions(moved: Moved) -
 @pytest.mark.parametrize("moved", ["written", "dropped", "replaced"])
 def test_what_was_checked_and_changed_is_checked_again(moved: Moved) -> None:
     append_elsewhere = Append(table=OTHER, fragments=(), fields={}, rows=1, bytes=1)
-    verdict = resolve_rebase(plan(append_elsewhere, checks={TABLE: 3}), BASE, HEADS[moved])
+    verdict = resolve_rebase(plan(append_elsewhere, checks={TABLE: "same"}), BASE, HEADS[moved])
     assert isinstance(verdict, Rerun)
 
 
 @pytest.mark.parametrize("moved", ["unchanged", "compacted"])
 def test_what_no_reader_can_see_is_no_change(moved: Moved) -> None:
-    given = plan(ACTIONS["Append"], reads={TABLE: 3}, checks={TABLE: 3})
+    given = plan(ACTIONS["Append"], reads={TABLE: "same"}, checks={TABLE: "same"})
     assert resolve_rebase(given, BASE, HEADS[moved]) == Keep()
 
 
@@ -192,7 +192,7 @@ def test_a_pinned_head_that_moved_is_refused_whatever_moved_it() -> None:
 
 
 def test_a_branch_that_is_gone_or_another_comes_before_everything() -> None:
-    given = plan(ACTIONS["Overwrite"], if_commit="C7", reads={TABLE: 3})
+    given = plan(ACTIONS["Overwrite"], if_commit="C7", reads={TABLE: "same"})
     for changes in ({"deleted": True}, {"incarnation": 2}):
-        head = version(8, pin(TABLE, 4, 4), catalog="other", **changes)
+        head = version(8, pin(TABLE, 4, "other"), catalog="other", **changes)
         assert resolve_rebase(given, BASE, head) == BranchGone()

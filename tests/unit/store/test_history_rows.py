@@ -21,7 +21,7 @@ from omnigraph.model.version import (
     TablePin,
     TableStatistics,
 )
-from omnigraph.runtime import encode_ulid
+from omnigraph.runtime import encode_ulid, ulid_number
 from omnigraph.store.history_rows import decode_rows, encode_rows
 from omnigraph.store.versions import convert_version
 
@@ -32,13 +32,13 @@ def restored(data: bytes) -> list[GraphVersion]:
     return [convert_version(fields, KEY) for fields, _ in decode_rows(data, KEY)]
 
 
-def pin(key: str, lance: int, count: int) -> TablePin:
+def pin(key: str, lance: int, count: int, content: str = "content") -> TablePin:
     return TablePin(
         key=key,
         type_id=f"id of {key}",
         location=f"nodes/{key}",
         table_version=count,
-        content_version=count // 2,
+        content=content,
         lance_version=str(lance),
         rows=count * 3,
         fragments=count % 7,
@@ -53,6 +53,7 @@ def one_row_commits(count: int) -> Iterator[GraphVersion]:
         time += luck.randrange(4_000, 20_000)
         counted += 3
         began = time // 1000 - luck.randrange(3, 8)
+        content = encode_ulid(time // 1000 - luck.randrange(0, 2), counted - 2)
         commit = Commit(
             id=encode_ulid(time // 1000, counted),
             parents=(parent,) if parent else (),
@@ -72,8 +73,13 @@ def one_row_commits(count: int) -> Iterator[GraphVersion]:
             commit=commit,
             schema="s" * 64,
             catalog="c" * 64,
-            tables=(pin("node:Person", luck.getrandbits(63) + 2**63, number),),
+            tables=(pin("node:Person", luck.getrandbits(63) + 2**63, number, content),),
         )
+
+
+def _near(ulid: str, by: int) -> str:
+    number = ulid_number(ulid) + by
+    return encode_ulid(number >> 80, number % 2**80)
 
 
 _ULIDS = st.builds(encode_ulid, st.integers(1, 2**40), st.integers(0, 2**80 - 1))
@@ -105,7 +111,12 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
         tables = draw(
             st.lists(
                 st.builds(
-                    pin, st.sampled_from("abc"), st.integers(1, 2**64 - 1), st.integers(0, 9)
+                    pin,
+                    st.sampled_from("abc"),
+                    st.integers(1, 2**64 - 1),
+                    st.integers(0, 9),
+                    _ULIDS
+                    | st.sampled_from(["nodes/a@7", _near(commit.id, 5), _near(commit.id, -5)]),
                 ),
                 unique_by=lambda one: one.key,
             )
@@ -128,6 +139,10 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 streams=draw(st.sampled_from([{}, {"q": StreamMark(1, 2, "i")}])),
                 ancestry=draw(st.sampled_from([{}, {"1:other": 4}])),
                 first=draw(st.sampled_from([1, number])),
+                merged=draw(
+                    st.none() | st.just(ForkPoint(branch="other", incarnation=1, version=4))
+                ),
+                forwarded=draw(st.booleans()),
                 forked_from=draw(
                     st.none() | st.just(ForkPoint(branch="other", incarnation=1, version=4))
                 ),

@@ -95,7 +95,7 @@ def _row(done: Merge, source: str, into: str, dry_run: bool) -> dict[str, Any]:
         "outcome": done.outcome,
         "source": source,
         "into": into,
-        "commit": None if done.commit is None or dry_run else done.commit.id,
+        "commit": None if done.commit is None else done.commit.id,
         "dry_run": dry_run,
         "base": done.base,
         "adopted": list(done.adopted),
@@ -112,10 +112,12 @@ def _lines(done: Merge, source: str, into: str, dry_run: bool, paint: Paint) -> 
             yield f"{paint('green', into)} has everything that {paint('green', source)} has."
             return
         case "fast_forward":
-            would, end = ("Would bring", ":") if dry_run else ("Brought", ".")
-            forward = f"{paint('green', into)} forward to {commit}"
-            yield f"{would} {forward} (no commits of its own){end}"
-            if dry_run:
+            forward = f"{paint('green', into)} forward to {paint('green', source)}"
+            alone = "(no commits of its own)"
+            if not dry_run:
+                yield f"Brought {forward} in commit {commit} {alone}."
+            else:
+                yield f"Would bring {forward} {alone}:"
                 yield from _changes(done, source, into, paint)
             return
         case "merged":

@@ -29,7 +29,7 @@ from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.errors import InvalidArgument, RefNotFound
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.refs import CommitRef, parse_ref
-from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.telemetry import Ledger
 
@@ -183,22 +183,12 @@ class Feed:
 
     def _changed_tables(self, old: GraphVersion, new: GraphVersion) -> frozenset[str]:
         """Where a reader can see a difference, which needs no look at the tables."""
-        follows = new.commit.parents[:1] == (old.commit.id,)
         olds = {pin.type_id: pin for pin in old.tables}
         news = {pin.type_id: pin for pin in new.tables}
         changed = set()
         for type_id in olds.keys() | news.keys():
             was, now = olds.get(type_id), news.get(type_id)
             wanted = self._types is None or type_id in self._types
-            if wanted and not (was and now and _same_contents(was, now, follows)):
+            if wanted and not (was and now and was.content == now.content):
                 changed |= {pin.key for pin in (was, now) if pin is not None}
         return frozenset(changed)
-
-
-def _same_contents(was: TablePin, now: TablePin, follows: bool) -> bool:
-    """Counters tell only between a version and the one that it was made from."""
-    if was.location != now.location:
-        return False
-    return was.lance_version == now.lance_version or (
-        follows and was.content_version == now.content_version
-    )

@@ -164,8 +164,11 @@ class _Parents:
         return version
 
     def _taken_in(self, version: GraphVersion, before: GraphVersion, id: str) -> GraphVersion:
-        """The second parent of a merge. Other chains may have come with it: likely it was told
-        last, or has the highest number; the commit proves it."""
+        """The second parent of a merge. Format 1 did not say where it is: likely on the chain
+        that came last with it, or on the one with the highest number. The commit proves it."""
+        if version.merged is not None:
+            (found,) = self._side_by_side([(version.merged.branch, version.merged.version)])
+            return found
         told = [
             (chain.split(":", 1)[1], number)
             for chain, number in version.ancestry.items()
@@ -173,9 +176,9 @@ class _Parents:
         ]
         likely = told[-1:] + sorted(told[:-1], key=lambda one: -one[1])
         for start in range(0, len(likely), 2):
-            for found in self._side_by_side(likely[start : start + 2]):
-                if found.commit.id == id:
-                    return found
+            for one in self._side_by_side(likely[start : start + 2]):
+                if one.commit.id == id:
+                    return one
         raise Corrupt(f"The commit {id}, merged by {version.commit.id}, is missing.")
 
     def _previous(self, version: GraphVersion, wanted: int | None) -> GraphVersion:

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
+import msgspec
+
 from omnigraph.engine.session import Session
-from omnigraph.errors import Corrupt, Reclaimed, RefNotFound
+from omnigraph.errors import BranchNotFound, Corrupt, Reclaimed, RefNotFound
 from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
-from omnigraph.model.version import UNSEEN, GraphVersion
+from omnigraph.model.version import UNSEEN, GraphVersion, chain_key
 from omnigraph.runtime import encode_ulid
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
@@ -91,28 +93,69 @@ class History:
             found = found or self._stands_for(head, time)
             if found is not None:
                 return found
-            fork = self._fork(self._read(head.branch, head.first, head.floor))
-            if fork is None:
+            first = self._read(head.branch, head.first, head.floor)
+            earlier = self._stretch_before(first) or self._fork(first)
+            if earlier is None:
                 raise RefNotFound(f"{text!r} is before the first commit.", help="")
-            head = fork
+            head = earlier
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
-        heads = [self._head(ref.branch)] if ref.branch is not None else self._roots()
-        for start in heads:
-            head: GraphVersion | None = start
-            while head is not None:
-                found = self._bisect(
-                    head, ref.commit, lambda version: version.commit.id <= ref.commit
-                )
+        """On the chains themselves first, then in what they took in: a commit that a log shows
+        may have been made on a branch that is gone."""
+        starts = [self._head(ref.branch)] if ref.branch is not None else self._roots()
+        for start in starts:
+            if (found := self._find_on_chain(start, ref.commit)) is not None:
+                return found
+        known = {chain_key(start) for start in starts}
+        for start in starts:
+            for chain, number in reversed(start.ancestry.items()):
+                if chain in known:
+                    continue
+                known.add(chain)
+                taken_in = self._taken_in(chain, number)
+                found = taken_in and self._find_on_chain(taken_in, ref.commit)
                 if found is not None:
-                    if found.commit.id == ref.commit:
-                        return found
-                    break
-                if (known := self._archived(head, ref.commit)) is not None:
-                    return known
-                head = self._fork(self._read(head.branch, head.first, head.floor))
+                    return found
         where = f" on branch {ref.branch!r}" if ref.branch else ""
         raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+
+    def _find_on_chain(self, end: GraphVersion, commit: str) -> GraphVersion | None:
+        """The version of this incarnation, up to the one given, with which a commit came."""
+        stretch: GraphVersion | None = end
+        while stretch is not None:
+            found = self._bisect(stretch, commit, lambda version: version.commit.id <= commit)
+            if found is not None:
+                return found if found.commit.id == commit and not found.deleted else None
+            if (found := self._archived(stretch, commit)) is not None:
+                return found
+            if stretch.first < stretch.floor:
+                return None
+            first = self._read(stretch.branch, stretch.first, stretch.floor)
+            stretch = self._stretch_before(first)
+        return None
+
+    def _stretch_before(self, first: GraphVersion) -> GraphVersion | None:
+        """In format 1 a fast-forward began a stretch of its own on the chain: what the branch was
+        before."""
+        if first.version == 1 or first.version <= first.floor:
+            return None
+        before = self._read(first.branch, first.version - 1, first.floor)
+        if before.deleted or before.incarnation != first.incarnation:
+            return None
+        return msgspec.structs.replace(
+            before, floor=first.floor, folded=first.folded, kept=first.kept
+        )
+
+    def _taken_in(self, chain: str, number: int) -> GraphVersion | None:
+        """The newest version of a chain that another has in its past, with what the end of the
+        chain says about where its versions are. A copy of some branches has not all of them."""
+        branch = chain.split(":", 1)[1]
+        try:
+            end = self._session.head(branch, self._ledger)
+            version = self._session.read_record(branch, number, self._ledger)
+        except (Absent, BranchNotFound):
+            return None
+        return msgspec.structs.replace(version, floor=end.floor, folded=end.folded, kept=end.kept)
 
     def _archived(self, head: GraphVersion, commit: str) -> GraphVersion | None:
         """A commit that is older than the floor of its branch: there if something needs it."""
@@ -142,10 +185,12 @@ class History:
         return [head for head in self.ends() if not head.deleted]
 
     def _roots(self) -> list[GraphVersion]:
-        """What history hangs on: heads first, then what tags stand for."""
+        """Where commits may be: behind heads first, then what tags stand for, then what was
+        deleted and not yet reclaimed."""
         ends = self.ends()
         tagged = [self._head(end.branch) for end in ends if end.tag]
-        return [end for end in ends if not end.deleted] + tagged
+        living = [end for end in ends if not end.deleted]
+        return living + tagged + [end for end in ends if end.deleted and not end.tag]
 
     def ends(self) -> list[GraphVersion]:
         """The ends of all chains, main first: living branches, deleted ones and tags."""

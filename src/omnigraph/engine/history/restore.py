@@ -11,7 +11,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.pinning import held_version
 from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.errors import Conflict
-from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.publish import (
     Adopt,
     Lineage,
@@ -102,7 +102,7 @@ def _restore(
             actions=actions,
             lineage=lineage,
             # Whatever is written meanwhile would survive in the tables that stay as they are.
-            reads={key: pin.content_version for key, pin in head.pins.items()},
+            reads={key: pin.content for key, pin in head.pins.items()},
             schema=schema,
         )
         left = max(0.0, deadline - session.runtime.monotonic())
@@ -118,36 +118,17 @@ def _restore(
 
 
 def plan_actions(head: GraphVersion, target: GraphVersion) -> Iterator[TableAction]:
-    """What makes the head's tables the target's. Pure. Counters go on growing: one that came
-    back would tell a writer under way that nothing had changed."""
+    """What makes the head's tables the target's. Pure. What was only compacted since stays
+    compacted."""
     for key in head.pins.keys() - target.pins.keys():
         yield Tombstone(table=key)
     for key, pin in target.pins.items():
         now = head.pins.get(key)
         if now is None:
-            yield Register(table=key, pin=_above_all(pin, head))
-        elif now.type_id != pin.type_id:
-            yield Adopt(table=key, base=now.lance_version, pin=_above_all(pin, head))
-        elif not _same_contents(head, now, target, pin):
+            number = pin.table_version + 1
+            yield Register(table=key, pin=msgspec.structs.replace(pin, table_version=number))
+        elif (now.type_id, now.content) != (pin.type_id, pin.content):
             yield Adopt(table=key, base=now.lance_version, pin=pin)
-
-
-def _above_all(pin: TablePin, head: GraphVersion) -> TablePin:
-    """A counter that no table in the past of the head can have had: each version in it has
-    raised a counter by one at most."""
-    versions = head.version + sum(head.ancestry.values())
-    number = max(versions, pin.table_version, *(p.table_version for p in head.tables)) + 1
-    return msgspec.structs.replace(pin, table_version=number, content_version=number)
-
-
-def _same_contents(head: GraphVersion, now: TablePin, target: GraphVersion, pin: TablePin) -> bool:
-    """On one chain the counter tells, so that what was only compacted stays compacted."""
-    if now.location != pin.location:
-        return False
-    one_chain = (head.branch, head.incarnation) == (target.branch, target.incarnation)
-    return now.lance_version == pin.lance_version or (
-        one_chain and now.content_version == pin.content_version
-    )
 
 
 def _renew_schema(

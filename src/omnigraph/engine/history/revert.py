@@ -74,7 +74,7 @@ class Reversal:
             base_incarnation=head.incarnation,
             actions=staged.actions,
             lineage=self._lineage,
-            checks={table: head.pins[table].content_version for table in work.checks},
+            checks={table: head.pins[table].content for table in work.checks},
         )
 
     def _undo(self, work: Work) -> None:

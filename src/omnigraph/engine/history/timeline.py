@@ -88,7 +88,7 @@ def _change(
     was, now = _pin(old, type_id), _pin(new, type_id)
     if was is None and now is None:
         return None
-    if was is not None and now is not None and _same_contents(was, now):
+    if was is not None and now is not None and was.content == now.content:
         return None
     before, after = session.snapshot(old, ledger), session.snapshot(new, ledger)
     old_kind, new_kind = _by_id(before, type_id), _by_id(after, type_id)
@@ -149,8 +149,3 @@ def _by_id(snapshot: Snapshot, type_id: str) -> GraphType | None:
 
 def _pin(version: GraphVersion, type_id: str) -> TablePin | None:
     return next((pin for pin in version.tables if pin.type_id == type_id), None)
-
-
-def _same_contents(was: TablePin, now: TablePin) -> bool:
-    """Between a version and its first parent the counter tells."""
-    return (was.location, was.content_version) == (now.location, now.content_version)

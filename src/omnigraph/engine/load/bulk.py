@@ -211,7 +211,7 @@ class BulkLoad(ABC):
             base_incarnation=snapshot.graph_version.incarnation,
             actions=tuple(self._actions),
             lineage=self._lineage,
-            checks={table: pins[table].content_version for table in self._checks},
+            checks={table: pins[table].content for table in self._checks},
             if_commit=None if self._options.create_branch_from else self._options.if_commit,
         )
 

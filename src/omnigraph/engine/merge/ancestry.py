@@ -11,14 +11,9 @@ from collections.abc import Iterable
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt
-from omnigraph.model.version import UNSEEN, GraphVersion, chain_key
+from omnigraph.model.version import UNSEEN, GraphVersion, chain_key, past
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
-
-
-def past(version: GraphVersion) -> dict[str, int]:
-    """For each chain, the newest version of it that this one contains."""
-    return version.ancestry | {chain_key(version): version.version}
 
 
 def contains(version: GraphVersion, other: GraphVersion) -> bool:
@@ -35,13 +30,16 @@ def joined(head: GraphVersion, other: GraphVersion) -> dict[str, int]:
 
 
 def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
-    """A branch without commits of its own stands where it was forked from. What maintenance did
-    since is no commit of anybody's: it must not keep a branch from being forwarded."""
+    """A branch without commits of its own stands where it was forked from, and one that was
+    forwarded where that brought it. What maintenance did since is no commit of anybody's. None of
+    these keeps a branch from being forwarded again."""
     while True:
         if version.version == version.first:
             if (fork := version.forked_from) is None:
                 return version
             version = _read(session, fork.branch, fork.version, ledger)
+        elif version.forwarded and version.merged is not None:
+            version = _read(session, version.merged.branch, version.merged.version, ledger)
         elif version.commit.kind in UNSEEN:
             version = _read(session, version.branch, version.version - 1, ledger)
         else:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.merge.ancestry import find_merge_bases
-from omnigraph.engine.merge.sides import delta_as, diff_sides, entities_in, kind_in, place
+from omnigraph.engine.merge.sides import delta_as, diff_sides, entities_in, kind_in, same_rows
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType, row_schema
@@ -100,13 +100,13 @@ class MergeBase:
         """The merge of what the versions before this step imply with the version of this step. A
         table that only one of them changed is that one's, without a look at its rows."""
         other = BaseTable(self._snapshots[step])
-        if not table.imagined and place(table.snapshot, kind) == place(other.snapshot, kind):
+        if not table.imagined and same_rows(table.snapshot, other.snapshot, kind):
             return table
         below = self._base_of(step).table(kind)
         if not below.imagined:
-            if place(other.snapshot, kind) == place(below.snapshot, kind):
+            if same_rows(other.snapshot, below.snapshot, kind):
                 return table
-            if not table.imagined and place(table.snapshot, kind) == place(below.snapshot, kind):
+            if not table.imagined and same_rows(table.snapshot, below.snapshot, kind):
                 return other
         if kind_in(table.snapshot, kind) is None or kind_in(other.snapshot, kind) is None:
             return other if kind_in(table.snapshot, kind) is None else table

@@ -34,7 +34,7 @@ def commit_merge(m: Merging, checked: Checked) -> None:
         mine = pin_in(m.ours, m.catalog.by_key[key])
         assert mine is not None
         moved = msgspec.structs.replace(pin, key=mine.key, type_id=mine.type_id)
-        m.actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved))
+        m.actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved, published=True))
         m.adopted.append(key)
     if m.dry_run:
         return
@@ -59,7 +59,11 @@ def _commit_type(m: Merging, checked: Checked, kind: GraphType) -> None:
         return
     m.session.tables.keep(table)
     moved = msgspec.structs.replace(
-        pin, lance_version=table.version, rows=table.rows, fragments=len(table.marks)
+        pin,
+        content=m.session.runtime.ulid(),
+        lance_version=table.version,
+        rows=table.rows,
+        fragments=len(table.marks),
     )
     m.actions.append(Adopt(table=pin.key, base=pin.lance_version, pin=moved, statistics=statistics))
 

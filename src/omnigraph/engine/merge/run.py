@@ -12,20 +12,29 @@ from typing import Any, Literal
 
 import msgspec
 
-from omnigraph.engine.merge.ancestry import contains, find_merge_bases, joined, origin_of, past
+from omnigraph.engine.history.restore import plan_actions
+from omnigraph.engine.merge.ancestry import contains, find_merge_bases, joined, origin_of
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.tables import MergedTables, merge_tables
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.publisher import Publisher, put_version
+from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, InvalidArgument, MergeFailed, SelfMerge
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.version import Commit, ForkPoint, GraphVersion, chain_key
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.merge import Side, Strategy
-from omnigraph.plan.publish import Lineage, Merged, PublishPlan, SchemaChange
+from omnigraph.plan.publish import (
+    Adopt,
+    Lineage,
+    Merged,
+    PublishPlan,
+    SchemaChange,
+    TableAction,
+)
 from omnigraph.plan.schema_merge import align, merge_schemas
+from omnigraph.plan.succession import point_to
 from omnigraph.telemetry import Ledger
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
@@ -118,9 +127,10 @@ def _merge(
                 "to resolve.",
                 help="Merge without `resolve`, or write the rows to the branch.",
             )
+        commit = None
         if not dry_run:
-            fast_forward(session, ours, theirs, ledger)
-        return Merge("fast_forward", theirs.commit, io=ledger)
+            commit = _fast_forward(session, ours, theirs, seen, message, actor, ledger)
+        return Merge("fast_forward", commit, ours.commit.id, io=ledger)
     mine, yours = (session.read_catalog(side.catalog, ledger) for side in (ours, theirs))
     aligned = align(mine, yours)
     base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), aligned, ledger)
@@ -134,7 +144,9 @@ def _merge(
         raise failed(tables.conflicts)
     if dry_run:
         return _result(tables, base, None, ledger)
-    commit = _publish(session, ours, theirs, seen, catalog, tables, message, actor, ledger)
+    schema = _write_schema(session, ours, theirs, catalog, ledger)
+    lineage = _lineage(session, ours, theirs, message, actor)
+    commit = _publish(session, ours, theirs, seen, schema, tables.actions, lineage, ledger)
     return _result(tables, base, commit, ledger)
 
 
@@ -149,30 +161,25 @@ def _result(tables: MergedTables, base: MergeBase, commit: Commit | None, ledger
     )
 
 
-def fast_forward(
-    session: Session, ours: GraphVersion, theirs: GraphVersion, ledger: Ledger
-) -> GraphVersion:
-    """The target becomes what the source is: the same commit, from here on with its past. Like a
-    new branch it begins a stretch of its own chain."""
-    version = msgspec.structs.replace(
-        ours,
-        token=session.runtime.ulid(),
-        version=ours.version + 1,
-        first=ours.version + 1,
-        commit=theirs.commit,
-        schema=theirs.schema,
-        catalog=theirs.catalog,
-        tables=theirs.tables,
-        same=theirs.same,
-        maintained=0,
-        forked_from=ForkPoint(
-            branch=theirs.branch, incarnation=theirs.incarnation, version=theirs.version
-        ),
-        ancestry={k: v for k, v in past(theirs).items() if k != chain_key(ours)},
+def _fast_forward(
+    session: Session,
+    ours: GraphVersion,
+    theirs: GraphVersion,
+    seen: int,
+    message: str | None,
+    actor: str | None,
+    ledger: Ledger,
+) -> Commit:
+    """A commit by which the target shows what the source shows: tables and schema by pointer."""
+    schema = None
+    if theirs.catalog != ours.catalog:
+        schema = SchemaChange(schema=theirs.schema, catalog=theirs.catalog)
+    actions = tuple(
+        msgspec.structs.replace(action, published=True) if isinstance(action, Adopt) else action
+        for action in plan_actions(ours, theirs)
     )
-    if put_version(session, version, ledger, after=session.files_of(theirs)) is not None:
-        raise Conflict(f"The branch {ours.branch!r} moved.")
-    return version
+    lineage = _lineage(session, ours, theirs, message, actor, forwarded=True)
+    return _publish(session, ours, theirs, seen, schema, actions, lineage, ledger)
 
 
 def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
@@ -201,45 +208,68 @@ def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
     )
 
 
+def _write_schema(
+    session: Session, ours: GraphVersion, theirs: GraphVersion, catalog: Catalog, ledger: Ledger
+) -> SchemaChange | None:
+    """The merged schema, unless it is what the target has."""
+    if catalog.digest == ours.catalog:
+        return None
+    if catalog.digest == theirs.catalog:
+        return SchemaChange(schema=theirs.schema, catalog=theirs.catalog)
+    text = print_schema(declared(catalog))
+    schema_hash, catalog_hash = session.write_schema(text, catalog, ledger)
+    return SchemaChange(schema=schema_hash, catalog=catalog_hash)
+
+
+def _lineage(
+    session: Session,
+    ours: GraphVersion,
+    theirs: GraphVersion,
+    message: str | None,
+    actor: str | None,
+    *,
+    forwarded: bool = False,
+) -> Lineage:
+    merged = Merged(
+        commit=theirs.commit.id,
+        at=point_to(theirs),
+        ancestry=joined(ours, theirs),
+        forwarded=forwarded,
+    )
+    return Lineage(
+        kind="merge",
+        operation=session.runtime.ulid(),
+        actor=actor,
+        message=message or f"merge {theirs.branch} into {ours.branch}",
+        merged=merged,
+    )
+
+
 def _publish(
     session: Session,
     ours: GraphVersion,
     theirs: GraphVersion,
     seen: int,
-    catalog: Catalog,
-    tables: MergedTables,
-    message: str | None,
-    actor: str | None,
+    schema: SchemaChange | None,
+    actions: tuple[TableAction, ...],
+    lineage: Lineage,
     ledger: Ledger,
 ) -> Commit:
-    schema = None
-    if catalog.digest == theirs.catalog:
-        schema = SchemaChange(schema=theirs.schema, catalog=theirs.catalog)
-    elif catalog.digest != ours.catalog:
-        text = print_schema(declared(catalog))
-        schema_hash, catalog_hash = session.write_schema(text, catalog, ledger)
-        schema = SchemaChange(schema=schema_hash, catalog=catalog_hash)
-    if schema is not None and schema.catalog == ours.catalog:
-        schema = None
-    lineage = Lineage(
-        kind="merge",
-        operation=session.runtime.ulid(),
-        actor=actor,
-        message=message or f"merge {theirs.branch} into {ours.branch}",
-        merged=Merged(commit=theirs.commit.id, ancestry=joined(ours, theirs)),
-    )
     plan = PublishPlan(
         branch=ours.branch,
         base_version=ours.version,
         base_incarnation=ours.incarnation,
-        actions=tables.actions,
+        actions=actions,
         lineage=lineage,
         # What was merged rests on all of our tables, so any change starts it anew.
-        reads={key: pin.content_version for key, pin in ours.pins.items()},
+        reads={key: pin.content for key, pin in ours.pins.items()},
         schema=schema,
     )
     published = Publisher(session).publish(
-        _Pinned(plan, ours, session, seen), ledger, retry_for=session.settings.retry_for
+        _Pinned(plan, ours, session, seen),
+        ledger,
+        retry_for=session.settings.retry_for,
+        after=session.files_of(theirs),
     )
     assert published.version is not None
     return published.version.commit

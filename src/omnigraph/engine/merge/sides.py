@@ -13,8 +13,6 @@ from omnigraph.plan.merge import Row, SideDelta
 from omnigraph.plan.row_type import row_type
 from omnigraph.telemetry import Ledger
 
-Place = tuple[str, str] | None
-
 
 def kind_in(snapshot: Snapshot, kind: GraphType) -> GraphType | None:
     """A type as a side knows it: by its id, whatever it is called there."""
@@ -29,29 +27,15 @@ def pin_in(snapshot: Snapshot, kind: GraphType) -> TablePin | None:
     return None if known is None else snapshot.graph_version.pins[known.table_key]
 
 
-def place(snapshot: Snapshot, kind: GraphType) -> Place:
-    pin = pin_in(snapshot, kind)
-    return None if pin is None else (pin.location, pin.lance_version)
-
-
-def untouched(was: Snapshot, side: Snapshot, kind: GraphType) -> bool:
-    """Whether a side has the rows of the base. Maintenance gives a table another place and leaves
-    its counter alone, which tells where the side follows the base on one stretch of a branch."""
-    if place(was, kind) == place(side, kind):
+def same_rows(one: Snapshot, other: Snapshot, kind: GraphType) -> bool:
+    """Whether two snapshots show the same of a type, as far as that is told without a look at its
+    rows. Neither has it: the same too."""
+    this, that = pin_in(one, kind), pin_in(other, kind)
+    if this is None or that is None:
+        return this is that
+    if this.content == that.content:
         return True
-    old, new = pin_in(was, kind), pin_in(side, kind)
-    if old is None or new is None or old.location != new.location:
-        return False
-    before, after = was.graph_version, side.graph_version
-    begin = (before.branch, before.incarnation)
-    fork = after.forked_from
-    follows = begin == (after.branch, after.incarnation) and after.first <= before.version
-    forked = fork is not None and (*begin, before.version) == (
-        fork.branch,
-        fork.incarnation,
-        fork.version,
-    )
-    return (follows or forked) and old.content_version == new.content_version
+    return (this.location, this.lance_version) == (that.location, that.lance_version)
 
 
 def fits(kind: GraphType, side: GraphType) -> bool:

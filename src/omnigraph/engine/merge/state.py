@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
-from omnigraph.engine.merge.sides import diff_sides, entities_in, untouched
+from omnigraph.engine.merge.sides import diff_sides, entities_in, same_rows
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
@@ -46,7 +46,7 @@ class Merging:
     def changed(self, side: Snapshot, kind: GraphType) -> bool:
         """Whether a side has other rows than the base."""
         was = self.base.table(kind)
-        return was.imagined or not untouched(was.snapshot, side, kind)
+        return was.imagined or not same_rows(was.snapshot, side, kind)
 
     def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
         """What a side did to a type, as rows of that side; read once. Of a base that is only

@@ -10,7 +10,7 @@ from omnigraph.engine.merge.answers import check_places, read_answers
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.check import check_merge
 from omnigraph.engine.merge.commit import commit_merge
-from omnigraph.engine.merge.sides import fits, kind_in, pin_in, place
+from omnigraph.engine.merge.sides import fits, kind_in, pin_in, same_rows
 from omnigraph.engine.merge.state import Merging
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
@@ -77,7 +77,7 @@ def _merge_type(m: Merging, kind: GraphType, answers: dict[str, Row | None]) -> 
         return
     _check_dropped_properties(m, kind)
     if not answers:
-        if place(m.theirs, kind) == place(m.ours, kind) or not m.changed(m.theirs, kind):
+        if same_rows(m.theirs, m.ours, kind) or not m.changed(m.theirs, kind):
             return
         assert yours is not None
         if not m.changed(m.ours, kind) and fits(kind, yours):

@@ -11,6 +11,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import Chain, survey_chain, survey_chains
 from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
 from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor
+from omnigraph.plan.succession import follow
 from omnigraph.telemetry import Ledger
 
 ACTOR = "omnigraph:maintenance"
@@ -60,10 +61,9 @@ class Announcement:
                 for branch, number in self._wanted
                 if branch == end.branch and end.retains(number)
             }
-            version = msgspec.structs.replace(
+            version = follow(
                 end,
                 token=session.runtime.ulid(),
-                version=end.version + 1,
                 floor=floor,
                 kept=tuple(sorted(number for number in kept if number < floor)),
                 gc_cutoff=max(end.gc_cutoff, self._cutoffs.binding),

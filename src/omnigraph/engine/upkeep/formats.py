@@ -16,6 +16,7 @@ from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_vers
 from omnigraph.errors import OlderFormat
 from omnigraph.model import version as model
 from omnigraph.model.version import GraphStamp, GraphVersion
+from omnigraph.plan.succession import follow
 from omnigraph.runtime import reach
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
@@ -90,9 +91,7 @@ def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
 
 
 def _next(session: Session, end: GraphVersion) -> GraphVersion:
-    version = msgspec.structs.replace(
-        end, format=model.FORMAT, token=session.runtime.ulid(), version=end.version + 1
-    )
+    version = follow(end, token=session.runtime.ulid())
     if end.tag:
         return msgspec.structs.replace(version, first=version.version)
     commit = commit_after(session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)

@@ -15,7 +15,8 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import OmnigraphError, Reclaimed
 from omnigraph.model.refs import BranchRef, parse_ref
-from omnigraph.model.version import ForkPoint, GraphVersion
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.succession import point_to
 from omnigraph.runtime import reach
 from omnigraph.store.intents import PIN, Intent, delete_intent, write_intent
 from omnigraph.telemetry import Ledger
@@ -45,11 +46,7 @@ def pinned(session: Session, version: GraphVersion, ledger: Ledger) -> Iterator[
         kind=PIN,
         created_at=now,
         heartbeat=now,
-        pins=(
-            ForkPoint(
-                branch=version.branch, incarnation=version.incarnation, version=version.version
-            ),
-        ),
+        pins=(point_to(version),),
     )
     objects = session.metered(ledger)
     write_intent(objects, intent)

@@ -15,6 +15,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
+from omnigraph.model.formats import lift_plan
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.store.intents import (
@@ -140,19 +141,17 @@ class Recovery:
                 else "Run it again, and discard the intent.",
             )
         ledger = Ledger()
-        try:
-            plan = _PLAN_DECODER.decode(intent.plan)
-        except msgspec.MsgspecError as error:
-            raise Corrupt(f"The plan of the intent {id} cannot be read: {error}.") from error
         done = self._find(intent, ledger)
         if done is None:
+            base = self._base(intent, ledger)
+            plan = _read_plan(intent, intent.plan, base)
             whose = f" of {intent.actor}" if intent.actor else ""
             words = f"resumed {intent.kind}{whose}"
             if plan.lineage.message:
                 words += f": {plan.lineage.message}"
             lineage = msgspec.structs.replace(plan.lineage, actor=ACTOR, message=words)
             plan = msgspec.structs.replace(plan, lineage=lineage)
-            done = self._publish(plan, intent, ledger)
+            done = self._publish(plan, intent, base, ledger)
         self.end(intent)
         return done
 
@@ -176,28 +175,27 @@ class Recovery:
                     message=f"discarded {intent.kind}{whose} ({id})",
                 ),
             )
-            commit = self._publish(plan, intent, ledger, base=head)
+            commit = self._publish(plan, intent, head, ledger)
         self.end(intent)
         return commit
 
+    def _base(self, intent: Intent, ledger: Ledger) -> GraphVersion:
+        """The version on which the plan of an intent rests."""
+        assert intent.branch is not None
+        assert intent.base is not None
+        try:
+            return self._session.read_version(intent.branch, intent.base, ledger)
+        except Absent:
+            raise Conflict(
+                f"Version {intent.base} of {intent.branch!r}, on which the intent {intent.id} "
+                "rests, is gone.",
+                help="Run the operation again, and discard the intent.",
+            ) from None
+
     def _publish(
-        self,
-        plan: PublishPlan,
-        intent: Intent,
-        ledger: Ledger,
-        *,
-        base: GraphVersion | None = None,
+        self, plan: PublishPlan, intent: Intent, base: GraphVersion, ledger: Ledger
     ) -> Commit:
         session = self._session
-        if base is None:
-            try:
-                base = session.read_version(plan.branch, plan.base_version, ledger)
-            except Absent:
-                raise Conflict(
-                    f"Version {plan.base_version} of {plan.branch!r}, on which the intent "
-                    f"{intent.id} rests, is gone.",
-                    help="Run the operation again, and discard the intent.",
-                ) from None
         work = _Resumed(session, plan, base, intent.created_at)
         published = Publisher(session).publish(work, ledger, retry_for=session.settings.retry_for)
         assert published.version is not None
@@ -246,6 +244,17 @@ class Recovery:
             problem=known.problem,
             job=None if intent is None else intent.details.get(JOB),
         )
+
+
+def _read_plan(intent: Intent, text: str, base: GraphVersion) -> PublishPlan:
+    try:
+        held = lift_plan(
+            msgspec.json.decode(text, type=dict[str, Any]),
+            {key: pin.content for key, pin in base.pins.items()},
+        )
+        return _PLAN_DECODER.decode(msgspec.json.encode(held))
+    except (msgspec.MsgspecError, AttributeError, LookupError, TypeError) as error:
+        raise Corrupt(f"The plan of the intent {intent.id} cannot be read: {error}.") from error
 
 
 @dataclass

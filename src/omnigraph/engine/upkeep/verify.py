@@ -49,14 +49,19 @@ class _Verifier:
         self._trace = Trace(session, ledger)
         self._versions: list[GraphVersion] = []
         self._heads: list[GraphVersion] = []
+        self._ends: dict[str, GraphVersion] = {}
 
     def run(self) -> Verification:
         graph = self._check_stamp()
         for branch in self._session.versions(self._ledger).list_branches():
             self._check_chain(branch, graph)
+        archived = [
+            unquote(one) for one in self._session.metered(self._ledger).groups("__history/")
+        ]
+        self._check_known(set(archived))
         self._check_needed()
-        for branch in self._session.metered(self._ledger).groups("__history/"):
-            self._check_archive(unquote(branch))
+        for branch in archived:
+            self._check_archive(branch)
         self._check_schemas()
         self._trace.follow(self._versions)
         self._check_pins()
@@ -120,7 +125,7 @@ class _Verifier:
                     )
         if not held:
             return
-        head = held[max(held)]
+        head = self._ends[branch] = held[max(held)]
         self.report.looked_at["versions"] += sum(number >= head.bottom for number in held)
         chain = {number: one for number, one in held.items() if number >= head.bottom}
         chain |= self._read_archived(branch, range(head.floor, head.bottom))
@@ -139,6 +144,25 @@ class _Verifier:
         self._versions += [one for one in chain.values() if not one.deleted or one.tag]
         if not head.deleted or head.tag:
             self._heads.append(head)
+
+    def _check_known(self, archived: set[str]) -> None:
+        """A chain cannot tell that its newest version is lost; what built on that one can. A copy
+        of some branches has of others only the history."""
+        told: set[tuple[str, int]] = set()
+        for version in [*self._ends.values(), *self._versions]:
+            for branch, number in _references(version):
+                end = self._ends.get(branch)
+                if (branch, number) in told or (end is None and branch in archived):
+                    continue
+                if end is None or number > end.version:
+                    told.add((branch, number))
+                    there = "it is not there" if end is None else f"it ends at {end.version}"
+                    self.report.found(
+                        "lost_version",
+                        version_key(branch, number),
+                        f"Version {version.version} of {version.branch!r} knows version {number} "
+                        f"of {branch!r}, but {there}.",
+                    )
 
     def _check_needed(self) -> None:
         """What tags stand for and merges to come compare with stays, also where cleanup had said
@@ -209,7 +233,15 @@ class _Verifier:
     def _check_archive(self, branch: str) -> None:
         """All of it, also what only the log can tell any more."""
         archive, objects = Archive(branch), self._session.metered(self._ledger)
+        end = self._ends.get(branch)
         for segment in archive.segments(objects):
+            if end is not None and segment.last > end.version:
+                self.report.found(
+                    "lost_version",
+                    version_key(branch, segment.last),
+                    f"The history of {branch!r} has version {segment.last}, but the branch ends at "
+                    f"{end.version}.",
+                )
             try:
                 archive.check(objects, segment)
             except Absent:
@@ -303,6 +335,17 @@ class _Verifier:
                 f"{key} ({file.size} bytes) belongs to no version.",
                 severity="note",
             )
+
+
+def _references(version: GraphVersion) -> set[tuple[str, int]]:
+    """The versions of other chains that this one says it builds on."""
+    found = {(chain.split(":", 1)[1], number) for chain, number in version.ancestry.items()}
+    found |= {
+        (place.branch, place.version)
+        for place in (version.forked_from, version.merged)
+        if place is not None
+    }
+    return found
 
 
 def is_spent(key: str, location: str, needed: TableFiles) -> bool:

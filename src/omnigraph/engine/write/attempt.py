@@ -174,8 +174,8 @@ class Write:
             base_incarnation=work.snapshot.graph_version.incarnation,
             actions=self._staged.actions,
             lineage=self._keyed(),
-            reads={table: pins[table].content_version for table in self.reads},
-            checks={table: pins[table].content_version for table in work.checks},
+            reads={table: pins[table].content for table in self.reads},
+            checks={table: pins[table].content for table in work.checks},
             if_commit=self._if_commit,
         )
 

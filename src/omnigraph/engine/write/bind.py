@@ -79,7 +79,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
         case Rename():
             return Bound(_pin(head, action))
         case DropColumns():
-            return Bound(_counted(_pin(head, action)))
+            return Bound(_renewed(_pin(head, action), session))
         case Adopt():
             return _adopt(session, action, head, ledger)
     pin = _pin(head, action)
@@ -90,7 +90,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
                 table, action.fragments, action.fields, ledger
             )
             stats = TableStatistics(inserted=action.rows, bytes=action.bytes)
-            return Bound(_moved(pin, new), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats)
         case Upsert() | Update() | Delete():
             deletes = StagedDeletes(action.updated_fragments, action.removed_fragments)
             new = _ready(session, action, pin, ledger) or commits.change(
@@ -102,7 +102,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
                 deleted=action.deleted,
                 bytes=action.bytes,
             )
-            return Bound(_moved(pin, new), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats)
         case Overwrite():
             new = _ready(session, action, pin, ledger) or commits.overwrite(
                 table, action.base, action.fragments, ledger
@@ -110,13 +110,13 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             stats = TableStatistics(
                 inserted=action.rows, deleted=action.deleted, bytes=action.bytes
             )
-            return Bound(_moved(pin, new), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats)
         case Rewrite() | Index():
             new = _maintained(session, table, action, ledger)
-            return Bound(_moved(pin, new, content=False), table, new)
+            return Bound(_moved(pin, new), table, new)
         case AddColumns():
             new = _add_columns(table, action, ledger)
-            return Bound(_moved(pin, new), table, new)
+            return Bound(_moved(pin, new, session), table, new)
         case _:
             assert_never(action)
 
@@ -150,11 +150,15 @@ def _ready(session: Session, action: Any, pin: TablePin, ledger: Ledger) -> Tabl
 
 
 def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:
-    """Takes a version that is there already; its files may still have to be made durable."""
+    """Takes a version that is there already, with what names its content. One that was made for
+    this commit is opened, because its files may still have to be made durable."""
     before = _pin(head, action)
     if before.lance_version != action.base:
         raise Conflict(f"{action.table} was written to.")
-    pin = _counted(msgspec.structs.replace(action.pin, key=action.table), after=head)
+    number = max(action.pin.table_version, before.table_version) + 1
+    pin = msgspec.structs.replace(action.pin, key=action.table, table_version=number)
+    if action.published:
+        return Bound(pin, statistics=action.statistics)
     old = session.tables.open(before.location, before.lance_version, ledger)
     new = session.tables.open(pin.location, pin.lance_version, ledger)
     return Bound(pin, old, new, action.statistics)
@@ -167,22 +171,26 @@ def _pin(head: GraphVersion, action: Any) -> TablePin:
     return pin
 
 
-def _moved(pin: TablePin, table: Table, *, content: bool = True) -> TablePin:
-    number = pin.table_version + 1
-    return msgspec.structs.replace(
+def _moved(pin: TablePin, table: Table, changes: Session | None = None) -> TablePin:
+    """The pin of a table's next version; `changes` is the session in which it gets new content,
+    None where no reader can tell it from the version before."""
+    moved = msgspec.structs.replace(
         pin,
-        table_version=number,
-        content_version=number if content else pin.content_version,
+        table_version=pin.table_version + 1,
         lance_version=table.version,
         rows=table.rows,
         fragments=len(table.marks),
     )
+    if changes is None:
+        return moved
+    return msgspec.structs.replace(moved, content=changes.runtime.ulid())
 
 
-def _counted(pin: TablePin, *, after: GraphVersion | None = None) -> TablePin:
-    before = pin if after is None else after.pins.get(pin.key, pin)
-    number = max(pin.table_version, before.table_version) + 1
-    return msgspec.structs.replace(pin, table_version=number, content_version=number)
+def _renewed(pin: TablePin, session: Session) -> TablePin:
+    """The same table version, of which readers see something else."""
+    return msgspec.structs.replace(
+        pin, table_version=pin.table_version + 1, content=session.runtime.ulid()
+    )
 
 
 def _add_columns(table: Table, action: AddColumns, ledger: Ledger) -> Table:

@@ -90,7 +90,7 @@ def create_tables(
             type_id=kind.id,
             location=location,
             table_version=1,
-            content_version=1,
+            content=runtime.ulid(),
             lance_version=table.version,
             rows=0,
             fragments=0,
@@ -153,7 +153,7 @@ class Migration:
             base_incarnation=self.base.incarnation,
             actions=actions,
             lineage=self._lineage,
-            reads={table: self.base.pins[table].content_version for table in checks},
+            reads={table: self.base.pins[table].content for table in checks},
             schema=SchemaChange(schema=schema, catalog=digest),
             forgets=self._forgets and bool(self.steps.of_tier(Tier.DESTRUCTIVE)),
         )

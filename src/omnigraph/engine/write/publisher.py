@@ -6,7 +6,7 @@ The only module that puts graph versions.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -37,7 +37,8 @@ from omnigraph.model.version import (
 )
 from omnigraph.plan.publish import Lineage, Merged, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
-from omnigraph.runtime import encode_ulid, next_ulid, reach, ulid_milliseconds
+from omnigraph.plan.succession import follow
+from omnigraph.runtime import encode_ulid, reach, ulid_after, ulid_milliseconds
 from omnigraph.store.objects import Gone
 from omnigraph.store.queue import Ticket
 from omnigraph.store.tables import Table
@@ -81,8 +82,16 @@ class Publisher:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def publish(self, work: Publishable, ledger: Ledger, *, retry_for: float) -> Published:
-        """One commit, or an error that says what became of the write."""
+    def publish(
+        self,
+        work: Publishable,
+        ledger: Ledger,
+        *,
+        retry_for: float,
+        after: Sequence[Path] = (),
+    ) -> Published:
+        """One commit, or an error that says what became of the write. The files `after` are on
+        the disk before it can be seen, beside those that it wrote itself."""
         session, branch = self._session, work.plan.branch
         deadline = session.runtime.monotonic() + retry_for
         objects = session.metered(ledger)
@@ -98,7 +107,7 @@ class Publisher:
                         return known
                     self._rebase(work, head)
                     bound = self._bind(work.plan, head, ledger)
-                    newer = self._put(bound, ledger)
+                    newer = self._put(bound, ledger, after)
                     if newer is None:
                         session.tickets.landed(branch, contended=attempt > 0)
                         return bound
@@ -218,38 +227,31 @@ class Publisher:
             new = RecentKey(lineage.key, lineage.call, head.version + 1, commit.id)
             keys = (new, *keys)[:RECENT_KEYS]
         unseen = lineage.kind in UNSEEN
-        return GraphVersion(
-            format=FORMAT,
-            graph=head.graph,
+        merged = lineage.merged
+        return follow(
+            head,
             token=self._session.runtime.ulid(),
-            branch=head.branch,
-            incarnation=head.incarnation,
-            version=head.version + 1,
             commit=commit,
             schema=plan.schema.schema if plan.schema else head.schema,
             catalog=plan.schema.catalog if plan.schema else head.catalog,
             tables=tuple(pins.values()),
             keys=keys,
             streams=_streams_after(head, lineage, commit),
-            ancestry=lineage.merged.ancestry if lineage.merged else head.ancestry,
-            first=head.first,
-            forked_from=head.forked_from,
-            protected=head.protected,
-            floor=head.floor,
+            ancestry=merged.ancestry if merged else head.ancestry,
+            merged=merged.at if merged else None,
+            forwarded=merged is not None and merged.forwarded,
             folded=max(head.folded, plan.folded),
             forgotten=head.version + 1 if plan.forgets else head.forgotten,
-            gc_cutoff=head.gc_cutoff,
-            kept=head.kept,
             same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
             maintained=head.maintained + unseen,
         )
 
-    def _put(self, bound: Published, ledger: Ledger) -> GraphVersion | None:
+    def _put(self, bound: Published, ledger: Ledger, after: Sequence[Path]) -> GraphVersion | None:
         """None: landed. A version: the head that was faster."""
         assert bound.version is not None
         tables = [table for _, table in bound.tables.values()]
         unsynced = [path for table in tables for path in table.unsynced]
-        newer = put_version(self._session, bound.version, ledger, after=unsynced)
+        newer = put_version(self._session, bound.version, ledger, after=[*unsynced, *after])
         if newer is None:
             for table in tables:
                 self._session.tables.adopt(table)
@@ -312,7 +314,7 @@ def commit_after(
     if merged is not None:  # made by another clock, perhaps a faster one
         created_at = max(created_at, (ulid_milliseconds(merged.commit) + 1) * 1000)
     return Commit(
-        id=_commit_id(created_at, head.commit.id, session.runtime.ulid),
+        id=_commit_id(created_at, head.commit.id, session),
         parents=(head.commit.id,) if merged is None else (head.commit.id, merged.commit),
         kind=kind,
         created_at=created_at,
@@ -389,9 +391,9 @@ def _real_head(session: Session, version: GraphVersion, ledger: Ledger) -> Graph
         ) from error
 
 
-def _commit_id(created_at: int, parent: str, new_ulid: Callable[[], str]) -> str:
+def _commit_id(created_at: int, parent: str, session: Session) -> str:
     """Above the parent's, so that a commit can be found on its branch by bisection."""
     milliseconds = created_at // 1000
     if milliseconds <= ulid_milliseconds(parent):
-        return next_ulid(parent)
-    return encode_ulid(milliseconds, 0)[:10] + new_ulid()[10:]
+        return ulid_after(parent, session.runtime.random())
+    return encode_ulid(milliseconds, 0)[:10] + session.runtime.ulid()[10:]
