@@ -87,98 +87,118 @@ class History:
         return version
 
     def _at_time(self, head: GraphVersion, time: int, text: str) -> GraphVersion:
+        """What the branch was at a time; before it began, what it was forked from."""
         while True:
             near = encode_ulid(time // 1000, _LAST)
             found = self._bisect(head, near, lambda version: version.commit.created_at <= time)
-            found = found or self._stands_for(head, time)
+            if found is None:
+                found = self._bisect_records(head, lambda one: one.commit.created_at <= time)
             if found is not None:
-                return found
-            first = self._read(head.branch, head.first, head.floor)
-            earlier = self._stretch_before(first) or self._fork(first)
+                return self._retained(found, head)
+            first = self._record(head.branch, head.first)
+            earlier = self._stretch_before(first, head)
+            if earlier is None and (fork := first.forked_from) is not None:
+                earlier = self._taken_in(fork.branch, fork.version)
             if earlier is None:
                 raise RefNotFound(f"{text!r} is before the first commit.", help="")
             head = earlier
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
         """On the chains themselves first, then in what they took in: a commit that a log shows
-        may have been made on a branch that is gone."""
+        may have been made on a branch that is gone. Of one that was reclaimed another branch may
+        still hold what it was."""
         starts = [self._head(ref.branch)] if ref.branch is not None else self._roots()
-        for start in starts:
-            if (found := self._find_on_chain(start, ref.commit)) is not None:
-                return found
+        reclaimed: Reclaimed | None = None
+        for chain in self._chains(starts):
+            try:
+                if (found := self._find_on_chain(chain, ref.commit)) is not None:
+                    return found
+            except Reclaimed as error:
+                reclaimed = error
+        if reclaimed is not None:
+            raise reclaimed
+        where = f" on branch {ref.branch!r}" if ref.branch else ""
+        raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+
+    def _chains(self, starts: list[GraphVersion]) -> Iterator[GraphVersion]:
+        """The newest version of every chain in the past of these, themselves first."""
+        yield from starts
         known = {chain_key(start) for start in starts}
         for start in starts:
             for chain, number in reversed(start.ancestry.items()):
-                if chain in known:
-                    continue
-                known.add(chain)
-                taken_in = self._taken_in(chain, number)
-                found = taken_in and self._find_on_chain(taken_in, ref.commit)
-                if found is not None:
-                    return found
-        where = f" on branch {ref.branch!r}" if ref.branch else ""
-        raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+                if chain not in known:
+                    known.add(chain)
+                    taken_in = self._taken_in(chain.split(":", 1)[1], number)
+                    if taken_in is not None:
+                        yield taken_in
 
     def _find_on_chain(self, end: GraphVersion, commit: str) -> GraphVersion | None:
         """The version of this incarnation, up to the one given, with which a commit came."""
         stretch: GraphVersion | None = end
         while stretch is not None:
             found = self._bisect(stretch, commit, lambda version: version.commit.id <= commit)
+            if found is None and stretch.first < stretch.floor:
+                found = self._bisect_records(stretch, lambda version: version.commit.id <= commit)
             if found is not None:
-                return found if found.commit.id == commit and not found.deleted else None
-            if (found := self._archived(stretch, commit)) is not None:
-                return found
-            if stretch.first < stretch.floor:
-                return None
-            first = self._read(stretch.branch, stretch.first, stretch.floor)
-            stretch = self._stretch_before(first)
+                if found.commit.id != commit or (found.deleted and not found.tag):
+                    return None
+                return self._retained(found, stretch)
+            stretch = self._stretch_before(self._record(stretch.branch, stretch.first), stretch)
         return None
 
-    def _stretch_before(self, first: GraphVersion) -> GraphVersion | None:
+    def _stretch_before(self, first: GraphVersion, end: GraphVersion) -> GraphVersion | None:
         """In format 1 a fast-forward began a stretch of its own on the chain: what the branch was
         before."""
-        if first.version == 1 or first.version <= first.floor:
+        if first.version == 1:
             return None
-        before = self._read(first.branch, first.version - 1, first.floor)
+        before = self._record(first.branch, first.version - 1)
         if before.deleted or before.incarnation != first.incarnation:
             return None
-        return msgspec.structs.replace(
-            before, floor=first.floor, folded=first.folded, kept=first.kept
-        )
+        return _placed(before, end)
 
-    def _taken_in(self, chain: str, number: int) -> GraphVersion | None:
-        """The newest version of a chain that another has in its past, with what the end of the
-        chain says about where its versions are. A copy of some branches has not all of them."""
-        branch = chain.split(":", 1)[1]
+    def _taken_in(self, branch: str, number: int) -> GraphVersion | None:
+        """The newest version of a chain that another has in its past. A copy of some branches has
+        not all of them."""
         try:
             end = self._session.head(branch, self._ledger)
-            version = self._session.read_record(branch, number, self._ledger)
+            return _placed(self._session.read_record(branch, number, self._ledger), end)
         except (Absent, BranchNotFound):
             return None
-        return msgspec.structs.replace(version, floor=end.floor, folded=end.folded, kept=end.kept)
 
-    def _archived(self, head: GraphVersion, commit: str) -> GraphVersion | None:
-        """A commit that is older than the floor of its branch: there if something needs it."""
-        if head.floor <= head.first:
+    def _record(self, branch: str, number: int) -> GraphVersion:
+        """What is known of a version, whether or not it can still be read."""
+        try:
+            return self._session.read_record(branch, number, self._ledger)
+        except Absent:
+            raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None
+
+    def _bisect_records(
+        self, end: GraphVersion, early: Callable[[GraphVersion], bool]
+    ) -> GraphVersion | None:
+        """The newest version of this incarnation below the floor that is early enough."""
+        low, high = end.first, end.floor
+        if low >= high or not early(best := self._record(end.branch, low)):
             return None
-        session = self._session
-        found = session.archive(head.branch).find_commit(session.metered(self._ledger), commit)
-        if found is not None and not head.retains(found.version):
-            if (oldest := self._oldest(head)).holds(commit):
-                return oldest  # what maintenance made of it, which reads the same
-            raise Reclaimed(f"The commit {commit} of {head.branch!r} was reclaimed.")
-        return found
+        while high - low > 1:
+            middle = (low + high) // 2
+            version = self._record(end.branch, middle)
+            if early(version):
+                low, best = middle, version
+            else:
+                high = middle
+        return best
+
+    def _retained(self, version: GraphVersion, end: GraphVersion) -> GraphVersion:
+        """A version that cleanup left, or what maintenance made of it, which reads the same."""
+        if end.retains(version.version):
+            return version
+        if end.floor <= end.version and (oldest := self._oldest(end)).holds(version.commit.id):
+            return oldest
+        raise Reclaimed(f"The commit {version.commit.id} of {version.branch!r} was reclaimed.")
 
     def _oldest(self, head: GraphVersion) -> GraphVersion:
         """The oldest version of a branch that can be read along it."""
         return self._read(head.branch, max(head.first, head.floor), head.floor)
-
-    def _stands_for(self, head: GraphVersion, time: int) -> GraphVersion | None:
-        """The oldest version, if at this time it was there as it was before maintenance."""
-        if head.floor <= head.first or not (oldest := self._oldest(head)).same:
-            return None
-        before = self._session.read_record(head.branch, head.floor - 1, self._ledger)
-        return oldest if before.commit.created_at <= time else None
 
     def heads(self) -> list[GraphVersion]:
         """Heads of all living branches, main first."""
@@ -211,7 +231,9 @@ class History:
         if early(head):
             return head
         low, high = max(head.first, head.floor), head.version
-        chained = max(low, head.bottom)
+        if low >= high:
+            return None
+        chained = max(low, min(head.bottom, high))
         best = self._read(head.branch, chained, head.floor)
         if early(best):
             low = chained
@@ -260,3 +282,9 @@ class History:
             if number < max(floor, self._session.head(branch, self._ledger).floor):
                 raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None
             raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None
+
+
+def _placed(version: GraphVersion, end: GraphVersion) -> GraphVersion:
+    """A version with what the end of its chain says about which versions can be read, and where
+    they are."""
+    return msgspec.structs.replace(version, floor=end.floor, folded=end.folded, kept=end.kept)
