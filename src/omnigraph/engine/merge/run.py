@@ -134,7 +134,7 @@ def _merge(
         raise failed(tables.conflicts)
     if dry_run:
         return _result(tables, base, None, ledger)
-    commit = _publish(session, ours, theirs, seen, catalog, tables, message, actor, ledger)
+    commit = _publish(session, ours, theirs, seen, tables.catalog, tables, message, actor, ledger)
     return _result(tables, base, commit, ledger)
 
 
