@@ -22,11 +22,12 @@ class Settings:
     never leaves a broken one. `grace`: seconds that an unreferenced file is safe from cleanup.
     `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
     way). `lookup_rows`: the largest table whose keys are kept in memory. `query_rows`: how many
-    rows a query groups or sorts in memory before duckdb does it, on disk. `load_memory`: bytes
-    that a load holds before it goes to temporary files. `spark_rows`: estimated rows above which a
-    load runs on Spark, where that is installed. `folding`: whether small fragments are folded into
-    larger ones "inline", by the write that made them too many, in the "background", by a thread of
-    the open graph, or never ("off").
+    rows a query groups or sorts in memory before duckdb does it, on disk. `cache_bytes`: bytes of
+    rows and arrays that an open graph keeps between calls, all its caches together. `load_memory`:
+    bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
+    which a load runs on Spark, where that is installed. `folding`: whether small fragments are
+    folded into larger ones "inline", by the write that made them too many, in the "background", by
+    a thread of the open graph, or never ("off").
     """
 
     durability: Literal["full", "relaxed"] = "full"
@@ -35,7 +36,7 @@ class Settings:
     queue: bool = True
     lookup_rows: int = 5_000_000
     query_rows: int = 4_000_000
-    cache_bytes: int = 512 * 1024 * 1024
+    cache_bytes: int = 1024 * 1024 * 1024
     load_memory: int = 1024 * 1024 * 1024
     spark_rows: int = 1_000_000
     request_timeout: float = 30.0

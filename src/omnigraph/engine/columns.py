@@ -7,13 +7,13 @@ once serves all versions and branches that share the file; a new version costs o
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache import Cache, Key
 from omnigraph.store.tables import ADDRESS, FragmentMark, Table
 from omnigraph.telemetry import Ledger
 
@@ -22,17 +22,13 @@ _AT_ONCE = 1 << 20
 _WIDTH_OF_TEXT = 24
 _TOUCHES = 3
 
-Key = tuple[Any, ...]
-
 
 class Columns:
-    """A bounded cache. What does not fit is read through Lance each time."""
+    """What does not fit into the cache is read through Lance each time."""
 
-    def __init__(self, *, cache_bytes: int) -> None:
-        self._budget = cache_bytes
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
         self._lock = threading.Lock()
-        self._held: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
-        self._size = 0
         self._touches: dict[Key, int] = {}
 
     # Columns of fragments
@@ -62,7 +58,7 @@ class Columns:
         size = mark.physical * width(table.schema.field(column).type)
         if size <= _AT_ONCE:
             return True
-        if size > self._budget // 4:
+        if size > self._cache.limit // 4:
             return False
         if rows * 16 >= mark.physical:
             return True
@@ -77,7 +73,7 @@ class Columns:
         """Whether these columns of the whole table may be held."""
         rows = sum(mark.physical for mark in table.marks.values())
         widths = sum(width(table.schema.field(column).type) for column in columns)
-        return rows * widths <= self._budget // 4
+        return rows * widths <= self._cache.limit // 4
 
     def live_offsets(self, table: Table, mark: FragmentMark, ledger: Ledger) -> np.ndarray:
         """Which rows of a fragment with a deletion file are left."""
@@ -88,7 +84,7 @@ class Columns:
             offsets = np.concatenate([np.array([], np.uint64), *parts]) & np.uint64(0xFFFFFFFF)
             return offsets.astype(np.int64)
 
-        key = (table.location, mark.id, mark.files, mark.deletion, "live")
+        key = (table.location, mark.files, mark.deletion, "live")
         found: np.ndarray = self.remember(key, read)
         return found
 
@@ -102,30 +98,16 @@ class Columns:
         return found
 
     def get(self, key: Key) -> Any:
-        with self._lock:
-            found = self._held.get(key)
-            if found is None:
-                return None
-            self._held.move_to_end(key)
-            return found[0]
+        return self._cache.get(("columns", *key))
 
     def keep(self, key: Key, value: Any, size: int) -> None:
-        with self._lock:
-            _, before = self._held.pop(key, (None, 0))
-            self._held[key] = (value, size)
-            self._size += size - before
-            while self._size > self._budget and len(self._held) > 1:
-                _, (_, dropped) = self._held.popitem(last=False)
-                self._size -= dropped
-
-    def clear(self) -> None:
-        with self._lock:
-            self._held.clear()
-            self._size = 0
+        self._cache.keep(("columns", *key), value, size)
 
 
 def _key(table: Table, mark: FragmentMark, column: str) -> Key:
-    return (table.location, mark.id, mark.files, column)
+    """By file, because fragment numbers are not its own, and by what the column means: a file
+    that lacks it is null in it, of another type on another branch."""
+    return (table.location, mark.files, table.columns[column])
 
 
 def width(kind: pa.DataType) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from omnigraph.engine.cache import Cache
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.query.adjacencies import Adjacencies
@@ -56,16 +57,17 @@ class Session:
         self.settings = settings
         self.runtime = runtime
         self.tables = Tables(root)
-        self.lookups = Lookups(rows=settings.lookup_rows, cache_bytes=settings.cache_bytes)
-        self.columns = Columns(cache_bytes=settings.cache_bytes)
+        self.cache = Cache(settings.cache_bytes)
+        self.lookups = Lookups(self.cache, rows=settings.lookup_rows)
+        self.columns = Columns(self.cache)
         self.adjacencies = Adjacencies(
+            self.cache,
             self.columns,
-            cache_bytes=settings.cache_bytes,
             read=self._read_derived,
             write=lambda key, data, ledger: self.metered(ledger).put(key, data),
         )
         self.preparations = Preparations()
-        self.workspaces = Workspaces()
+        self.workspaces = Workspaces(self.cache)
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.substrait import deserialize_expressions
 
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
@@ -334,7 +335,7 @@ class TableView:
         """Batches under their property names, without hidden rows."""
         if self.overlay.replaced or not self.table.marks:
             return
-        pushed = condition if condition is not None and self._pushable(condition) else None
+        pushed = None if condition is None else self._pushed(condition)
         later = condition if pushed is None else None
         read = list(self._columns) if later is not None else list(names)
         hidden = self.overlay.hidden
@@ -356,17 +357,35 @@ class TableView:
             if batch.num_rows:
                 yield batch
 
-    def _pushable(self, condition: pc.Expression) -> bool:
-        """Whether Lance answers a filter exactly as Arrow does for pending rows. Names must be
-        the columns' own, and floats are left out: Lance orders NaN and -0 totally, Arrow by
-        IEEE, and one scan must not have two meanings."""
-        if any(name != column for name, column in self._columns.items()):
-            return False
+    def _pushed(self, condition: pc.Expression) -> pc.Expression | None:
+        """The filter over the table's own columns, if Lance answers it exactly as Arrow does for
+        pending rows. Floats are left out: Lance orders NaN and -0 totally, Arrow by IEEE, and one
+        scan must not have two meanings."""
+        renamed = any(name != column for name, column in self._columns.items())
+        if renamed and not self.table.takes_filters:
+            return None
+        schema = self._told if renamed else _comparable(self.schema)
         try:
-            condition.to_substrait(_comparable(self.schema))
+            message = condition.to_substrait(schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError):
-            return False
-        return True
+            return None
+        if not renamed:
+            return condition
+        # In this form columns are told by their places, which are the same under other names.
+        (bound,) = deserialize_expressions(message).expressions.values()
+        return bound
+
+    @cached_property
+    def _told(self) -> pa.Schema:
+        """The table's columns in their places, by the names that a filter may use."""
+        names = {column: name for name, column in self._columns.items()}
+        comparable = _comparable(self.schema)
+        fields = []
+        for place, column in enumerate(self.table.schema.names):
+            at = comparable.get_field_index(names.get(column, ""))
+            # No property begins with an underscore.
+            fields.append(comparable.field(at) if at >= 0 else pa.field(f"_{place}", pa.int8()))
+        return pa.schema(fields)
 
 
 def _row_width(schema: pa.Schema) -> int:

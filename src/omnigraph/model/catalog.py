@@ -3,6 +3,13 @@
 An id is given once, survives renames and is never used again; `twins` are ids that other branches
 gave to the same before a merge brought both together. A column keeps the name it was
 created with for life, so renaming or dropping a property touches no data file.
+
+No two properties ever share a column of one table. A column is called like its property only when
+its table is created, which happens once; whatever comes to a table later carries an id in its name
+(`fresh_column`). A restore gives a table and its catalog back together, and a merge gives our table
+no column whose name the table has, whoever used it (`engine/merge/columns.py`). So it does not
+matter that a restored or merged catalog has forgotten columns: their names are not given again.
+Catalogs of earlier releases may name other columns; they keep them.
 """
 
 from __future__ import annotations
@@ -42,8 +49,8 @@ class Property(PropertyDecl, frozen=True, omit_defaults=True, kw_only=True):
 class NodeType(
     NodeDecl, frozen=True, omit_defaults=True, kw_only=True, tag="node", tag_field="kind"
 ):
-    """`retired` holds columns that no property uses any more: still in old files, never given
-    again. `rename_from` is kept once applied, so that the same text does not rename twice."""
+    """`retired` holds columns that no property uses any more and that are still in old files.
+    `rename_from` is kept once applied, so that the same text does not rename twice."""
 
     id: str
     twins: tuple[str, ...] = ()
@@ -155,18 +162,18 @@ def stable_id(accepted: Catalog, kind: str, type_name: str, property_name: str =
     return hashlib.sha256(origin.encode()).hexdigest()[:16]
 
 
-def fresh_column(name: str, used: Collection[str]) -> str:
-    """A column name that the table never had. Property names cannot start with an underscore, so
-    a numbered column never takes the name that a later property would get."""
-    column, number = name, 1
+def fresh_column(name: str, origin: str, used: Collection[str]) -> str:
+    """The name of a column that comes to a table: that of its property, for who reads the table
+    without us, and the id that it comes with. `used` are names that it must not have."""
+    column, number = f"{name}_{origin}", 1
     while column in used:
         number += 1
-        column = f"_{number}_{name}"
+        column = f"{name}_{origin}_{number}"
     return column
 
 
 def used_columns(kind: GraphType) -> frozenset[str]:
-    """Every column that the table has or ever had."""
+    """Every column that the catalog knows the table to have."""
     return frozenset((*system_columns(kind), *kind.retired, *(p.column for p in kind.properties)))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from omnigraph.engine.cache import Cache
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.snapshot import Snapshot
@@ -34,7 +35,7 @@ class PinnedTable:
     def view(self) -> TableView:
         kind = self.kind
         table = open_table(self.root, self.location, self.version, self.options)
-        return TableView(kind, table, Overlay.empty(kind), Lookups(rows=0, cache_bytes=0))
+        return TableView(kind, table, Overlay.empty(kind), Lookups(Cache(0), rows=0))
 
 
 def pin_table(root: Root | str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:

@@ -132,6 +132,8 @@ def add_columns(
     """New columns: null (metadata only), one value for all rows (`fill`, one row), or a cast of
     another column (`casts`: new name -> old name), which write one file per fragment."""
     _require_base(table, base)
+    if there := sorted(set(columns.names) & set(table.schema.names)):
+        raise StoreFailure(f"{table.location} has a column {there[0]!r} already.")
     filled = set(casts) | set(fill.schema.names if fill is not None else ())
     empty = [field for field in columns if field.name not in filled or not table.marks]
     if empty:

@@ -161,12 +161,17 @@ def _rewrite_streamed(table: Table, numbers: Sequence[int], target_rows: int) ->
 
 
 def shared_fragments(
-    source: Table, target: Table, known: Collection[str], needed: Collection[str]
+    source: Table,
+    target: Table,
+    known: Collection[str],
+    needed: Collection[str],
+    unwanted: Collection[str],
 ) -> Iterator[tuple[int, str]]:
     """Fragments of one version that can be appended to another by metadata alone: not among the
     `known` (by their first file) nor in the target, without a deletion file (it cannot be
     renumbered), with columns that mean the same in both, and with all that are `needed`: one
-    that a fragment does not have reads as null (hazards 5 and 7)."""
+    that a fragment does not have reads as null (hazards 5 and 7). None with an `unwanted` one,
+    which the source does not use any more and the target does: its values would come back."""
     present = {path for mark in target.marks.values() for path in mark.files}
     for number, mark in source.marks.items():
         if mark.files[0] in known or mark.deletion is not None or present & set(mark.files):
@@ -176,7 +181,7 @@ def shared_fragments(
         if any(source.fields.get(n) != target.fields.get(n) for n in numbers):
             continue
         columns = {source.fields[n].split(" ")[0].split("/")[1] for n in numbers}
-        if not set(needed) <= columns:
+        if not set(needed) <= columns or not columns.isdisjoint(unwanted):
             continue
         cleared = {
             "id": 0,

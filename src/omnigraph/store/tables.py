@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,15 @@ class FragmentMark:
     physical: int
     """With the deleted ones."""
     bytes: int = field(default=0, compare=False)
+
+
+class Column(NamedTuple):
+    """What decides whether two versions that share a file mean the same by a column: branches
+    that each add one give one field id to both, and one name to two types (hazard 5)."""
+
+    name: str
+    field: int
+    type: str
 
 
 class Tables:
@@ -165,6 +174,12 @@ class Table:
         types = {f"/{f.name}": f"{f.type} {f.nullable}" for f in self.schema}
         meanings = _field_meanings(self.handle.lance_schema)
         return {n: f"{path} {types.get(path, '')}" for n, path in meanings.items()}
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The columns by name."""
+        ids = {field.name(): field.id() for field in self.handle.lance_schema.fields()}
+        return {f.name: Column(f.name, ids[f.name], str(f.type)) for f in self.schema}
 
     @cached_property
     def highest_fragment(self) -> int:

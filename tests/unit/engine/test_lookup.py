@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine import lookup
+from omnigraph.engine import key_index
+from omnigraph.engine.cache import Cache
 from omnigraph.engine.lookup import Lookups
 from omnigraph.store import commits
 from omnigraph.store.roots import Root
@@ -73,8 +74,8 @@ def test_a_derived_index_finds_what_a_scan_finds(
     tmp_path_factory: pytest.TempPathFactory, tail: int, changes: list[Change], carry: list[bool]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup, "_TAIL", tail)
-        lookups = Lookups(rows=10**6, cache_bytes=10**8)
+        patch.setattr(key_index, "_TAIL", tail)
+        lookups = Lookups(Cache(10**8), rows=10**6)
         table = new_table(tmp_path_factory.mktemp("derived"))
         found(lookups, table)
         for (add, remove), told in zip(changes, carry, strict=False):
@@ -90,7 +91,7 @@ def test_a_derived_index_finds_what_a_scan_finds(
 def test_two_branches_of_one_table_do_not_mix(
     tmp_path_factory: pytest.TempPathFactory, left: list[Change], right: list[Change]
 ) -> None:
-    lookups = Lookups(rows=10**6, cache_bytes=10**8)
+    lookups = Lookups(Cache(10**8), rows=10**6)
     base, _, _ = write(new_table(tmp_path_factory.mktemp("fork")), ["k0", "k1"], [])
     tips = [base, base]
     for changes in zip(left, right, strict=False):
@@ -103,11 +104,11 @@ def test_two_branches_of_one_table_do_not_mix(
 def test_a_table_too_large_to_hold_is_asked_through_lance(table: Table) -> None:
     new, _, _ = write(table, ["k1", "k2"], [])
     new, _, _ = write(new, ["k3"], ["k1"])
-    assert found(Lookups(rows=1, cache_bytes=10**8), new) == rows_of(new)
+    assert found(Lookups(Cache(10**8), rows=1), new) == rows_of(new)
 
 
 def test_a_lookup_after_a_commit_of_ours_reads_nothing(table: Table) -> None:
-    lookups = Lookups(rows=10**6, cache_bytes=10**8)
+    lookups = Lookups(Cache(10**8), rows=10**6)
     one, _, _ = write(table, ["k1", "k2"], [])
     found(lookups, one)
     two, rows, dead = write(one, ["k3", "k1"], ["k1"])
@@ -121,6 +122,6 @@ def test_a_lookup_after_a_commit_of_ours_reads_nothing(table: Table) -> None:
 def test_values_that_share_a_hash_are_told_apart(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "hash_texts", lambda _, count: np.zeros(count, np.uint64))
+    monkeypatch.setattr(key_index, "hash_texts", lambda _, count: np.zeros(count, np.uint64))
     new, _, _ = write(table, ["k1", "k2", "k3"], [])
-    assert found(Lookups(rows=10**6, cache_bytes=10**8), new) == rows_of(new)
+    assert found(Lookups(Cache(10**8), rows=10**6), new) == rows_of(new)

@@ -156,9 +156,9 @@ def test_ids_differ_by_kind_type_property_and_the_catalog_they_were_added_to() -
 
 
 def test_a_column_name_is_never_given_twice() -> None:
-    assert fresh_column("p", ()) == "p"
-    assert fresh_column("p", {"p"}) == "_2_p"
-    assert fresh_column("p", {"p", "_2_p", "_3_p"}) == "_4_p"
+    assert fresh_column("p", "f00d", ()) == "p_f00d"
+    assert fresh_column("p", "f00d", {"p"}) == "p_f00d"
+    assert fresh_column("p", "f00d", {"p_f00d", "p_f00d_2"}) == "p_f00d_3"
 
 
 def test_tables_use_columns_and_rows_use_names() -> None:

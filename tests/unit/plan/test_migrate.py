@@ -151,14 +151,14 @@ def test_renamed_types_are_reported_by_their_new_table_key() -> None:
 
 def test_a_dropped_name_gets_a_new_column_when_it_comes_back() -> None:
     catalog = accept("node A { x: I32? }")
-    first = catalog.nodes[0].properties[0]
-    for number in (2, 3):
+    given = [catalog.nodes[0].properties[0]]
+    for _ in range(2):
         catalog = accept("node A {}", catalog)
         catalog = accept("node A { x: I32? }", catalog)
-        (again,) = catalog.nodes[0].properties
-        assert again.column == f"_{number}_x"
-        assert again.id != first.id
-    assert catalog.nodes[0].retired == ("x", "_2_x")
+        given += catalog.nodes[0].properties
+        assert given[-1].column == f"x_{given[-1].id}"
+    assert len({p.id for p in given}) == 3
+    assert catalog.nodes[0].retired == ("x", given[1].column)
 
 
 def test_a_type_that_comes_back_is_another_type_with_fresh_columns() -> None:
@@ -174,9 +174,10 @@ def test_widening_moves_the_values_to_a_new_column_and_keeps_the_id() -> None:
     made = plan_migration(before, read("node A { n: I64? @index }"))
     widen, index = made.steps
     assert isinstance(widen, WidenProperty)
-    assert (widen.old_column, widen.new_column) == ("n", "_2_n")
+    assert widen.old_column == "n"
+    assert widen.new_column.startswith("n_")
     assert isinstance(index, AddConstraint)
-    assert index.columns == ("_2_n",)
+    assert index.columns == (widen.new_column,)
     after = apply_steps(before, made.steps)
     assert after.nodes[0].properties[0].id == before.nodes[0].properties[0].id
     assert after.nodes[0].retired == ("n",)
@@ -220,7 +221,8 @@ def test_a_key_may_be_widened_only_if_no_id_changes() -> None:
 
 def test_a_new_property_reads_null_or_its_default() -> None:
     step = only("node A {}", "node A { x: I32? }")
-    assert (step.tier, step.fill, step.property.column) == (Tier.SAFE, None, "x")
+    assert (step.tier, step.fill) == (Tier.SAFE, None)
+    assert step.property.column == f"x_{step.property.id}"
     step = only("node A {}", 'node A { x: String? @default("d") }')
     assert (step.tier, step.fill) == (Tier.SAFE, Default("d"))
     step = only("node A {}", "node A { x: I32 @default(7) }")

@@ -178,16 +178,22 @@ def test_a_one_row_commit_takes_a_few_bytes() -> None:
 
 def test_commits_of_two_writers_in_turn_are_as_small() -> None:
     """Each counts on from its own."""
+
+    def by_writer(ulid: str, version: int) -> str:
+        return ulid[:10] + "ABCDEFGH"[version % 2] + ulid[11:]
+
     versions = [
         msgspec.structs.replace(
             version,
             commit=msgspec.structs.replace(
                 version.commit,
-                id=version.commit.id[:10]
-                + "ABCDEFGH"[version.version % 2]
-                + version.commit.id[11:],
+                id=by_writer(version.commit.id, version.version),
                 parents=(),
                 operation="o",
+            ),
+            tables=tuple(
+                msgspec.structs.replace(one, content=by_writer(one.content, version.version))
+                for one in version.tables
             ),
         )
         for version in one_row_commits(1024)

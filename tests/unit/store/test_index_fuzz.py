@@ -185,7 +185,7 @@ class Fuzz:
         theirs = self._appended(fork, rows)
         self.append()
         known = [mark.files[0] for mark in fork.marks.values()]
-        shared = list(shared_fragments(theirs, self.table, known, SCHEMA.names))
+        shared = list(shared_fragments(theirs, self.table, known, SCHEMA.names, ()))
         self.table = commits.append(
             self.table, [text for _, text in shared], theirs.fields, self.ledger
         )

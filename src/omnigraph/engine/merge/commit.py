@@ -82,7 +82,8 @@ def _changed(m: Merging, kind: GraphType, table: Table, overlay: Overlay) -> tup
 
 
 def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
-    """Our table with the columns that the merge brings."""
+    """Our table with the columns that the merge brings. One that it has already is in use there
+    (`settle_columns`)."""
     table = m.session.tables.open(pin.location, pin.lance_version, m.ledger)
     schema = table_schema(kind)
     mine = kind_in(m.ours, kind)
@@ -128,7 +129,12 @@ def _shared(
     fragments: list[str] = []
     new = overlay.origins == NEW
     ids = overlay.rows["id"].combine_chunks()
-    for number, text in shared_fragments(view.table, table, known, _valued(kind, yours)):
+    theirs = {p.id: p.column for p in yours.properties}
+    if any(theirs.get(p.id, p.column) != p.column for p in kind.properties):
+        return (), left
+    needed = _valued(kind, yours)
+    unwanted = {p.column for p in kind.properties if p.id not in theirs}
+    for number, text in shared_fragments(view.table, table, known, needed, unwanted):
         held = view.fragment_ids_of(number, m.ledger)
         where = pc.index_in(held, value_set=ids)
         if where.null_count or answered.intersection(held.to_pylist()):

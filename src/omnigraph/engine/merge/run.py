@@ -144,7 +144,7 @@ def _merge(
         raise failed(tables.conflicts)
     if dry_run:
         return _result(tables, base, None, ledger)
-    schema = _write_schema(session, ours, theirs, catalog, ledger)
+    schema = _write_schema(session, ours, theirs, tables.catalog, ledger)
     lineage = _lineage(session, ours, theirs, message, actor)
     commit = _publish(session, ours, theirs, seen, schema, tables.actions, lineage, ledger)
     return _result(tables, base, commit, ledger)

@@ -10,7 +10,13 @@ from dataclasses import dataclass, field
 
 from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
-from omnigraph.engine.merge.sides import diff_sides, entities_in, same_rows
+from omnigraph.engine.merge.sides import (
+    diff_sides,
+    entities_in,
+    fits,
+    kind_in,
+    same_rows,
+)
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
@@ -47,6 +53,17 @@ class Merging:
         """Whether a side has other rows than the base."""
         was = self.base.table(kind)
         return was.imagined or not same_rows(was.snapshot, side, kind)
+
+    def takes(self, kind: GraphType) -> bool:
+        """Whether our table can be replaced by theirs as it is, without a look at its rows."""
+        yours = kind_in(self.theirs, kind)
+        return (
+            yours is not None
+            and not same_rows(self.theirs, self.ours, kind)
+            and self.changed(self.theirs, kind)
+            and not self.changed(self.ours, kind)
+            and fits(kind, yours)
+        )
 
     def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
         """What a side did to a type, as rows of that side; read once. Of a base that is only

@@ -9,8 +9,9 @@ import msgspec
 from omnigraph.engine.merge.answers import check_places, read_answers
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.check import check_merge
+from omnigraph.engine.merge.columns import find_narrowed, settle_columns
 from omnigraph.engine.merge.commit import commit_merge
-from omnigraph.engine.merge.sides import fits, kind_in, pin_in, same_rows
+from omnigraph.engine.merge.sides import kind_in, pin_in, same_rows
 from omnigraph.engine.merge.state import Merging
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
@@ -24,6 +25,9 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class MergedTables:
+    """`catalog` is the merged one with the columns that the tables have."""
+
+    catalog: Catalog
     actions: tuple[TableAction, ...]
     adopted: tuple[str, ...]
     changes: dict[str, dict[str, int]]
@@ -56,13 +60,23 @@ def merge_tables(
     )
     check_places(m)
     answered = read_answers(m)
-    for kind in catalog.types:
+    m.conflicts += find_narrowed(m, merged=answered.keys())
+    if m.conflicts:  # rows of one side cannot be rows of the other
+        return _outcome(m)
+    m.catalog = settle_columns(m, merged=answered.keys())
+    for kind in m.catalog.types:
         _merge_type(m, kind, answered.get(kind.table_key, {}))
     _drop_types(m)
     work = check_merge(m)
     if not m.conflicts:
         commit_merge(m, work)
-    return MergedTables(tuple(m.actions), tuple(m.adopted), m.changes, tuple(m.conflicts))
+    return _outcome(m)
+
+
+def _outcome(m: Merging) -> MergedTables:
+    return MergedTables(
+        m.catalog, tuple(m.actions), tuple(m.adopted), m.changes, tuple(m.conflicts)
+    )
 
 
 def _merge_type(m: Merging, kind: GraphType, answers: dict[str, Row | None]) -> None:
@@ -79,8 +93,7 @@ def _merge_type(m: Merging, kind: GraphType, answers: dict[str, Row | None]) -> 
     if not answers:
         if same_rows(m.theirs, m.ours, kind) or not m.changed(m.theirs, kind):
             return
-        assert yours is not None
-        if not m.changed(m.ours, kind) and fits(kind, yours):
+        if m.takes(kind):
             pin = pin_in(m.theirs, kind)
             assert pin is not None
             m.pointed[kind.table_key] = pin

@@ -4,12 +4,13 @@ it, read from beside the table where it was written, all within bounds."""
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache import Cache, Key
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.query.adjacency import NOTHING, Adjacency, changed, derive, no_edges
 from omnigraph.engine.query.artefact import artefact_key, decode_endpoints, encode_endpoints
@@ -21,6 +22,11 @@ from omnigraph.telemetry import Ledger
 _VERSIONS = 3
 _WORTH_WRITING = 50_000
 """Edges from which on an artefact saves time."""
+_EDGE = 40
+"""About how many bytes an edge takes in both directions."""
+
+_Held = dict[tuple[str, int, int], Adjacency]
+"""Of one edge table: by version and by the numbers of both ends that it is built on."""
 
 
 class Adjacencies:
@@ -28,58 +34,71 @@ class Adjacencies:
 
     def __init__(
         self,
+        cache: Cache,
         columns: Columns,
         *,
-        cache_bytes: int,
         read: Callable[[str, Ledger], bytes | None],
         write: Callable[[str, bytes, Ledger], None],
     ) -> None:
+        self._cache = cache
         self._columns = columns
         self._read = read
         self._write = write
-        self._budget = cache_bytes
         self._lock = threading.Lock()
-        self._vertices: dict[str, Vertices] = {}
-        self._held: OrderedDict[tuple[str, str], Adjacency] = OrderedDict()
         self._touches: dict[tuple[str, str], int] = {}
 
     # Vertices
 
     def vertices(self, node: TypeRows) -> Vertices:
-        location = node.view.table.location
-        with self._lock:
-            found = self._vertices.get(location)
-            if found is None:
-                found = self._vertices[location] = Vertices()
-            return found
+        if node.vertices is None:
+            key = ("vertices", node.view.table.location)
+            with self._lock:
+                found: Vertices | None = self._cache.get(key)
+                if found is None:
+                    found = Vertices()
+                    self._cache.keep(key, found, found.nbytes)
+            node.vertices = found
+        return node.vertices
+
+    def _encode(self, node: TypeRows, ids: pa.Array) -> np.ndarray:
+        """The vertex of each id."""
+        vertices = self.vertices(node)
+        numbers = vertices.encode(ids)
+        self._cache.rebook(("vertices", node.view.table.location), vertices, vertices.nbytes)
+        return numbers
 
     def vertex_of(self, node: TypeRows, ledger: Ledger) -> np.ndarray:
         """The vertex of each position."""
-        vertices = self.vertices(node)
-        table = node.view.table
 
         def encode() -> np.ndarray:
-            parts = [self._vertices_of_ids(vertices, table, m, ledger) for m in node.marks]
+            parts = [self._vertices_of_ids(node, mark, ledger) for mark in node.marks]
             return np.concatenate([np.array([], np.int32), *parts])
 
         if node.view.overlay.replaced:
             stored = np.array([], np.int32)
         else:
-            stored = self._columns.remember((table.location, table.version, "vertex_of"), encode)
+            stored = self._columns.remember(self._of_version(node, "vertex_of"), encode)
         pending = node.view.overlay.rows
         if not pending.num_rows:
             return stored
-        given = vertices.encode(pending["id"].combine_chunks())
+        given = self._encode(node, pending["id"].combine_chunks())
         return np.concatenate([stored, given])
 
-    def _vertices_of_ids(
-        self, vertices: Vertices, table: Table, mark: FragmentMark, ledger: Ledger
-    ) -> np.ndarray:
-        key = (table.location, mark.id, mark.files, "id", "vertices")
+    def _vertices_of_ids(self, node: TypeRows, mark: FragmentMark, ledger: Ledger) -> np.ndarray:
+        table = node.view.table
         found: np.ndarray = self._columns.remember(
-            key, lambda: vertices.encode(self._columns.read(table, [mark], "id", ledger)[0])
+            self._of_files(node, table, mark, "id"),
+            lambda: self._encode(node, self._columns.read(table, [mark], "id", ledger)[0]),
         )
         return found
+
+    def _of_version(self, node: TypeRows, *what: str | int) -> Key:
+        table = node.view.table
+        return (table.location, table.version, self.vertices(node).serial, *what)
+
+    def _of_files(self, node: TypeRows, table: Table, mark: FragmentMark, column: str) -> Key:
+        """The vertices of a column that holds ids of the node type."""
+        return (table.location, mark.files, column, self.vertices(node).serial, "vertices")
 
     def position_of(self, node: TypeRows, ledger: Ledger) -> np.ndarray:
         """The position of each vertex, -1 where the version has no such entity."""
@@ -93,9 +112,7 @@ class Adjacencies:
 
         if not node.is_plain:
             return invert()
-        table = node.view.table
-        key = (table.location, table.version, "position_of")
-        found: np.ndarray = self._columns.remember(key, invert)
+        found: np.ndarray = self._columns.remember(self._of_version(node, "position_of"), invert)
         return found
 
     def vertices_unless_same(self, node: TypeRows, ledger: Ledger) -> np.ndarray | None:
@@ -113,19 +130,15 @@ class Adjacencies:
 
         if not node.is_plain:
             return False
-        table = node.view.table
-        same: np.ndarray = self._columns.remember(
-            (table.location, table.version, what, len(numbers), "same"), compare
-        )
+        key = self._of_version(node, what, len(numbers), "same")
+        same: np.ndarray = self._columns.remember(key, compare)
         return bool(same[0])
 
     # Adjacency
 
     def is_near(self, edge: TypeRows) -> bool:
         """Whether the adjacency is there, or that of a relative."""
-        table = edge.view.table
-        with self._lock:
-            return any(location == table.location for location, _ in self._held)
+        return bool(self._cache.get(_key(edge)))
 
     def touch(self, edge: TypeRows) -> int:
         """How often this version was asked for without its adjacency."""
@@ -138,20 +151,21 @@ class Adjacencies:
             return self._touches[key]
 
     def fits(self, edge: TypeRows) -> bool:
-        return edge.stored * 40 <= self._budget
+        """Beside what else is needed to follow edges."""
+        return edge.stored * _EDGE <= self._cache.limit // 2
 
     def of(self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger) -> Adjacency:
         table = edge.view.table
         if edge.view.overlay.replaced:
-            adjacency = no_edges()
+            adjacency = no_edges(self._grown(edge))
         else:
             adjacency = self._stored(edge, source, target, ledger)
         if edge.is_plain:
             return adjacency
         hidden = edge.positions_of(edge.view.overlay.hidden) if table.marks else NOTHING
         pending = edge.view.overlay.rows
-        src = self.vertices(source).encode(pending["src"].combine_chunks())
-        dst = self.vertices(target).encode(pending["dst"].combine_chunks())
+        src = self._encode(source, pending["src"].combine_chunks())
+        dst = self._encode(target, pending["dst"].combine_chunks())
         stored = edge.stored
         return changed(
             adjacency,
@@ -166,14 +180,15 @@ class Adjacencies:
     def _stored(
         self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger
     ) -> Adjacency:
-        table = edge.view.table
-        key = (table.location, table.version)
+        numbers = (self.vertices(source).serial, self.vertices(target).serial)
+        key = (edge.view.table.version, *numbers)
         with self._lock:
-            found = self._held.get(key)
+            held: _Held = self._cache.get(_key(edge)) or {}
+            found = held.pop(key, None)
             if found is not None:
-                self._held.move_to_end(key)
+                held[key] = found  # the last one that was asked for
                 return found
-            related = [a for (place, _), a in reversed(self._held.items()) if place == key[0]]
+            related = [a for known, a in reversed(held.items()) if known[1:] == numbers]
         src, dst = self._endpoints(edge, source, target, ledger)
         count = self._count(source, target)
         made = next(
@@ -182,8 +197,8 @@ class Adjacencies:
         )
         if made is None:
             live = edge.with_nothing_pending().live
-            made = Adjacency(tuple(edge.marks), live, src, dst, count)
-        return self._keep(key, made)
+            made = Adjacency(tuple(edge.marks), live, src, dst, count, self._grown(edge))
+        return self._keep(edge, key, made)
 
     def _count(self, source: TypeRows, target: TypeRows) -> int:
         return max(self.vertices(source).count, self.vertices(target).count)
@@ -198,9 +213,8 @@ class Adjacencies:
         held: dict[tuple[int, str], np.ndarray] = {}
         missing = []
         for mark in edge.marks:
-            for end in ("src", "dst"):
-                key = (table.location, mark.id, mark.files, end, "vertices")
-                found = self._columns.get(key)
+            for end, node in (("src", source), ("dst", target)):
+                found = self._columns.get(self._of_files(node, table, mark, end))
                 if found is not None:
                     held[mark.id, end] = found
             if (mark.id, "src") not in held or (mark.id, "dst") not in held:
@@ -210,14 +224,13 @@ class Adjacencies:
         if missing:
             rows = table.read_physical(["src", "dst"], [m.id for m in missing], ledger)
             for end, node in (("src", source), ("dst", target)):
-                numbers = self.vertices(node).encode(rows[end].combine_chunks())
+                numbers = self._encode(node, rows[end].combine_chunks())
                 start = 0
                 for mark in missing:
                     part = numbers[start : start + mark.physical].copy()
                     start += mark.physical
                     held[mark.id, end] = part
-                    key = (table.location, mark.id, mark.files, end, "vertices")
-                    self._columns.keep(key, part, part.nbytes)
+                    self._columns.keep(self._of_files(node, table, mark, end), part, part.nbytes)
         none = np.array([], np.int32)
         src = np.concatenate([none, *[held[mark.id, "src"] for mark in edge.marks]])
         dst = np.concatenate([none, *[held[mark.id, "dst"] for mark in edge.marks]])
@@ -266,32 +279,50 @@ class Adjacencies:
         found = None if data is None else decode_endpoints(data)
         if found is None:
             return missing
-        numbers = {
-            "src": self.vertices(source).encode(found.sources),
-            "dst": self.vertices(target).encode(found.targets),
-        }
+        table = edge.view.table
+        ends = (
+            ("src", source, self._encode(source, found.sources)),
+            ("dst", target, self._encode(target, found.targets)),
+        )
         rest = []
         for mark in missing:
-            part = found.parts.get((mark.id, mark.files))
+            part = found.parts.get(mark.files)
             if part is None or len(part[0]) != mark.physical:
                 rest.append(mark)
                 continue
-            for end, places in zip(("src", "dst"), part, strict=True):
-                held[mark.id, end] = numbers[end][places]
-                key = (edge.view.table.location, mark.id, mark.files, end, "vertices")
-                self._columns.keep(key, held[mark.id, end], held[mark.id, end].nbytes)
+            for (end, node, numbers), places in zip(ends, part, strict=True):
+                vertices = held[mark.id, end] = numbers[places]
+                key = self._of_files(node, table, mark, end)
+                self._columns.keep(key, vertices, vertices.nbytes)
         return rest
 
-    def _keep(self, key: tuple[str, str], adjacency: Adjacency) -> Adjacency:
+    # What is kept
+
+    def _keep(self, edge: TypeRows, key: tuple[str, int, int], adjacency: Adjacency) -> Adjacency:
         with self._lock:
-            self._held[key] = adjacency
-            self._held.move_to_end(key)
-            same = [k for k in self._held if k[0] == key[0]]
-            for old in same[:-_VERSIONS]:
-                del self._held[old]
-            while len(self._held) > 1 and self._size() > self._budget:
-                self._held.popitem(last=False)
+            held: _Held = self._cache.get(_key(edge)) or {}
+            held.pop(key, None)
+            held[key] = adjacency
+            for old in list(held)[:-_VERSIONS]:
+                del held[old]
+            self._cache.keep(_key(edge), held, _size(held.values()))
         return adjacency
 
-    def _size(self) -> int:
-        return sum(adjacency.nbytes for adjacency in self._held.values())
+    def _grown(self, edge: TypeRows) -> Callable[[], None]:
+        return partial(self._measure, _key(edge))
+
+    def _measure(self, key: Key) -> None:
+        """Books what was worked out of adjacency that is kept."""
+        with self._lock:
+            held: _Held | None = self._cache.get(key)
+            if held is not None:
+                self._cache.rebook(key, held, _size(held.values()))
+
+
+def _key(edge: TypeRows) -> Key:
+    return ("adjacency", edge.view.table.location)
+
+
+def _size(held: Iterable[Adjacency]) -> int:
+    """Versions share arrays that do not differ."""
+    return sum({id(a): int(a.nbytes) for each in held for a in each.arrays()}.values())

@@ -3,6 +3,7 @@ relative follows from it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -29,37 +30,42 @@ class Adjacency:
     dst: np.ndarray
     """Vertices by position; what they say of rows that are gone means nothing."""
     count: int
+    grew: Callable[[], None]
+    """Is told when a direction was worked out, or more of one."""
     ways: dict[str, Neighbours] = field(default_factory=dict)
 
     def way(self, way: Way) -> Neighbours:
         found = self.ways.get(way)
         if found is None:
             found = self.ways[way] = self._build(way)
+            self.grew()
         return found
 
     def _build(self, way: Way) -> Neighbours:
         src, dst, edges = self.src[self.live], self.dst[self.live], self.live
         if way == "out":
-            return Neighbours.build(src, dst, edges, self.count)
+            return Neighbours.build(src, dst, edges, self.count, self.grew)
         if way == "in":
-            return Neighbours.build(dst, src, edges, self.count)
+            return Neighbours.build(dst, src, edges, self.count, self.grew)
         other = src != dst  # a self-loop counts once
         return Neighbours.build(
             np.concatenate([src, dst[other]]),
             np.concatenate([dst, src[other]]),
             np.concatenate([edges, edges[other]]),
             self.count,
+            self.grew,
         )
 
-    @property
-    def nbytes(self) -> int:
-        arrays = self.live.nbytes + self.src.nbytes + self.dst.nbytes
-        return int(arrays + sum(way.nbytes for way in list(self.ways.values())))
+    def arrays(self) -> Iterator[np.ndarray]:
+        """All that is held."""
+        yield from (self.live, self.src, self.dst)
+        for way in list(self.ways.values()):
+            yield from way.arrays()
 
 
-def no_edges() -> Adjacency:
+def no_edges(grew: Callable[[], None]) -> Adjacency:
     none = np.array([], np.int32)
-    return Adjacency((), NOTHING, none, none, 0)
+    return Adjacency((), NOTHING, none, none, 0, grew)
 
 
 def derive(
@@ -70,7 +76,7 @@ def derive(
     marks = tuple(edge.marks)
     shared = 0
     for old, new in zip(parent.marks, marks, strict=False):
-        if (old.id, old.files) != (new.id, new.files):
+        if old.files != new.files:
             break
         shared += 1
     if not shared:
@@ -122,4 +128,4 @@ def changed(
             )
             edges = np.concatenate([edges, edges[other]])
         ways[name] = trimmed.adding(froms, tos, edges, max(count, trimmed.count))
-    return Adjacency(marks, live, src, dst, count, ways)
+    return Adjacency(marks, live, src, dst, count, parent.grew, ways)

@@ -38,7 +38,8 @@ class Endpoints:
 
     sources: pa.Array
     targets: pa.Array
-    parts: Mapping[tuple[int, tuple[str, ...]], tuple[np.ndarray, np.ndarray]]
+    parts: Mapping[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
+    """By data files: a fragment's number is another one's on another branch."""
 
 
 def artefact_key(location: str) -> str:
@@ -73,10 +74,7 @@ def decode_endpoints(data: bytes) -> Endpoints | None:
         held = msgspec.msgpack.decode(body, type=_Artefact)
         if held.format != FORMAT:
             return None
-        parts = {
-            (part.fragment, part.files): (_unpack(part.src), _unpack(part.dst))
-            for part in held.parts
-        }
+        parts = {part.files: (_unpack(part.src), _unpack(part.dst)) for part in held.parts}
         return Endpoints(_unpack_texts(held.sources), _unpack_texts(held.targets), parts)
     except (msgspec.MsgspecError, pa.ArrowException, OSError, ValueError):
         return None

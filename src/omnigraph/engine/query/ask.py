@@ -159,11 +159,12 @@ class Asked:
 
     def _workspace(self, ledger: Ledger) -> Workspace:
         session = self._session
+        evictions = session.cache.evictions
         entities = Entities(self._view or self._snapshot.view, session.columns, ledger)
         expander = Expander(
             entities, session.adjacencies, self._snapshot.catalog, self._guard, self._kernel
         )
-        return Workspace(entities, expander)
+        return Workspace(entities, expander, evictions)
 
     def _run(self, plan: Plan, workspace: Workspace, observer: Observer | None = None) -> Run:
         session = self._session

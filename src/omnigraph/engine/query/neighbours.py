@@ -2,59 +2,88 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
+
+
+def _unwatched() -> None:
+    pass
+
+
+@dataclass
+class _Derived:
+    distinct: Neighbours | None = None
+    keys: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Neighbours:
     """The entries of vertex v are those from `starts[v]` to `starts[v + 1]`: the vertex at the
-    other end, ascending, and the position of the edge. A vertex beyond the last has none."""
+    other end, ascending, and the position of the edge. A vertex beyond the last has none. `grew`
+    is told when more is worked out and held."""
 
     starts: np.ndarray
     ends: np.ndarray
     edges: np.ndarray
+    grew: Callable[[], None] = field(default=_unwatched, compare=False, repr=False)
+    _derived: _Derived = field(default_factory=_Derived, init=False, compare=False, repr=False)
 
     @staticmethod
-    def build(here: np.ndarray, there: np.ndarray, edges: np.ndarray, count: int) -> Neighbours:
+    def build(
+        here: np.ndarray,
+        there: np.ndarray,
+        edges: np.ndarray,
+        count: int,
+        grew: Callable[[], None] = _unwatched,
+    ) -> Neighbours:
         keys = here.astype(np.int64) << 32 | there
         order = np.argsort(keys)
         starts = np.zeros(count + 1, np.int64)
         np.cumsum(np.bincount(here, minlength=count), out=starts[1:])
-        return Neighbours(starts, there[order].astype(np.int32), edges[order])
+        return Neighbours(starts, there[order].astype(np.int32), edges[order], grew)
 
     @property
     def count(self) -> int:
         return len(self.starts) - 1
 
-    @property
-    def nbytes(self) -> int:
-        """With what was worked out of it since."""
-        derived = self.__dict__.get("distinct")
-        more = derived.nbytes if derived is not None and derived is not self else 0
-        if "keys" in self.__dict__:
-            more += self.keys.nbytes
-        return int(self.starts.nbytes + self.ends.nbytes + self.edges.nbytes + more)
+    def arrays(self) -> Iterator[np.ndarray]:
+        """All that is held, with what was worked out of it since."""
+        yield from (self.starts, self.ends, self.edges)
+        if self._derived.keys is not None:
+            yield self._derived.keys
+        distinct = self._derived.distinct
+        if distinct is not None and distinct is not self:
+            yield from distinct.arrays()
 
-    @cached_property
+    @property
     def distinct(self) -> Neighbours:
         """Without parallel edges; the same object if there are none."""
+        found = self._derived.distinct
+        if found is None:
+            found = self._derived.distinct = self._without_parallels()
+            self.grew()
+        return found
+
+    def _without_parallels(self) -> Neighbours:
         keys = self.keys
         first = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=first[1:])
         if first.all():
             return self
         kept = np.concatenate([[0], np.cumsum(first)])
-        return Neighbours(kept[self.starts], self.ends[first], self.edges[first])
+        return Neighbours(kept[self.starts], self.ends[first], self.edges[first], self.grew)
 
-    @cached_property
+    @property
     def keys(self) -> np.ndarray:
         """Each entry as one number, ascending: its vertex above, the other end below."""
-        here = np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.starts))
-        keys: np.ndarray = here << 32 | self.ends
-        return keys
+        found = self._derived.keys
+        if found is None:
+            here = np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.starts))
+            found = self._derived.keys = here << 32 | self.ends
+            self.grew()
+        return found
 
     # Asking
 
@@ -96,7 +125,7 @@ class Neighbours:
         gone[edges] = True
         kept = ~gone[self.edges]
         before = np.concatenate([[0], np.cumsum(kept)])
-        return Neighbours(before[self.starts], self.ends[kept], self.edges[kept])
+        return Neighbours(before[self.starts], self.ends[kept], self.edges[kept], self.grew)
 
     def adding(
         self, here: np.ndarray, there: np.ndarray, edges: np.ndarray, count: int
@@ -115,4 +144,4 @@ class Neighbours:
             places[index] = low + np.searchsorted(self.ends[low:high], end, side="right")
         grown = starts + np.concatenate([[0], np.cumsum(np.bincount(here, minlength=count))])
         ends = np.insert(self.ends, places, there)
-        return Neighbours(grown, ends, np.insert(self.edges, places, edges))
+        return Neighbours(grown, ends, np.insert(self.edges, places, edges), self.grew)

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.overlay import Overlay
+from omnigraph.engine.query.vertices import Vertices
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
 from omnigraph.store.tables import FragmentMark
@@ -37,6 +38,9 @@ class TypeRows:
     def __init__(self, view: TableView, columns: Columns, base: int, books: Books) -> None:
         self.view = view
         self.base = base
+        self.vertices: Vertices | None = None
+        """The numbers of its ids, once they were asked for: while these rows are used they stay
+        the same, whatever the cache lets go."""
         self._columns = columns
         self._books = books
 
@@ -75,8 +79,10 @@ class TypeRows:
         """The same rows as the table version has them."""
         if self.is_plain:
             return self
-        plain = replace(self.view, overlay=Overlay.empty(self.kind))
-        return TypeRows(plain, self._columns, self.base, self._books)
+        view = replace(self.view, overlay=Overlay.empty(self.kind))
+        plain = TypeRows(view, self._columns, self.base, self._books)
+        plain.vertices = self.vertices
+        return plain
 
     # Which rows there are
 

@@ -1,24 +1,30 @@
 """Owns the numbers of ids: each id of a node table gets one when it is first seen and keeps it
-while the graph is open, through every version and branch, so that what is built on numbers can be
-shared and extended."""
+through every version and branch, so that what is built on numbers can be shared and extended."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.lookup import Run
+from omnigraph.engine.key_index import Run
 
 _FEW = 1000
 _LARGE = 20_000
 _RUNS = 8
 
+_serials = itertools.count()
+
 
 class Vertices:
+    """`serial` is part of the key of whatever is built on these numbers: when they are let go, and
+    the ids numbered anew, nothing that was built on the old ones is taken for it."""
+
     def __init__(self) -> None:
+        self.serial = next(_serials)
         self._lock = threading.Lock()
         self._ids: pa.Array = pa.array([], pa.large_string())
         self._fresh: list[pa.Array] = []
@@ -45,6 +51,12 @@ class Vertices:
         with self._lock:
             self._settle()
             return self._ids.take(pa.array(numbers))
+
+    @property
+    def nbytes(self) -> int:
+        with self._lock:
+            texts = int(self._ids.nbytes) + sum(int(ids.nbytes) for ids in self._fresh)
+            return texts + sum(run.nbytes for run in self._runs)
 
     def _join(self, distinct: pa.Array) -> np.ndarray:
         self._settle()

@@ -1,6 +1,6 @@
 """Owns what queries of one version leave for the next: its types with their numbers, the arrays
 that edges are followed by. Nothing in a workspace depends on a query, and one query has it at a
-time."""
+time. What it holds is what the cache holds: as soon as something had to go there, it goes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 
+from omnigraph.engine.cache import Cache
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
 
@@ -22,14 +23,18 @@ Key = tuple[str, int, int, str, Kernel]
 class Workspace:
     entities: Entities
     expander: Expander
+    evictions: int
+    """Of the cache, when the workspace was new."""
 
 
 class Workspaces:
     """The workspaces of versions that were asked lately."""
 
-    def __init__(self) -> None:
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
         self._lock = threading.Lock()
         self._free: OrderedDict[Key, list[Workspace]] = OrderedDict()
+        cache.listen(self.clear)
 
     def take(self, key: Key) -> Workspace | None:
         with self._lock:
@@ -38,9 +43,15 @@ class Workspaces:
 
     def give(self, key: Key, workspace: Workspace) -> None:
         with self._lock:
+            if workspace.evictions != self._cache.evictions:
+                return
             held = self._free.setdefault(key, [])
             self._free.move_to_end(key)
             if len(held) < _EACH:
                 held.append(workspace)
             while len(self._free) > _VERSIONS:
                 self._free.popitem(last=False)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._free.clear()

@@ -199,7 +199,8 @@ def _drop_interfaces(
 
 
 def _new_type(base: Catalog, kind: str, declaration: NodeDecl | EdgeDecl) -> GraphType:
-    """The declaration with ids; the columns of a new table are called like its properties."""
+    """The declaration with ids; the columns of a new table are called like its properties, and
+    only those: what comes to it later is called otherwise."""
     ordered = sorted_constraints(declaration)
     fields = {f: getattr(ordered, f) for f in ordered.__struct_fields__ if f != "properties"}
     fields["id"] = stable_id(base, kind, declaration.name)

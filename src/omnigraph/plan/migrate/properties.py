@@ -100,14 +100,11 @@ def _reorder(change: TypeChange, kept: dict[str, Property]) -> Iterator[Migratio
 def _add_property(
     change: TypeChange, prop: PropertyDecl, index: int, used: set[str], columns: dict[str, str]
 ) -> MigrationStep:
-    column = fresh_column(prop.name, used)
+    given = stable_id(change.base, change.kind, change.after.name, prop.name)
+    column = fresh_column(prop.name, given, used)
     used.add(column)
     columns[prop.name] = column
-    added = Property(
-        **msgspec.structs.asdict(prop),
-        id=stable_id(change.base, change.kind, change.after.name, prop.name),
-        column=column,
-    )
+    added = Property(**msgspec.structs.asdict(prop), id=given, column=column)
     fill = prop.default if prop.default is not None and prop.default.value is not None else None
     if fill is not None or prop.nullable or _is_embedded(change, prop.embed):
         reads = "the default" if fill is not None else "null"
@@ -209,7 +206,7 @@ def _type_change(
 ) -> MigrationStep:
     if isinstance(before.type, EnumType) and isinstance(after.type, EnumType):
         return _enum_change(change, before, before.type, after, after.type)
-    if not _is_widening(before.type, after.type):
+    if not is_widening(before.type, after.type):
         return Unsupported(
             type=change.table,
             code="OG-UN-101",
@@ -218,7 +215,10 @@ def _type_change(
             "only numbers can be widened, to a type that holds every value they may have",
             help="add a property with the new type, fill it, then drop this one",
         )
-    column = fresh_column(after.name, used)
+    # Two branches that widen to different types give their columns different names.
+    widened = f"{after.name}: {type_text(after.type)}"
+    origin = stable_id(change.base, change.kind, change.after.name, widened)
+    column = fresh_column(after.name, origin, used)
     used.add(column)
     columns[after.name] = column
     step = WidenProperty(
@@ -245,7 +245,8 @@ def _type_change(
     )
 
 
-def _is_widening(before: PropertyType, after: PropertyType) -> bool:
+def is_widening(before: PropertyType, after: PropertyType) -> bool:
+    """Whether every value of the one type is one of the other."""
     match before, after:
         case ScalarType(base=old), ScalarType(base=new):
             return (old, new) in WIDENINGS

@@ -112,7 +112,7 @@ def place_columns(
         elif other is not None and other.column not in used_columns(ours):
             column = other.column
         else:
-            column = fresh_column(prop.name, used)
+            column = fresh_column(prop.name, prop.id, used)
         used.add(column)
         placed.append(msgspec.structs.replace(prop, column=column))
         if mine is not None:

@@ -129,6 +129,22 @@ def test_what_was_asked_before_does_not_leak_into_a_changed_one(pairs: Pairs) ->
 
 def test_its_size_counts_what_was_worked_out_of_it() -> None:
     held = built([(0, 1), (0, 1), (1, 2)])
-    before = held.nbytes
+    before = size(held)
     assert held.distinct is not held
-    assert held.nbytes >= before + held.distinct.nbytes + held.keys.nbytes
+    assert size(held) == before + size(held.distinct) + held.keys.nbytes
+
+
+def test_whoever_asked_is_told_when_more_is_held() -> None:
+    told: list[int] = []
+    here, there, edges = arrays([(0, 1), (0, 1), (1, 2)], first=0)
+    held = Neighbours.build(here, there, edges, COUNT, lambda: told.append(size(held)))
+    before = size(held)
+    held.distinct  # noqa: B018
+    assert told[0] == before + held.keys.nbytes
+    assert told[1] == size(held) == told[0] + size(held.distinct)
+    held.distinct  # noqa: B018
+    assert len(told) == 2
+
+
+def size(held: Neighbours) -> int:
+    return sum(array.nbytes for array in held.arrays())

@@ -1,0 +1,77 @@
+"""Owns the memory that one open graph fills with rows and arrays: one budget for all its caches.
+
+Whatever is kept is booked with its bytes. When the sum would pass the limit, what was not asked
+for longest goes, whichever cache it belongs to; what is larger than the limit is not kept at all.
+So no more than the limit is ever booked. What a call works with until it returns is not booked,
+nor is what Lance caches for itself.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+Key = tuple[Any, ...]
+"""The first part says which cache it belongs to."""
+
+ENTRY = 256
+"""Bytes that are booked for what is around a value: its key, its objects."""
+
+
+class Cache:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.booked = 0
+        self.evictions = 0
+        """How often something had to go or could not be kept."""
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        self._listeners: list[Callable[[], None]] = []
+
+    def listen(self, evicted: Callable[[], None]) -> None:
+        """Calls back whenever something had to go: who still holds it lets go, too."""
+        self._listeners.append(evicted)
+
+    def bookings(self) -> dict[Key, int]:
+        """The bytes of everything that is kept, what was asked for last at the end."""
+        with self._lock:
+            return {key: size for key, (_, size) in self._held.items()}
+
+    def get(self, key: Key) -> Any:
+        with self._lock:
+            found = self._held.get(key)
+            if found is None:
+                return None
+            self._held.move_to_end(key)
+            return found[0]
+
+    def keep(self, key: Key, value: Any, size: int) -> bool:
+        """Whether it was kept: what is larger than the limit is not."""
+        size += ENTRY
+        with self._lock:
+            _, before = self._held.pop(key, (None, 0))
+            self.booked -= before
+            kept = size <= self.limit
+            gone = not kept
+            if kept:
+                self._held[key] = (value, size)
+                self.booked += size
+            while self.booked > self.limit:
+                _, (_, dropped) = self._held.popitem(last=False)
+                self.booked -= dropped
+                gone = True
+            self.evictions += gone
+        if gone:
+            for evicted in self._listeners:
+                evicted()
+        return kept
+
+    def rebook(self, key: Key, value: Any, size: int) -> None:
+        """After a value has grown: counts as asking for it. Nothing happens if it is not held."""
+        with self._lock:
+            found = self._held.get(key)
+            if found is None or found[0] is not value or found[1] == size + ENTRY:
+                return
+        self.keep(key, value, size)
