@@ -438,7 +438,8 @@ class NotApplied(Unavailable):
 
 
 class OutcomeUnknown(OmnigraphError):
-    """The answer to the last put was lost and the head cannot be read."""
+    """The answer to the last put was lost and the head cannot be read, or the put was done and may
+    not survive a power cut."""
 
     code, kind, http_status, exit_code = "outcome_unknown", "unknown", 504, 8
     applied = None

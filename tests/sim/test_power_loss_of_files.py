@@ -4,6 +4,7 @@ commit, rows of a plan that another process may publish, and objects that are wr
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from omnigraph import Graph, runtime
 from omnigraph.engine.load import indexing
 from omnigraph.engine.upkeep.underway import Underway
 from omnigraph.settings import Settings
+from omnigraph.store import tables
 from omnigraph.store.disk import DiskStore
 from tests.sim.power import Moment, lost_contents, watched
 
@@ -134,3 +136,68 @@ def test_an_object_that_is_written_again_is_the_old_or_the_new_one(
     left = top.with_name("left")
     lost_contents(disk.moments[-1], top, left)
     assert (left / "stamp").read_bytes() in (b"old", b"new")
+
+
+MANY = "".join(f"node T{n} {{ name: String @key  v: I64? @index }}\n" for n in range(4))
+KINDS = [f"T{n}" for n in range(4)]
+
+
+def filled(root: Path) -> Graph:
+    g = omnigraph.init(root, schema=MANY, settings=SETTINGS)
+    for begin in range(4):
+        with g.transaction() as tx:
+            for kind in KINDS:
+                tx.append(kind, [{"name": f"a{begin}", "v": begin}])
+    return g
+
+
+def optimize_all(g: Graph) -> None:
+    assert g.optimize().commit is not None
+
+
+def load_with_indexes(g: Graph) -> None:
+    rows = [{"type": kind, "data": {"name": f"b{n}", "v": n}} for kind in KINDS for n in range(9)]
+    g.load(rows)
+
+
+def merge_both_sides(g: Graph) -> None:
+    """Each table is widened, and then given rows: two versions of which one is published."""
+    g.create_branch("side")
+    g.branch("side").apply_schema(MANY.replace("v: I64?", 'w: String @default("x")  v: I64?'))
+    for branch, value in (("side", "s"), ("main", "m")):
+        with g.transaction(branch=branch) as tx:
+            for kind in KINDS:
+                tx.append(kind, [{"name": value, "v": 7}])
+    assert g.merge("side").outcome == "merged"
+
+
+@pytest.mark.parametrize("change", [optimize_all, load_with_indexes, merge_both_sides])
+def test_what_must_survive_is_known_without_any_cache(
+    top: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Graph], None]
+) -> None:
+    """A graph may have more types than tables are kept open."""
+    monkeypatch.setattr(indexing, "INDEXED_ROWS", 1)
+    monkeypatch.setattr(tables, "_OPEN_TABLES", 1)
+    with filled(top / "graph") as g, watched(top, monkeypatch) as disk:
+        change(g)
+        expected = {kind: sorted(ids(g, kind)) for kind in KINDS}
+    with omnigraph.open(emptied(disk.moments[-1], top), settings=SETTINGS) as left:
+        assert left.verify(deep=True).errors == []
+        assert {kind: sorted(ids(left, kind)) for kind in KINDS} == expected
+
+
+def ids(g: Graph, kind: str) -> list[str]:
+    found: list[str] = g.snapshot().scan(kind, columns=["id"]).read_all()["id"].to_pylist()
+    return found
+
+
+def test_an_intent_is_there_after_a_power_cut(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cleanup would else take what a living operation counts on."""
+    with omnigraph.init(top / "graph", schema=SCHEMA, settings=SETTINGS) as g:
+        with watched(top, monkeypatch) as disk:
+            g.recovery.begin("load", actor="me", branch="main")
+            said = len(disk.moments)
+        kept = top.with_name("kept")
+        disk.moments[said - 1].restore(disk.inode, kept)
+        with omnigraph.open(kept / "graph", settings=SETTINGS) as left:
+            assert [one.actor for one in left.recovery.list()] == ["me"]

@@ -9,10 +9,12 @@ from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A version that this action has already made on `base`, with what was built over its new
-    fragments. On any other version the action is carried out without."""
+    fragments. On any other version the action is carried out without. `unsynced` are the files
+    that came with it, which a power cut could still take, by their keys."""
 
     base: str
     version: str
+    unsynced: tuple[str, ...] = ()
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
@@ -70,7 +72,8 @@ class RewriteGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
     """Index segments as the store made them, the data files that they were built over, and the
-    segments (by uuid) whose place they take. `staged` is the version that they make of `base`."""
+    segments (by uuid) whose place they take. `staged` is the version that they make of `base`,
+    `unsynced` what came with it."""
 
     table: str
     segments: tuple[msgspec.Raw, ...]
@@ -78,17 +81,20 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
     removed: tuple[str, ...] = ()
     base: str | None = None
     staged: str | None = None
+    unsynced: tuple[str, ...] = ()
 
 
 class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
     """Compaction: the same rows in other files, and segments over them. No reader can tell.
-    `staged` is the version that all of it makes of `base`; on another one it is done again."""
+    `staged` is the version that all of it makes of `base`, `unsynced` what came with it; on another
+    one it is done again."""
 
     table: str
     groups: tuple[RewriteGroup, ...]
     index: Index | None = None
     base: str | None = None
     staged: str | None = None
+    unsynced: tuple[str, ...] = ()
 
 
 class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):
@@ -128,12 +134,13 @@ class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag="tombstone"):
 
 
 class Adopt(msgspec.Struct, frozen=True, kw_only=True, tag="adopt"):
-    """Another version of a table, taken by pointer: one that was made for this commit alone or,
-    if `published`, one that a graph version already holds, so that nothing has to be opened."""
+    """Another version of a table, taken by pointer: one that was made for this commit alone, with
+    the files that came with it, or if `published` one that a graph version already holds."""
 
     table: str
     base: str
     pin: TablePin
+    unsynced: tuple[str, ...] = ()
     statistics: TableStatistics = TableStatistics()
     published: bool = False
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from omnigraph.errors import Conflict, StoreFailure
 from omnigraph.store.panics import explained
 from omnigraph.store.staging import StagedDeletes
-from omnigraph.store.tables import Table, fragment_paths, mark_of
+from omnigraph.store.tables import Table, fragment_keys, mark_of
 from omnigraph.telemetry import Ledger
 
 Group = tuple[Sequence[str], Sequence[str]]
@@ -225,14 +225,13 @@ def commit_operation(
     inherited = (table.marks, frozenset(f.id for f in fragments))
     unsynced = list(table.unsynced)
     if table.directory is not None:
-        base = table.directory / table.location
-        unsynced.append(base / "_versions" / f"d{handle.version}.manifest")
-        name = f"{transaction.read_version}-{transaction.uuid}.txn"
-        unsynced.append(base / "_transactions" / name)
-        unsynced += [path for each in fragments for path in fragment_paths(table, each)]
-        unsynced += [base / path for path in extra]
+        base = table.location
+        unsynced.append(f"{base}/_versions/d{handle.version}.manifest")
+        unsynced.append(f"{base}/_transactions/{transaction.read_version}-{transaction.uuid}.txn")
+        unsynced += [key for each in fragments for key in fragment_keys(table, each)]
+        unsynced += [f"{base}/{path}" for path in extra]
     table.book(ledger, "table", reads=0, writes=2)
-    return Table(handle, table.location, table.directory, inherited, unsynced, table.tally)
+    return Table(handle, table.location, table.directory, inherited, tuple(unsynced), table.tally)
 
 
 def _fragment(text: str) -> Any:

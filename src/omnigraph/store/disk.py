@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
-from omnigraph.store.objects import Absent, Ambiguous, Gone, StoredFile, purpose_of
+from omnigraph.store.objects import Absent, Gone, StoredFile, Unsettled, purpose_of
 
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
@@ -70,10 +70,7 @@ class DiskStore:
                     temporary.unlink(missing_ok=True)
             # Relaxed leaves out the entry of a commit point alone, never what a version needs.
             if self._acknowledge_synced or purpose_of(key) != "version":
-                try:
-                    _sync(path.parent)
-                except OSError as error:
-                    raise Ambiguous(f"{key} was written, but not synced: {error}") from error
+                _settle(path)
             return True
 
     def put(self, key: str, data: bytes) -> None:
@@ -84,6 +81,7 @@ class DiskStore:
             _write(temporary, data)
             _sync(temporary)  # else a power cut leaves nothing of what was there, nor of this
             temporary.replace(path)
+            _settle(path)
 
     def get_parts(self, key: str) -> Iterator[bytes]:
         try:
@@ -107,7 +105,7 @@ class DiskStore:
                         file.write(part)
                 _sync(temporary)
                 temporary.replace(path)
-                _sync(path.parent)
+                _settle(path)
             finally:
                 temporary.unlink(missing_ok=True)
 
@@ -209,6 +207,17 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _settle(path: Path) -> None:
+    """The last step of a put. If it fails, a second try would succeed and prove nothing: the file
+    system has forgotten by then what it could not write."""
+    try:
+        _sync(path.parent)
+    except OSError as error:
+        raise Unsettled(
+            f"{path} was written, but its entry could not be synced: {error}"
+        ) from error
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Owns which files on a disk a power cut must not take: those of fragments and of whole versions.
+"""Owns which files on a disk a power cut must not take, by their keys.
 
 Lance syncs nothing. On an object store there is nothing to do.
 """
@@ -6,12 +6,13 @@ Lance syncs nothing. On an object store there is nothing to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from omnigraph.store.disk import directories_above, files_below, sync_files
-from omnigraph.store.files import files_of_version
-from omnigraph.store.tables import Table, fragment_paths
+from omnigraph.errors import Corrupt
+from omnigraph.store.disk import directories_above, sync_files
+from omnigraph.store.roots import Root
+from omnigraph.store.tables import Table, fragment_keys
 
 
 def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
@@ -20,21 +21,27 @@ def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
 
     if table.directory is not None:
         staged: list[Any] = [FragmentMetadata.from_json(text) for text in fragments]
-        _sync(table, [path for one in staged for path in fragment_paths(table, one)])
+        keys = [key for one in staged for key in fragment_keys(table, one)]
+        _sync(table.directory, [table.directory / key for key in keys])
 
 
-def sync_version(table: Table, base: Table) -> None:
-    """Lets what this version has, and its base has not, survive."""
-    if table.directory is None:
-        return
-    own, known = files_of_version(table), files_of_version(base)
-    paths = [table.directory / key for key in own.files.keys() - known.files.keys()]
-    for folder in own.folders.keys() - known.folders.keys():
-        paths += files_below(table.directory / folder)
-    _sync(table, paths)
+def sync_keys(root: Root, keys: Sequence[str]) -> None:
+    """Lets files survive that were named when they were made."""
+    if root.directory is not None:
+        _sync(root.directory, paths_of(root, keys))
 
 
-def _sync(table: Table, paths: Iterable[Path]) -> None:
-    assert table.directory is not None
+def paths_of(root: Root, keys: Sequence[str]) -> list[Path]:
+    """Where files lie that have to be synced. A plan that somebody else wrote down may name
+    anything, so only what lies below the root is taken."""
+    if root.directory is None:
+        return []
+    for key in keys:
+        if key.startswith("/") or ".." in PurePosixPath(key).parts:
+            raise Corrupt(f"A plan names {key!r}, which is no file of the graph.")
+    return [root.directory / key for key in keys]
+
+
+def _sync(directory: Path, paths: Iterable[Path]) -> None:
     if found := [path for path in paths if path.exists()]:
-        sync_files(found, directories_above(found, table.directory))
+        sync_files(found, directories_above(found, directory))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from omnigraph.errors import StoreFailure
 from omnigraph.telemetry import Ledger
 
 
@@ -16,6 +17,13 @@ class Absent(Exception):
 
 class Ambiguous(Exception):
     """The request failed and may or may not have had its effect."""
+
+
+class Unsettled(StoreFailure):
+    """An object was put and can be seen, and may not be there after a power cut: asking again to
+    sync it proves nothing. Who rests on it must not go on; whether it stays nobody can tell."""
+
+    applied = None
 
 
 class Gone(Exception):
@@ -40,11 +48,12 @@ class ObjectStore(Protocol):
 
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         """True: created. False: the store says that the key is taken (by whom, a read tells).
-        Raises `Ambiguous` when the answer was lost. The local files `after` are made durable
-        before the object can be seen; when one of them is missing, that is `Gone`."""
+        Raises `Ambiguous` when the answer was lost, `Unsettled` when it is there and not durable.
+        The local files `after` are made durable before the object can be seen; when one of them is
+        missing, that is `Gone`."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Replaces; for hints and tickets, never for anything that decides."""
+        """Replaces, and lasts; for what nothing but its name decides, such as intents."""
 
     def get_parts(self, key: str) -> Iterator[bytes]:
         """As `get`, a part at a time: whatever its size, little of it is held."""

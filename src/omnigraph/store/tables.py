@@ -120,13 +120,9 @@ class Tables:
         return table
 
     def keep(self, table: Table) -> None:
-        """Keeps the handle of a version that is about to be published, with what it must sync."""
-        self._remember(table)
-
-    def adopt(self, table: Table) -> None:
-        """Keeps the handle of a version that was just published, so that nobody opens it."""
-        table.unsynced.clear()
-        self._remember(table)
+        """Keeps the handle of a version that was just made, so that nobody opens it. What it has
+        to sync is not kept: that is for whoever made it to carry to the put."""
+        self._remember(table.carrying(()))
 
 
 @dataclass(frozen=True)
@@ -139,9 +135,18 @@ class Table:
     inherited: tuple[dict[int, FragmentMark], frozenset[int]] = field(
         default=({}, frozenset()), repr=False
     )
-    unsynced: list[Path] = field(default_factory=list, repr=False)
-    """Files of this version that a power cut could still take; empty once it is published."""
+    unsynced: tuple[str, ...] = field(default=(), repr=False)
+    """Keys of the files that came with this version and that a power cut could still take. Only
+    who has just made it has them; whoever opens a version finds none."""
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
+
+    def carrying(self, unsynced: tuple[str, ...]) -> Table:
+        """The same version, with all that is known of it, and these files to sync."""
+        if self.unsynced == unsynced:
+            return self
+        same = object.__new__(Table)
+        same.__dict__.update(self.__dict__, unsynced=unsynced)
+        return same
 
     @cached_property
     def version(self) -> str:
@@ -338,17 +343,18 @@ def mark_of(metadata: Any) -> FragmentMark:
     )
 
 
-def fragment_paths(table: Table, metadata: Any) -> list[Path]:
+def fragment_keys(table: Table, metadata: Any) -> list[str]:
     """The files of a fragment on a disk: its rows, the blobs that lie beside them because they are
     large, and its deletion file."""
     assert table.directory is not None
-    base = table.directory / table.location
-    paths = [base / "data" / file._path for file in metadata.files]  # noqa: SLF001
+    base, root = table.location, table.directory
+    keys = [f"{base}/data/{file._path}" for file in metadata.files]  # noqa: SLF001
     if table.blobs:
-        paths += [found for path in list(paths) for found in files_below(path.with_suffix(""))]
+        beside = [found for key in keys for found in files_below((root / key).with_suffix(""))]
+        keys += [found.relative_to(root).as_posix() for found in beside]
     if metadata.deletion_file is not None:
-        paths.append(base / metadata.deletion_file.path(metadata.id))
-    return paths
+        keys.append(f"{base}/{metadata.deletion_file.path(metadata.id)}")
+    return keys
 
 
 def transaction_file(table: Table) -> str | None:

@@ -23,7 +23,7 @@ from omnigraph.errors import (
 from omnigraph.model.formats import lift
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.runtime import SYSTEM, Runtime
-from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
+from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
 
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1
@@ -301,6 +301,8 @@ class Versions:
                     return PutOutcome(Put.LANDED)
             except Ambiguous as error:
                 lost = str(error)
+            except Unsettled as error:
+                return PutOutcome(Put.UNKNOWN, reason=error.message)
             except OmnigraphError:
                 if not lost:
                     raise

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 import omnigraph
-from omnigraph import Graph
+from omnigraph import Graph, runtime
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.errors import HistoryGap, InvalidArgument, OmnigraphError, Reclaimed
 from omnigraph.settings import Settings
@@ -329,6 +329,45 @@ def test_a_writer_that_slept_with_staged_files_stages_again(g: Graph, place: Pat
         assert reached
         assert names(writer) == ["a", "b", "c"]
     assert names(g) == ["a", "b", "c"]
+    assert_sound(g)
+
+
+@pytest.mark.parametrize("write", ["append", "load"])
+def test_a_writer_that_runs_again_and_again_keeps_no_file_for_longer_than_it_may(
+    g: Graph, place: Path, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    """Its rows are checked on each new head and not written again, so that they are as old as when
+    they were first staged: cleanup goes by that, and so must the writer."""
+    add(g, "a")
+    puts = 0
+
+    def busy() -> None:
+        nonlocal puts
+        puts += 1
+        assert puts <= 4
+        monkeypatch.setattr(runtime, "on_reach", None)
+        if puts <= 2:  # each time less than half of the grace period
+            Time.now.wait(place, 0.45 * HOUR)
+            add(g, f"other{puts}")
+        elif puts == 3:
+            Time.now.wait(place, 0.25 * HOUR)
+            assert "/data/" in "".join(one.key for one in g.cleanup(keep=1, older_than=0).removed)
+        monkeypatch.setattr(runtime, "on_reach", hook)
+
+    def hook(point: str) -> None:
+        if point == "before put":
+            busy()
+
+    with another(place) as writer:
+        assert writer._session.settings.grace == HOUR
+        monkeypatch.setattr(runtime, "on_reach", hook)
+        if write == "append":
+            add(writer, "mine", retry_for=9 * HOUR)
+        else:
+            writer.load([{"name": "mine"}], type="Person", retry_for=9 * HOUR)
+        monkeypatch.setattr(runtime, "on_reach", None)
+    assert puts == 4
+    assert names(g) == ["a", "mine", "other1", "other2"]
     assert_sound(g)
 
 

@@ -24,7 +24,7 @@ from omnigraph.errors import (
     PermissionDenied,
     Unavailable,
 )
-from omnigraph.store.objects import Ambiguous
+from omnigraph.store.objects import Unsettled
 from omnigraph.store.roots import parse_root
 from omnigraph.store.versions import Put, Versions
 from tests.bench.faults import Fault, FaultyStore
@@ -308,7 +308,7 @@ def test_only_a_foreign_version_proves_that_ours_lost() -> None:
     assert [c.kind for c in g.log()] == ["write", "write", "write", "init"]
 
 
-def test_a_disk_that_fails_after_the_link_is_ambiguous(
+def test_what_a_disk_linked_and_did_not_sync_is_not_settled(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from omnigraph.store import disk
@@ -323,8 +323,9 @@ def test_a_disk_that_fails_after_the_link_is_ambiguous(
         real(path)
 
     monkeypatch.setattr(disk, "_sync", sync)
-    with pytest.raises(Ambiguous, match="Input/output error"):
+    with pytest.raises(Unsettled, match="Input/output error") as told:
         store.put_if_absent("d/second", b"x")
+    assert told.value.applied is None
     assert store.get("d/second") == b"x"
 
 

@@ -80,7 +80,6 @@ class BulkLoad(ABC):
         self._total = total_bytes
         self._rows = 0
         self._bytes = 0
-        self._staged_at = 0
         self._replanned = False
         self._actions: list[TableAction] = []
         self._checks: set[str] = set()
@@ -106,11 +105,15 @@ class BulkLoad(ABC):
     @abstractmethod
     def _resolve(self, snapshot: Snapshot) -> None:
         """Checks everything against a snapshot and stages it: sets the actions, the tables that
-        decisions rest on, when it was staged, and the plan."""
+        decisions rest on, and the plan."""
 
     @abstractmethod
     def _told(self) -> list[Reject]:
         """The rows that are put aside."""
+
+    @abstractmethod
+    def _outlived(self, head: GraphVersion) -> bool:
+        """Whether a cleanup that this head knows of may have taken what was staged."""
 
     @abstractmethod
     def _forget_files(self) -> None:
@@ -258,10 +261,8 @@ class BulkLoad(ABC):
         self._resolve(self._base)
 
     def stale(self, head: GraphVersion) -> bool:
-        """Cleanup may have taken files that were staged before its cutoff, and will soon take
-        those older than half the grace period (hazard 7)."""
-        age = (self._session.runtime.now() - self._staged_at) / 1e6
-        if self._staged_at > head.gc_cutoff and age < self._session.settings.grace / 2:
+        """What was staged may be gone by now, or soon (hazard 7): then it is forgotten."""
+        if not self._outlived(head):
             return False
         self._forget_files()
         return True

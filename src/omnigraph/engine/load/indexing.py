@@ -50,7 +50,7 @@ def prepare_indexes(
     prepared = list(actions)
     for (place, _, table, _), indexed in zip(found, build(tasks, ledger), strict=True):
         session.tables.keep(indexed)
-        made = Prepared(base=table.version, version=indexed.version)
+        made = Prepared(base=table.version, version=indexed.version, unsynced=indexed.unsynced)
         prepared[place] = msgspec.structs.replace(actions[place], prepared=made)
     return prepared
 

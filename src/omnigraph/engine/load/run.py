@@ -129,8 +129,10 @@ class _LocalLoad(BulkLoad):
         finally:
             self._joins.close()
 
-    def stale(self, head: GraphVersion) -> bool:
-        return not self._underway.covers(head) and super().stale(head)
+    def _outlived(self, head: GraphVersion) -> bool:
+        if self._underway.covers(head):
+            return False
+        return self._session.outlived(self._files.since, head)
 
     def replan(self, head: GraphVersion) -> None:
         super().replan(head)
@@ -219,8 +221,7 @@ class _LocalLoad(BulkLoad):
         self._halt()
         reach("load checked")
         self._report("writing")
-        if not self._files.known:
-            self._staged_at = self._session.runtime.now()
+        self._files.begin(self._session.runtime.now())
         self._actions = stage_load(state, self._files, self._memory, self._ledger)
         if not self._replanned:
             self._report("indexing")

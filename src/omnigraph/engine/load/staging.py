@@ -35,15 +35,17 @@ class StagedType:
 
 
 class StagedFiles:
-    """Files of a load, kept over rebases: the same rows need not be written twice."""
+    """Files of a load, kept over rebases: the same rows need not be written twice. `since` is when
+    the oldest of them was staged."""
 
     def __init__(self) -> None:
         self._known: dict[str, StagedType] = {}
+        self.since = 0
 
-    @property
-    def known(self) -> bool:
-        """Whether there are any from before."""
-        return bool(self._known)
+    def begin(self, now: int) -> None:
+        """More are going to be staged from now on."""
+        if not self._known:
+            self.since = now
 
     def recall(self, rows: TypeRows, table: Table) -> StagedType | None:
         known = self._known.get(rows.kind.table_key)

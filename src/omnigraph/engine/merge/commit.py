@@ -65,7 +65,15 @@ def _commit_type(m: Merging, checked: Checked, kind: GraphType) -> None:
         rows=table.rows,
         fragments=len(table.marks),
     )
-    m.actions.append(Adopt(table=pin.key, base=pin.lance_version, pin=moved, statistics=statistics))
+    m.actions.append(
+        Adopt(
+            table=pin.key,
+            base=pin.lance_version,
+            pin=moved,
+            unsynced=(*m.widened.get(kind.table_key, ()), *table.unsynced),
+            statistics=statistics,
+        )
+    )
 
 
 def _changed(m: Merging, kind: GraphType, table: Table, overlay: Overlay) -> tuple[Table, int]:
@@ -105,6 +113,7 @@ def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
         )
     wide = commits.add_columns(table, table.version, pa.schema(fields), fill, casts, m.ledger)
     m.session.tables.keep(wide)
+    m.widened[kind.table_key] = wide.unsynced
     return wide
 
 

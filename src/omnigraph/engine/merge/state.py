@@ -30,7 +30,8 @@ from omnigraph.telemetry import Ledger
 @dataclass
 class Merging:
     """`pointed` are tables taken from the source as they are, `merged` those that both changed,
-    `arrived` types that only the source has. `theirs` knows what both added by our ids."""
+    `arrived` types that only the source has. `theirs` knows what both added by our ids. `widened`
+    holds the files that came with the new columns of a table."""
 
     session: Session
     base: MergeBase
@@ -47,6 +48,7 @@ class Merging:
     merged: dict[str, RowMerge] = field(default_factory=dict)
     pointed: dict[str, TablePin] = field(default_factory=dict)
     arrived: list[GraphType] = field(default_factory=list)
+    widened: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict)
 
     def changed(self, side: Snapshot, kind: GraphType) -> bool:

@@ -205,13 +205,16 @@ class Optimization:
         session.tables.keep(table)
         if not staged:
             assert index is not None
-            return msgspec.structs.replace(index, base=base.version, staged=table.version)
+            return msgspec.structs.replace(
+                index, base=base.version, staged=table.version, unsynced=table.unsynced
+            )
         return Rewrite(
             table=kind.table_key,
             groups=tuple(RewriteGroup(old=tuple(old), new=tuple(new)) for old, new in staged),
             index=index,
             base=base.version,
             staged=table.version,
+            unsynced=table.unsynced,
         )
 
     def _waiting(self, base: Table, groups: Sequence[Sequence[int]]) -> tuple[str, ...]:

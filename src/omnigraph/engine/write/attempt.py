@@ -62,7 +62,6 @@ class Write:
         self._fresh = False
         self._appends = StagedAppends()
         self._staged = StagedWork((), {})
-        self._staged_at = 0
         self.call: str | None = None
         self.statements: list[Statement] = []
         self.reads: set[str] = set()
@@ -138,8 +137,7 @@ class Write:
     def stale(self, head: GraphVersion) -> bool:
         """Cleanup may have taken files that were staged before its cutoff, and will soon take
         those older than half the grace period (hazard 7)."""
-        age = (self._session.runtime.now() - self._staged_at) / 1e6
-        if self._staged_at > head.gc_cutoff and age < self._session.settings.grace / 2:
+        if not self._session.outlived(self._appends.since, head):
             return False
         self._appends.clear()
         return True
@@ -164,7 +162,7 @@ class Write:
                 raise
             work = self.working(reading=True)
             check_integrity(work)
-        self._staged_at = self._session.runtime.now()
+        self._appends.begin(self._session.runtime.now())
         self._staged = stage_work(work, self._appends, self._ledger)
         reach("staged")
         pins = work.snapshot.graph_version.pins

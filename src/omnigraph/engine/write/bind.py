@@ -40,12 +40,14 @@ _SEGMENT_DECODER = msgspec.json.Decoder(Segment)  # made before there are thread
 
 @dataclass(frozen=True)
 class Bound:
-    """A `pin` of None takes the table out of the graph."""
+    """A `pin` of None takes the table out of the graph. `unsynced` are files that must survive
+    before anybody sees it."""
 
     pin: TablePin | None
     before: Table | None = None
     after: Table | None = None
     statistics: TableStatistics = _NO_CHANGE
+    unsynced: tuple[str, ...] = ()
 
 
 def merge_pins(
@@ -90,7 +92,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
                 table, action.fragments, action.fields, ledger
             )
             stats = TableStatistics(inserted=action.rows, bytes=action.bytes)
-            return Bound(_moved(pin, new, session), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats, new.unsynced)
         case Upsert() | Update() | Delete():
             deletes = StagedDeletes(action.updated_fragments, action.removed_fragments)
             new = _ready(session, action, pin, ledger) or commits.change(
@@ -102,7 +104,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
                 deleted=action.deleted,
                 bytes=action.bytes,
             )
-            return Bound(_moved(pin, new, session), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats, new.unsynced)
         case Overwrite():
             new = _ready(session, action, pin, ledger) or commits.overwrite(
                 table, action.base, action.fragments, ledger
@@ -110,13 +112,13 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
             stats = TableStatistics(
                 inserted=action.rows, deleted=action.deleted, bytes=action.bytes
             )
-            return Bound(_moved(pin, new, session), table, new, stats)
+            return Bound(_moved(pin, new, session), table, new, stats, new.unsynced)
         case Rewrite() | Index():
             new = _maintained(session, table, action, ledger)
-            return Bound(_moved(pin, new), table, new)
+            return Bound(_moved(pin, new), table, new, unsynced=new.unsynced)
         case AddColumns():
             new = _add_columns(table, action, ledger)
-            return Bound(_moved(pin, new, session), table, new)
+            return Bound(_moved(pin, new, session), table, new, unsynced=new.unsynced)
         case _:
             assert_never(action)
 
@@ -124,7 +126,8 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
 def _maintained(session: Session, table: Table, action: Rewrite | Index, ledger: Ledger) -> Table:
     """What was staged on this very version is taken as it is."""
     if action.staged is not None and action.base == table.version:
-        return session.tables.open(table.location, action.staged, ledger)
+        made = session.tables.open(table.location, action.staged, ledger)
+        return made.carrying(action.unsynced)
     if isinstance(action, Index):
         return _indexed(table, action, ledger)
     new = commits.rewrite(table, [(group.old, group.new) for group in action.groups], ledger)
@@ -146,12 +149,13 @@ def _ready(session: Session, action: Any, pin: TablePin, ledger: Ledger) -> Tabl
     made = action.prepared
     if made is None or made.base != pin.lance_version:
         return None
-    return session.tables.open(pin.location, made.version, ledger)
+    ready = session.tables.open(pin.location, made.version, ledger)
+    return ready.carrying(made.unsynced)
 
 
 def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:
-    """Takes a version that is there already, with what names its content. One that was made for
-    this commit is opened, because its files may still have to be made durable."""
+    """Takes a version that is there already, with what names its content, and what has to be made
+    durable of one that was made for this commit."""
     before = _pin(head, action)
     if before.lance_version != action.base:
         raise Conflict(f"{action.table} was written to.")
@@ -161,7 +165,7 @@ def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) 
         return Bound(pin, statistics=action.statistics)
     old = session.tables.open(before.location, before.lance_version, ledger)
     new = session.tables.open(pin.location, pin.lance_version, ledger)
-    return Bound(pin, old, new, action.statistics)
+    return Bound(pin, old, new, action.statistics, action.unsynced)
 
 
 def _pin(head: GraphVersion, action: Any) -> TablePin:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from omnigraph.engine.session import Session
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Append, Delete, Overwrite, TableAction, Update, Upsert
-from omnigraph.store.durability import sync_fragments, sync_version
+from omnigraph.store.durability import sync_fragments, sync_keys
 from omnigraph.telemetry import Ledger
 
 
@@ -31,5 +31,4 @@ def sync_actions(
         table = session.tables.open(pin.location, pin.lance_version, ledger)
         sync_fragments(table, staged)
         if action.prepared is not None:
-            made = session.tables.open(pin.location, action.prepared.version, ledger)
-            sync_version(made, table)
+            sync_keys(session.root, action.prepared.unsynced)

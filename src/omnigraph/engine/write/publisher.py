@@ -39,6 +39,7 @@ from omnigraph.plan.publish import Lineage, Merged, PublishPlan
 from omnigraph.plan.rebase import BranchGone, Clash, HeadMoved, Keep, Rerun, resolve_rebase
 from omnigraph.plan.succession import follow
 from omnigraph.runtime import encode_ulid, reach, ulid_after, ulid_milliseconds
+from omnigraph.store.durability import paths_of
 from omnigraph.store.objects import Gone
 from omnigraph.store.queue import Ticket
 from omnigraph.store.tables import Table
@@ -55,12 +56,13 @@ _PARALLEL = 8
 @dataclass(frozen=True)
 class Published:
     """`commit` of an earlier call with the same idempotency key when `repeated`. `tables` holds
-    the versions of each table before and after."""
+    the versions of each table before and after, `unsynced` the files that came with them."""
 
     version: GraphVersion | None
     commit: str
     repeated: bool = False
     tables: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
+    unsynced: tuple[str, ...] = field(default=(), repr=False)
 
 
 class Publishable(Protocol):
@@ -202,7 +204,8 @@ class Publisher:
         pins = merge_pins(head, pairs)
         reach("tables committed")
         version = self._next_version(plan, head, pins, statistics)
-        return Published(version, version.commit.id, tables=tables)
+        unsynced = tuple(key for bound, _ in results for key in bound.unsynced)
+        return Published(version, version.commit.id, tables=tables, unsynced=unsynced)
 
     def _next_version(
         self,
@@ -249,12 +252,11 @@ class Publisher:
     def _put(self, bound: Published, ledger: Ledger, after: Sequence[Path]) -> GraphVersion | None:
         """None: landed. A version: the head that was faster."""
         assert bound.version is not None
-        tables = [table for _, table in bound.tables.values()]
-        unsynced = [path for table in tables for path in table.unsynced]
-        newer = put_version(self._session, bound.version, ledger, after=[*unsynced, *after])
+        needed = paths_of(self._session.root, bound.unsynced)
+        newer = put_version(self._session, bound.version, ledger, after=[*needed, *after])
         if newer is None:
-            for table in tables:
-                self._session.tables.adopt(table)
+            for _, table in bound.tables.values():
+                self._session.tables.keep(table)
         return newer
 
 
@@ -370,8 +372,8 @@ def put_version(
             return newer
         case Put.UNKNOWN:
             raise OutcomeUnknown(
-                f"The answer to the put of commit {version.commit.id}, version {version.version} "
-                f"of {version.branch!r}, was lost: {outcome.reason}.",
+                f"Whether commit {version.commit.id}, version {version.version} of "
+                f"{version.branch!r}, is there to stay is not known: {outcome.reason}.",
                 commit=version.commit.id,
             )
         case put:

@@ -28,10 +28,17 @@ class StagedWork:
 
 
 class StagedAppends:
-    """Fragments of appends, kept over rebases: the same rows need not be written twice."""
+    """Fragments of appends, kept over rebases: the same rows need not be written twice. `since` is
+    when the oldest of them was staged: cleanup goes by the age of files, not of attempts."""
 
     def __init__(self) -> None:
         self._staged: dict[str, tuple[tuple[pa.Table, ...], Staged]] = {}
+        self.since = 0
+
+    def begin(self, now: int) -> None:
+        """More are going to be staged from now on."""
+        if not self._staged:
+            self.since = now
 
     def recall(self, table: str, rows: list[pa.Table], fields: dict[int, str]) -> Staged | None:
         known = self._staged.get(table)

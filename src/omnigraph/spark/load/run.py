@@ -187,12 +187,9 @@ class SparkLoad(BulkLoad):
         if job.intent.details.get(CREATES) == options.branch:
             self._options = replace(options, create_branch_from=None)
 
-    def stale(self, head: GraphVersion) -> bool:
+    def _outlived(self, head: GraphVersion) -> bool:
         """The intent is known to cleanup, so only what it said counts, not how long ago."""
-        if self._watch is not None and self._watch.since > head.gc_cutoff:
-            return False
-        self._forget_files()
-        return True
+        return self._watch is None or self._watch.since <= head.gc_cutoff
 
     def replan(self, head: GraphVersion) -> None:
         super().replan(head)
@@ -289,7 +286,6 @@ class SparkLoad(BulkLoad):
         reach("load checked")
         self._watch.require_held()
         self._report("writing")
-        self._staged_at = self._session.runtime.now()
         self._actions = [
             stage_type(state, held.kind)
             for held in state.types.values()
@@ -320,7 +316,6 @@ class SparkLoad(BulkLoad):
         (outcome,) = held
         self._actions, self._checks = list(outcome.actions), set(outcome.checks)
         self._checked, self._checked_aside = list(outcome.rejects), list(outcome.aside)
-        self._staged_at = self._session.runtime.now()
         return True
 
     def _note(self, snapshot: Snapshot) -> None:
