@@ -359,7 +359,7 @@ class RevertFailed(Conflict):
 
 
 class BranchMoved(Conflict):
-    """The branch was deleted, or deleted and created again, while a writer held it."""
+    """The branch or tag was deleted, or deleted and created again, while somebody held it."""
 
     code, retryable = "branch_moved", False
 

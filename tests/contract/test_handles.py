@@ -94,8 +94,18 @@ def test_an_update_is_run_again_on_what_another_wrote(g: Graph, h: Graph) -> Non
     with g.transaction() as tx:
         tx.update("Person", set={"age": field("age") + 10}, where=field("age") < 5)
         write(h, lambda tx: tx.update("Person", set={"age": 2}, where=None))
-        people(h, "B", age=3)
-    assert [row["age"] for row in rows(g, "Person", "age")] == [12, 13]
+        people(h, "B", age=30)
+    assert [row["age"] for row in rows(g, "Person", "age")] == [12, 30]
+
+
+def test_an_update_that_would_affect_another_number_is_a_conflict(g: Graph, h: Graph) -> None:
+    people(g, "A", age=1)
+    tx = g.transaction()
+    assert tx.update("Person", set={"age": field("age") + 10}, where=field("age") < 5) == 1
+    people(h, "B", age=3)
+    with pytest.raises(Conflict, match="affected 1 entities"):
+        tx.publish()
+    assert [row["age"] for row in rows(g, "Person", "age")] == [1, 3]
 
 
 def test_what_a_block_read_must_not_change_under_it(g: Graph, h: Graph) -> None:

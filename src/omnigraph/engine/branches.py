@@ -45,7 +45,7 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
         slow = session.runtime.monotonic() - began > session.settings.grace / 4
         if slow and session.was_reclaimed(origin, ledger):
             # Cleanup passed it while the put was under way, and did not know this branch.
-            withdraw(session, name, ledger)
+            withdraw(session, version, ledger)
             raise Reclaimed(f"Version {origin.version} of {origin.branch!r} was reclaimed.")
         return version
 
@@ -55,6 +55,7 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
     if name == MAIN:
         raise MainBranch("The branch 'main' cannot be deleted.")
     head = session.live_head(name, ledger)
+    session = session.holding(name, head.incarnation)
     while True:
         require_unprotected(head, "branch_delete")
         commit = commit_after(
@@ -67,10 +68,13 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         head = session.live_head(name, ledger)
 
 
-def withdraw(session: Session, name: str, ledger: Ledger) -> None:
-    """Ends what a name stands for, together with its beginning: nothing of it can be read."""
+def withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
+    """Ends a branch or a tag that began with this version, together with its beginning: nothing
+    of it can be read. Somebody else may have ended it already."""
     while True:
-        end = session.head(name, ledger)
+        end = session.head(first.branch, ledger)
+        if end.incarnation != first.incarnation or (end.deleted and not end.tag):
+            return
         commit = commit_after(session, end, kind="branch_delete", operation=session.runtime.ulid())
         version = follow(
             end,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
@@ -16,7 +18,7 @@ from omnigraph.engine.algorithms.result import AlgorithmResult
 from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.blob import Blob, read_blob
-from omnigraph.engine.branch import Branch, hold_branch
+from omnigraph.engine.branch import Branch
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.history import timeline
@@ -71,7 +73,7 @@ class Graph:
         self._session = session
         self._mode = mode
         self.io = io
-        self._closed = False
+        self._closed = threading.Event()
         if mode == "rw" and session.settings.folding != "off":
             session.folding = Folding(session)
 
@@ -91,7 +93,7 @@ class Graph:
         self.close()
 
     def close(self) -> None:
-        self._closed = True
+        self._closed.set()
         if self._session.folding is not None:
             self._session.folding.close()
 
@@ -239,13 +241,15 @@ class Graph:
             limit=limit,
             follow=follow,
             poll=poll,
-            stopped=lambda: self._closed,
+            stopped=self._closed.is_set,
         )
 
     def branch(self, name: str) -> Branch:
         """A handle with these methods bound to one branch, which has to exist."""
         self._require_open()
-        return hold_branch(self, self._session, name)
+        head = self._session.live_head(name, Ledger())
+        session = self._session.holding(head.branch, head.incarnation)
+        return Branch(head.branch, head.incarnation, self._through(session), session)
 
     def branches(self) -> list[str]:
         self._require_open()
@@ -653,8 +657,14 @@ class Graph:
         for reading only."""
         return self._session.folding
 
+    def _through(self, session: Session) -> Graph:
+        """This graph for who means one branch and no other of the same name."""
+        held = copy.copy(self)
+        held._session = session  # noqa: SLF001
+        return held
+
     def _require_open(self, *, writing: bool = False) -> None:
-        if self._closed:
+        if self._closed.is_set():
             raise InvalidArgument(f"The graph {self.root} was closed.", help="Open it again.")
         if writing and self._mode == "r":
             raise ReadOnly(f"The graph {self.root} is open for reading only.")

@@ -17,6 +17,7 @@ def set_protection(
     are under way meet it at their put, like any other commit."""
     while True:
         head = session.live_head(branch, ledger)
+        session = session.holding(branch, head.incarnation)
         if head.protected == protected:
             return
         commit = commit_after(

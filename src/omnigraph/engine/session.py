@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +21,7 @@ from omnigraph.engine.query.adjacencies import Adjacencies
 from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import BranchNotFound, Corrupt, InvalidRef, UnsafeStore
+from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
 from omnigraph.model.refs import BranchRef, parse_ref
@@ -75,8 +77,17 @@ class Session:
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
         self._archives: dict[str, Archive] = {}
-        self._store_is_safe = False
+        self._store_is_safe = threading.Event()
+        self.held: Mapping[str, int] = {}
         self.folding: Folding | None = None
+
+    def holding(self, branch: str, incarnation: int) -> Session:
+        """This session, for an operation that is meant for one incarnation of a branch: whenever
+        it looks at the head and finds another one of the same name, that is `BranchMoved`.
+        Everything else is shared."""
+        held = copy.copy(self)
+        held.held = {**self.held, branch: incarnation}
+        return held
 
     def metered(self, ledger: Ledger) -> MeteredStore:
         return MeteredStore(self.objects, ledger)
@@ -120,6 +131,7 @@ class Session:
         version = self.head(branch, ledger, fresh=fresh)
         if version.deleted and not fresh:
             version = self.head(branch, ledger)
+        self.require_held(version)
         if version.tag:
             raise BranchNotFound(
                 f"{branch!r} is a tag, not a branch.",
@@ -129,10 +141,17 @@ class Session:
             raise self._no_branch(branch, ledger)
         return version
 
+    def require_held(self, end: GraphVersion) -> None:
+        """Raises if the end of a chain is not of the branch that the operation is meant for."""
+        meant = self.held.get(end.branch)
+        if meant is not None and (end.deleted or end.incarnation != meant):
+            raise branch_moved(end.branch)
+
     def named_version(self, name: str, ledger: Ledger) -> GraphVersion:
         """The head of a branch or, at the same cost, the version that a tag stands for: a name
         is never both."""
         version = self.head(name, ledger)
+        self.require_held(version)
         if version.deleted and not version.tag:
             raise self._no_branch(name, ledger)
         fork = version.forked_from
@@ -324,7 +343,7 @@ class Session:
     def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:
         """Once per handle, before the first write: creating the stamp again must be refused. A
         store that ignores the condition would only have replaced it by the same bytes."""
-        if self._store_is_safe or self.root.directory is not None:
+        if self._store_is_safe.is_set() or self.root.directory is not None:
             return
         try:
             created = self.versions(ledger).write_stamp(GraphStamp(format=format, graph=graph))
@@ -332,7 +351,15 @@ class Session:
             return
         if created:
             raise UnsafeStore(f"{self.root.uri} accepted to create what was already there.")
-        self._store_is_safe = True
+        self._store_is_safe.set()
+
+
+def branch_moved(name: str) -> BranchMoved:
+    return BranchMoved(
+        f"The branch {name!r} was deleted, or deleted and created again, since this handle was "
+        "made or this operation began.",
+        help="Nothing was changed; get a new handle with g.branch(...), or begin anew.",
+    )
 
 
 def _schema_key(digest: str) -> str:

@@ -8,7 +8,7 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.pinning import held_version
 from omnigraph.engine.write.publisher import commit_after, put_version
-from omnigraph.errors import BranchNotFound, Reclaimed, TagNotFound
+from omnigraph.errors import BranchMoved, BranchNotFound, Reclaimed, TagNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
@@ -46,7 +46,7 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
             slow = session.runtime.monotonic() - began > session.settings.grace / 4
             if slow and session.was_reclaimed(target, ledger):
                 # Cleanup passed it while the put was under way, and did not know this tag.
-                withdraw(session, name, ledger)
+                withdraw(session, version, ledger)
                 raise Reclaimed(f"Version {target.version} of {target.branch!r} was reclaimed.")
             return target.commit
         versions = session.versions(ledger)
@@ -56,8 +56,15 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
 def delete_tag(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
     """A tombstone after the tag; the version that it stood for stays what it is."""
     encode_branch(name)
+    meant: int | None = None
     while True:
         end = _read_tag(session, name, ledger)
+        if meant is not None and end.incarnation != meant:
+            raise BranchMoved(
+                f"The tag {name!r} was deleted and created again by somebody else meanwhile.",
+                help="Nothing was changed; look at what it stands for now.",
+            )
+        meant = end.incarnation
         commit = commit_after(
             session, end, kind="tag_delete", operation=session.runtime.ulid(), actor=actor
         )

@@ -90,6 +90,7 @@ def _restore(
     )
     while True:
         head = session.live_head(branch, ledger)
+        session = session.holding(branch, head.incarnation)
         require_unprotected(head, KIND)
         actions = tuple(plan_actions(head, target))
         schema = _renew_schema(session, head, target, ledger)

@@ -18,6 +18,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.publisher import Publisher, recall, require_unprotected
 from omnigraph.errors import (
     BranchExists,
+    BranchMoved,
     BranchNotFound,
     InvalidData,
     OmnigraphError,
@@ -196,6 +197,7 @@ class BulkLoad(ABC):
             head = History(session, self._ledger).resolve(name)
         else:
             head = session.live_head(name, self._ledger)
+            self._session = session.holding(name, head.incarnation)
         if options.if_commit is not None and head.commit.id != options.if_commit:
             raise PreconditionFailed(
                 f"The branch {name!r} is at commit {head.commit.id}, not at {options.if_commit}."
@@ -222,7 +224,8 @@ class BulkLoad(ABC):
         """The branch is made when nothing can be wrong with the rows any more, unless its source
         has moved since they were checked: then they are checked again."""
         checked = self.base
-        branches.create_branch(self._session, self._options.branch, source, self._ledger)
+        made = branches.create_branch(self._session, self._options.branch, source, self._ledger)
+        self._session = self._session.holding(made.branch, made.incarnation)
         head = self._session.live_head(self._options.branch, self._ledger)
         self._base = self._session.snapshot(head, self._ledger)
         if (head.pins, head.catalog) == (checked.pins, checked.catalog):
@@ -237,7 +240,8 @@ class BulkLoad(ABC):
     def _delete_branch(self) -> None:
         """The branch that this load made, and that nothing came to."""
         options = self._options
-        branches.delete_branch(self._session, options.branch, options.actor, self._ledger)
+        with contextlib.suppress(BranchMoved):  # somebody else has deleted it
+            branches.delete_branch(self._session, options.branch, options.actor, self._ledger)
 
     def _publish(self) -> Any:
         self._report("publishing")

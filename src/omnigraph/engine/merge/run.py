@@ -19,7 +19,7 @@ from omnigraph.engine.merge.tables import MergedTables, merge_tables
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.publisher import Publisher
-from omnigraph.errors import Conflict, InvalidArgument, MergeFailed, SelfMerge
+from omnigraph.errors import BranchMoved, Conflict, InvalidArgument, MergeFailed, SelfMerge
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
@@ -71,14 +71,16 @@ def merge_branches(
     chosen = read_strategy(strategy, resolve)
     deadline = session.runtime.monotonic() + session.settings.retry_for
     seen, theirs = session.runtime.now(), session.live_head(source, ledger)
+    session = session.holding(source, theirs.incarnation)
     while True:
         ours = session.live_head(into, ledger)
+        session = session.holding(into, ours.incarnation)
         if session.outlived(seen, ours):
             # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
             seen, theirs = session.runtime.now(), session.live_head(source, ledger)
         try:
             return _merge(session, ours, theirs, seen, chosen, message, actor, dry_run, ledger)
-        except MergeFailed:
+        except (BranchMoved, MergeFailed):
             raise
         except Conflict:
             if session.runtime.monotonic() > deadline:

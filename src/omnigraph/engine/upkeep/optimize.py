@@ -42,6 +42,7 @@ def optimize(
     patience = session.settings.retry_for if retry_for is None else retry_for
     by_hand = limits.tail == BY_HAND.tail
     fold, head = None, session.live_head(branch, ledger)
+    session = session.holding(branch, head.incarnation)
     if types is None or not by_hand:
         fold = plan_fold(session, head, limits.versions, ledger, writable=not dry_run)
         if fold is not None and not dry_run and not archive_fold(session, fold, ledger):

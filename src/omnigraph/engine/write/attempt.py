@@ -19,7 +19,7 @@ from omnigraph.engine.write.publisher import Published, Publisher, recall, requi
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.write.statements import Statement, hash_statements
 from omnigraph.engine.write.work import Effect, Work
-from omnigraph.errors import InvalidArgument, InvalidData, PreconditionFailed
+from omnigraph.errors import Conflict, InvalidArgument, InvalidData, PreconditionFailed
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.runtime import reach
@@ -35,7 +35,9 @@ class _NothingLeftError(Exception):
 
 class Write:
     """`reshape` makes the statements anew when the schema has changed under them. `call` is what
-    tells this call from others with the same idempotency key, if its statements do not."""
+    tells this call from others with the same idempotency key, if its statements do not. With
+    `tells` the caller's code goes on with the number that each statement gives: on another base
+    it must be the same."""
 
     plan: PublishPlan
 
@@ -49,6 +51,7 @@ class Write:
         idempotency_key: str | None,
         reshape: Reshape,
         ledger: Ledger,
+        tells: bool = False,
     ) -> None:
         self._session = session
         self._branch = branch
@@ -62,6 +65,7 @@ class Write:
         self._fresh = False
         self._appends = StagedAppends()
         self._staged = StagedWork((), {})
+        self._answers: list[int] | None = [] if tells else None
         self.call: str | None = None
         self.statements: list[Statement] = []
         self.reads: set[str] = set()
@@ -83,6 +87,7 @@ class Write:
         if self._work is not None and (self._fresh or not need_fresh):
             return self._work
         head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
+        self._session = self._session.holding(head.branch, head.incarnation)
         head = self._as_first_called(head)
         self._require_commit(head)
         require_unprotected(head, self._lineage.kind)
@@ -94,7 +99,14 @@ class Write:
     def run(self, statement: Statement, *, reading: bool) -> int:
         affected = self.working(reading=reading).apply(statement)
         self.statements.append(statement)
+        if self._answers is not None:
+            self._answers.append(affected)
         return affected
+
+    def refused(self) -> None:
+        """The caller's code was told that something cannot be done: what that rests on is read."""
+        if self._work is not None:
+            self.reads |= self._work.checks
 
     def moved_on(self) -> bool:
         """Whether a refusal may be due to an old base, which is then replaced by a fresh one."""
@@ -149,8 +161,14 @@ class Write:
         if self.statements and before != head.catalog:
             self.statements = self._reshape(self.statements, snapshot)
         work = Work(snapshot)
-        for statement in self.statements:
-            work.apply(statement)
+        told = [None] * len(self.statements) if self._answers is None else self._answers
+        for statement, number in zip(self.statements, told, strict=True):
+            affected = work.apply(statement)
+            if number is not None and affected != number:
+                raise Conflict(
+                    f"A statement on {statement.type} affected {number} entities in the "
+                    f"transaction; after another commit it would affect {affected}."
+                )
         self._work = work
         return work
 

@@ -337,6 +337,7 @@ def apply_schema(
     first_catalog: str | None = None
     while True:
         head = session.live_head(branch, ledger)
+        session = session.holding(branch, head.incarnation)
         first_catalog = first_catalog or head.catalog
         lineage = Lineage(
             kind="schema", operation=session.runtime.ulid(), actor=actor, message=message

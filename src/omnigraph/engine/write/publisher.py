@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
-from omnigraph.engine.session import Session
+from omnigraph.engine.session import Session, branch_moved
 from omnigraph.engine.write.bind import bind_action, merge_pins
 from omnigraph.errors import (
-    BranchMoved,
     Conflict,
     Contention,
     IdempotencyMismatch,
@@ -105,6 +104,8 @@ class Publisher:
                 head = session.head(branch, ledger, fresh=waited or gave_way)
                 attempt = 0
                 while True:
+                    if head.deleted or head.incarnation != work.plan.base_incarnation:
+                        raise branch_moved(branch)  # whose keys and streams are not ours
                     if (known := recall(work.plan.lineage, head)) is not None:
                         return known
                     self._rebase(work, head)
@@ -161,11 +162,7 @@ class Publisher:
                 reach("rerun")
                 work.replan(head)
             case BranchGone():
-                raise BranchMoved(
-                    f"The branch {plan.branch!r} was deleted, or deleted and created again, "
-                    "since this write began.",
-                    help="Nothing was changed; open the branch again.",
-                )
+                raise branch_moved(plan.branch)
             case HeadMoved():
                 raise PreconditionFailed(
                     f"The branch {plan.branch!r} is at commit {head.commit.id}, not at "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from omnigraph.engine.write.statements import (
     UpsertRows,
 )
 from omnigraph.engine.write.work import refuse
-from omnigraph.errors import InvalidArgument, InvalidData, TypeNotFound
+from omnigraph.errors import InvalidArgument, InvalidData, OmnigraphError, TypeNotFound
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import Commit
 from omnigraph.plan.publish import Lineage
@@ -66,6 +67,7 @@ class Transaction:
             idempotency_key=idempotency_key,
             reshape=self._reshape,
             ledger=self.io,
+            tells=True,
         )
 
     def __enter__(self) -> Transaction:
@@ -109,14 +111,18 @@ class Transaction:
 
     def update(self, type: str, *, set: Mapping[str, Any], where: pc.Expression | None) -> int:
         """Sets properties, to values or to expressions over the old row, where a condition
-        holds (None: everywhere). Returns the number of entities."""
+        holds (None: everywhere). Returns the number of entities. It is run again when another
+        commit comes first; if the number would be another one, that is a `Conflict`."""
         self._require_open()
-        return self._write.run(UpdateRows(type, dict(set), where), reading=True)
+        with self._refusals():
+            return self._write.run(UpdateRows(type, dict(set), where), reading=True)
 
     def delete(self, type: str, *, where: pc.Expression | None) -> int:
-        """Removes entities, and with nodes their edges, where a condition holds."""
+        """Removes entities, and with nodes their edges, where a condition holds. Returns the
+        number of entities, for which the same holds as for that of `update`."""
         self._require_open()
-        return self._write.run(DeleteRows(type, where), reading=True)
+        with self._refusals():
+            return self._write.run(DeleteRows(type, where), reading=True)
 
     # Reading
 
@@ -150,12 +156,22 @@ class Transaction:
     def _give_rows(self, make: type[AppendRows], name: str, rows: Any) -> int:
         self._require_open()
         rows = _rereadable(rows)
-        try:
+        with self._refusals():
+            try:
+                return self._try_rows(make, name, rows)
+            except (TypeNotFound, InvalidData):
+                if not self._write.moved_on():
+                    raise
             return self._try_rows(make, name, rows)
-        except (TypeNotFound, InvalidData):
-            if not self._write.moved_on():
-                raise
-        return self._try_rows(make, name, rows)
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """The code of the block may go on after an error, knowing what it says."""
+        try:
+            yield
+        except OmnigraphError:
+            self._write.refused()
+            raise
 
     def _try_rows(self, make: type[AppendRows], name: str, rows: Any) -> int:
         # Rows that can clash with nothing need no look at the head.

@@ -40,6 +40,7 @@ class BatchWriter:
         self._session: Session | None = session
         self._root = session.root
         self._settings = session.settings
+        self._held = dict(session.held)
         self._options = options
         self._stream_id = stream_id
         self._mapping = mapping
@@ -54,6 +55,8 @@ class BatchWriter:
         if self._session is None:
             opened = open_root(self._root, mode="rw", settings=self._settings)
             self._session = opened._session  # noqa: SLF001
+            for branch, incarnation in self._held.items():
+                self._session = self._session.holding(branch, incarnation)
         source: Any = frame
         if self._mapping is not None:
             source = _by_type(self._session, self._options.branch, frame, self._mapping)
