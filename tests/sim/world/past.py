@@ -1,0 +1,155 @@
+"""Owns what the model knows of the past: commits with their states, branches, tags, retention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tests.sim.world import merging
+from tests.sim.world.model import State, Unsure
+
+UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
+"""Kinds of commits that no reader can see."""
+
+
+@dataclass
+class Known:
+    """A commit as it was first seen."""
+
+    id: str
+    parents: tuple[str, ...]
+    kind: str
+    created_at: int
+    state: State
+    label: str
+    """Which step of the world made it."""
+    loses: bool = False
+    """It dropped something for good, so that cleanup may take what came before."""
+
+
+@dataclass
+class Line:
+    """A branch: its commits along the first parents, oldest first. `own` counts from where it
+    was made."""
+
+    incarnation: int
+    commits: list[str]
+    own: int
+    protected: bool = False
+
+    @property
+    def head(self) -> str:
+        return self.commits[-1]
+
+
+@dataclass
+class Past:
+    commits: dict[str, Known] = field(default_factory=dict)
+    lines: dict[str, Line] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    made: dict[str, int] = field(default_factory=dict)
+    """How often a branch of this name was made."""
+    perhaps_gone: set[str] = field(default_factory=set)
+    """Commits that a cleanup may have taken."""
+    perhaps_bare: set[str] = field(default_factory=set)
+    """Commits of which cleanup may have left only what maintenance made of them."""
+
+    def state(self, commit: str) -> State:
+        return self.commits[commit].state
+
+    def head(self, branch: str) -> Known:
+        return self.commits[self.lines[branch].head]
+
+    def seen(self, commit: str) -> str:
+        """Without the maintenance that came after it."""
+        while self.commits[commit].kind in UNSEEN:
+            commit = self.commits[commit].parents[0]
+        return commit
+
+    def visible(self, branch: str) -> list[str]:
+        """Commits that a reader can tell apart, newest first."""
+        line = self.lines[branch].commits
+        return [one for one in reversed(line) if self.commits[one].kind not in UNSEEN]
+
+    def before(self, commit: str) -> set[str]:
+        """A commit and all that it comes from."""
+        found: set[str] = set()
+        todo = [commit]
+        while todo:
+            one = todo.pop()
+            if one not in found:
+                found.add(one)
+                todo += self.commits[one].parents
+        return found
+
+    def reachable(self) -> set[str]:
+        ends = [line.head for line in self.lines.values()] + list(self.tags.values())
+        return set().union(*(self.before(one) for one in ends))
+
+    def bases(self, some: Iterable[str], other: str) -> list[str]:
+        common = set().union(*(self.before(one) for one in some)) & self.before(other)
+        older = set().union(*(self.before(one) - {one} for one in common))
+        return sorted(common - older, reverse=True)
+
+    def base(self, ours: str, theirs: str) -> State:
+        return self._base(self.bases([ours], theirs))
+
+    def _base(self, bases: list[str]) -> State:
+        # Maintenance is no change: what it made of a base is that base.
+        bases = list(dict.fromkeys(self.seen(one) for one in bases))
+        if not bases:
+            raise Unsure("nothing in common")
+        pairs = [(self.state(bases[0]), self.state(bases[0]))]
+        for number in range(1, len(bases)):
+            below = self._base(self.bases(bases[:number], bases[number]))
+            pairs.append((self.state(bases[number]), below))
+        return merging.merge_bases(pairs)
+
+    def is_up_to_date(self, ours: str, theirs: str) -> bool:
+        return self.seen(theirs) in self.before(ours)
+
+    def is_behind(self, ours: str, theirs: str) -> bool:
+        return self.seen(ours) in self.before(theirs)
+
+    def branch_off(self, name: str, commit: str) -> None:
+        """A branch was made at a commit."""
+        self.made[name] = self.made.get(name, 0) + 1
+        path = [commit]
+        while parents := self.commits[path[-1]].parents:
+            path.append(parents[0])
+        self.lines[name] = Line(self.made[name], path[::-1], len(path) - 1)
+
+    # Retention
+
+    def kept(self, now: int, keep: int, older_than: float, grace: float) -> tuple[set[str], set[str]]:
+        """Commits that a cleanup must leave as they are, and those that it must leave at least as
+        what maintenance made of them."""
+        young = {one.id for one in self.commits.values() if one.created_at > now - grace * 1e6}
+        whole = set(self.tags.values()) | {line.head for line in self.lines.values()} | young
+        bare: set[str] = set()
+        for line in self.lines.values():
+            for commit in self._kept_of(line, now, keep, older_than):
+                (whole if self._is_last(line, commit) else bare).add(commit)
+        return whole, bare | whole
+
+    def _kept_of(self, line: Line, now: int, keep: int, older_than: float) -> Iterator[str]:
+        count = 0
+        for commit in reversed(line.commits[line.own :]):
+            known = self.commits[commit]
+            if known.kind in UNSEEN:
+                continue
+            count += 1
+            if count <= keep or known.created_at > now - older_than * 1e6:
+                yield commit
+            if known.loses:
+                return
+
+    def _is_last(self, line: Line, commit: str) -> bool:
+        """Whether no maintenance came right after it."""
+        at = line.commits.index(commit)
+        following = line.commits[at + 1 : at + 2]
+        return not following or self.commits[following[0]].kind not in UNSEEN
+
+    def clean(self, whole: set[str], bare: set[str]) -> None:
+        self.perhaps_gone |= self.commits.keys() - bare
+        self.perhaps_bare |= self.commits.keys() - whole
