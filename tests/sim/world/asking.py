@@ -125,7 +125,7 @@ def perform_again(world: World, g: Graph, record: Record) -> None:
     try:
         seen = read_state(world, snapshot)
     except Reclaimed:
-        if snapshot.commit.id not in world.past.perhaps_bare:
+        if snapshot.commit.id not in world.past.gone | world.past.fragile:
             raise Fault(f"{snapshot.commit.id} was reclaimed, and nobody may have") from None
         return
     compare(f"{record.step}", expected.shown(), seen.shown)
@@ -382,7 +382,7 @@ def perform_changes(world: World, g: Graph, record: Record) -> None:
             at += 1
             cursors[branch, record.step.by] = (block.cursor, at, line.incarnation)
     except HistoryGap:
-        missing = [one for one in path[max(at - 1, 0) :] if one in world.past.perhaps_bare]
+        missing = [one for one in path[max(at - 1, 0) :] if one in world.past.fragile]
         if not missing:
             raise Fault(f"the feed of {branch} has a gap, and everything is kept") from None
         cursors.pop((branch, record.step.by), None)
@@ -428,11 +428,11 @@ def perform_history(world: World, g: Graph, record: Record) -> None:
         gap = True
     if line is None:
         return
-    if gap and not any(one in world.past.perhaps_bare for one in line.commits):
+    if gap and not any(one in world.past.fragile for one in line.commits):
         raise Fault(f"the history of {key} has a gap, and everything is kept")
     for commit in reversed(line.commits[1:]):
         known = world.past.commits[commit]
-        if gap and commit in world.past.perhaps_bare:
+        if gap and commit in world.past.fragile:
             break
         changes = model.differences(world.past.state(known.parents[0]), known.state)
         of = changes.get(kind.name)

@@ -26,6 +26,8 @@ class Run:
     steps: list[Step] = field(default_factory=list)
     fault: Fault | None = None
     told: list[str] = field(default_factory=list)
+    commits: list[str] = field(default_factory=list)
+    without: tuple[str, ...] = ()
 
     def report(self) -> str:
         lines = [f"seed {self.seed}, {len(self.steps)} steps", *self.told, ""]
@@ -64,7 +66,7 @@ def run_world(
 ) -> Run:
     """Draws so many steps and takes them, or takes those that are given."""
     place = Path(tempfile.mkdtemp(prefix="omnigraph-world-", dir=_memory()))
-    run = Run(seed)
+    run = Run(seed, without=tuple(without))
     chance = random.Random(seed)
     weights = draw_weights(chance, without)
     try:
@@ -85,6 +87,7 @@ def run_world(
             run.fault = fault
         finally:
             run.told = [str(one) for one in world.records]
+            run.commits = list(world.past.commits)
             world.close()
     finally:
         shutil.rmtree(place, ignore_errors=True)

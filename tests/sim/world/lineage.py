@@ -149,6 +149,7 @@ operation(
         perform_hold,
         lambda world, step: foresee_place(world, step.args, writing=False),
         settle=settle_hold,
+        reads=True,
     )
 )
 
@@ -434,7 +435,7 @@ def foresee_revert(world: World, step: Step) -> None:
         raise Unsure("it is not on the branch")
     if not known.parents:
         raise Unsure("the first commit")
-    if known.parents[0] in world.past.perhaps_bare:
+    if known.parents[0] in world.past.fragile:
         raise Unsure("a cleanup may have taken what was before")
     before = world.past.state(known.parents[0])
     merging.revert(before, known.state, state_of(world, step.args["branch"]))

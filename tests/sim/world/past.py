@@ -36,10 +36,26 @@ class Line:
     commits: list[str]
     own: int
     protected: bool = False
+    gone: set[str] = field(default_factory=set)
+    """Commits that refs through this branch may no longer reach."""
+    bare: set[str] = field(default_factory=set)
+    """Commits that they may not even reach as what maintenance made of them."""
 
     @property
     def head(self) -> str:
         return self.commits[-1]
+
+
+@dataclass
+class Kept:
+    """Commits that a cleanup must leave as they are (`whole`), those that it must leave at least
+    as what maintenance made of them (`bare`), both also for the refs through each branch; and
+    those that some branch may lose though another holds them."""
+
+    whole: set[str] = field(default_factory=set)
+    bare: set[str] = field(default_factory=set)
+    fragile: set[str] = field(default_factory=set)
+    of_lines: dict[tuple[str, int], tuple[set[str], set[str]]] = field(default_factory=dict)
 
 
 @dataclass
@@ -49,10 +65,10 @@ class Past:
     tags: dict[str, str] = field(default_factory=dict)
     made: dict[str, int] = field(default_factory=dict)
     """How often a branch of this name was made."""
-    perhaps_gone: set[str] = field(default_factory=set)
+    gone: set[str] = field(default_factory=set)
     """Commits that a cleanup may have taken."""
-    perhaps_bare: set[str] = field(default_factory=set)
-    """Commits of which cleanup may have left only what maintenance made of them."""
+    fragile: set[str] = field(default_factory=set)
+    """Commits that a cleanup may have taken from some branch that had them."""
 
     def state(self, commit: str) -> State:
         return self.commits[commit].state
@@ -121,16 +137,20 @@ class Past:
 
     # Retention
 
-    def kept(self, now: int, keep: int, older_than: float, grace: float) -> tuple[set[str], set[str]]:
-        """Commits that a cleanup must leave as they are, and those that it must leave at least as
-        what maintenance made of them."""
+    def clean(self, now: int, keep: int, older_than: float, grace: float) -> Kept:
+        """What a cleanup at this time must leave."""
         young = {one.id for one in self.commits.values() if one.created_at > now - grace * 1e6}
-        whole = set(self.tags.values()) | {line.head for line in self.lines.values()} | young
-        bare: set[str] = set()
-        for line in self.lines.values():
-            for commit in self._kept_of(line, now, keep, older_than):
-                (whole if self._is_last(line, commit) else bare).add(commit)
-        return whole, bare | whole
+        young |= set(self.tags.values())
+        kept = Kept(whole=set(young), bare=set(young))
+        for name, line in self.lines.items():
+            held = {line.head, *self._kept_of(line, now, keep, older_than)}
+            whole = {one for one in held if self._is_last(line, one)} | young
+            kept.of_lines[name, line.incarnation] = (whole, held | young)
+            kept.whole |= whole
+            kept.bare |= held
+            kept.fragile |= set(line.commits[line.own :]) - whole
+        kept.fragile |= self.commits.keys() - kept.whole
+        return kept
 
     def _kept_of(self, line: Line, now: int, keep: int, older_than: float) -> Iterator[str]:
         count = 0
@@ -150,6 +170,21 @@ class Past:
         following = line.commits[at + 1 : at + 2]
         return not following or self.commits[following[0]].kind not in UNSEEN
 
-    def clean(self, whole: set[str], bare: set[str]) -> None:
-        self.perhaps_gone |= self.commits.keys() - bare
-        self.perhaps_bare |= self.commits.keys() - whole
+    def cleaned(self, kept: Kept) -> None:
+        """A cleanup was there: what it did not have to leave may be gone."""
+        self.gone |= self.commits.keys() - kept.whole
+        self.fragile |= kept.fragile
+        for name, line in self.lines.items():
+            whole, bare = kept.of_lines.get((name, line.incarnation), (set(), set()))
+            line.gone |= set(line.commits) - whole
+            line.bare |= set(line.commits) - bare
+
+    def is_kept(self, commit: str, branch: str | None, *, whole: bool) -> bool:
+        """Whether a ref to it, through a branch or by itself, must be readable. Not `whole`: what
+        maintenance made of it is enough."""
+        if branch is None:
+            return commit not in self.gone
+        line = self.lines[branch]
+        if line.commits.index(commit) >= line.own:
+            return commit not in (line.gone if whole else line.bare)
+        return line.commits[line.own] not in line.gone and commit not in self.fragile

@@ -81,6 +81,8 @@ def resolve(world: World, ref: Ref) -> str:
     a cleanup may have taken it."""
     past = world.past
     if ref.form == "tag":
+        if ref.name in past.lines:
+            return past.lines[ref.name].head
         if ref.name not in past.tags:
             raise Refused("there is no such tag", "tag_not_found", "ref_not_found", "branch_not_found")
         return past.tags[ref.name]
@@ -88,7 +90,7 @@ def resolve(world: World, ref: Ref) -> str:
         commit = commit_of(world, ref.label)
         if commit not in past.reachable():
             raise Unsure("nothing leads there any more")
-        return _kept(world, commit, whole=True)
+        return _kept(world, commit, None)
     if ref.name not in past.lines:
         raise Refused("there is no such branch", "branch_not_found", "ref_not_found")
     line = past.lines[ref.name]
@@ -97,18 +99,18 @@ def resolve(world: World, ref: Ref) -> str:
             seen = past.visible(ref.name)
             if ref.back >= len(seen):
                 raise Refused("it does not go back as far", "ref_not_found")
-            return _kept(world, seen[ref.back], whole=False)
+            return _kept(world, seen[ref.back], ref.name, whole=False)
         case "at":
             commit = commit_of(world, ref.label)
             if commit not in line.commits:
                 raise Unsure("it is not on the branch, or not by first parents")
-            return _kept(world, commit, whole=True)
+            return _kept(world, commit, ref.name)
         case "time":
             at = past.commits[commit_of(world, ref.label)].created_at
             before = [one for one in line.commits if past.commits[one].created_at <= at]
             if not before:
                 raise Refused("there was nothing yet", "ref_not_found")
-            return _kept(world, before[-1], whole=True)
+            return _kept(world, before[-1], ref.name)
     return line.head
 
 
@@ -120,8 +122,8 @@ class PerhapsGone(Unsure):
         self.commit = commit
 
 
-def _kept(world: World, commit: str, *, whole: bool) -> str:
-    if commit in (world.past.perhaps_bare if whole else world.past.perhaps_gone):
+def _kept(world: World, commit: str, branch: str | None, *, whole: bool = True) -> str:
+    if not world.past.is_kept(commit, branch, whole=whole):
         raise PerhapsGone(commit)
     return commit
 

@@ -42,10 +42,9 @@ def draw_schema(world: World, chance: Random) -> dict[str, Any] | None:
             if not spare:
                 return None
             args["name"] = chance.choice(spare)
-            args["to"] = chance.choice(SPARE)
+            args["to"] = chance.choice([one for one in SPARE if one != args["name"]])
         case _:
-            args["type"] = chance.choice(SPARE_TYPES)
-            args["to"] = chance.choice(SPARE_TYPES)
+            args["type"], args["to"] = chance.sample(SPARE_TYPES, 2)
     args["loss"] = edit in ("drop", "drop type") and chance.random() < 0.2
     return args
 
@@ -104,8 +103,11 @@ def _target(state: State, text: Text) -> State:
 
 
 def foresee_schema(world: World, step: Step) -> None:
+    foresee_place(world, step.args, writing=False)
+    before = state_of(world, step.args["branch"])
+    if before.same_schema(_target(before, _text(world, step.args))):
+        raise Unsure("nothing is to be done, whether it may be or not")
     foresee_place(world, step.args)
-    _target(state_of(world, step.args["branch"]), _text(world, step.args))
 
 
 def perform_schema(world: World, g: Graph, record: Record) -> None:

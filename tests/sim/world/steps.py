@@ -88,6 +88,10 @@ class Operation:
     reads: bool = False
     """It changes nothing, so that anybody may do it, who reads only too."""
 
+    def is_reading(self, step: Step) -> bool:
+        how = step.args.get("dry_run") or step.args.get("how") == "dry run"
+        return bool(self.reads or how or step.args.get("write") is False)
+
 
 OPERATIONS: dict[str, Operation] = {}
 

@@ -74,6 +74,10 @@ BEGINNING = (
 """What every world begins with, so that there is something to change and to merge."""
 DAMAGE = frozenset({"corrupt", "store_failure", "error", "outcome_unknown", "unsafe_store"})
 """Codes that mean damage where no request has failed."""
+TELLING = frozenset(
+    {"idempotency_mismatch", "branch_moved", "merge_conflict", "revert_conflict", "cursor_mismatch"}
+)
+"""Codes that a caller acts on. Where there are several reasons to refuse, any may be told."""
 
 
 class World:
@@ -125,9 +129,9 @@ class World:
         what = table.OPERATIONS[step.op]
         foreseen: Exception | None = None
         try:
+            if step.by == "read" and not what.is_reading(step):
+                raise Refused("the handle reads only")
             what.foresee(self, step)
-            if step.by == "read" and not what.reads:
-                raise Refused("the handle reads only", "read_only")
         except (Refused, Unsure) as known:
             foreseen = known
         record = self.perform(step)
@@ -169,7 +173,7 @@ class World:
         if (
             record.outcome == "refused"
             and isinstance(foreseen, Refused)
-            and foreseen.codes
+            and foreseen.codes & TELLING
             and record.code not in foreseen.codes
         ):
             raise Fault(

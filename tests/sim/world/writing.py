@@ -199,8 +199,6 @@ def draw_keyed(world: World, chance: Random, args: dict[str, Any]) -> dict[str, 
 
 def foresee_write(world: World, step: Step) -> None:
     args = step.args
-    if step.by == "read":
-        raise Refused("the handle reads only", "read_only")
     if "key" in args and (known := keyed(world, args)) is not None:
         foresee_place(world, args, writing=False)
         if known["call"] != repr(args["statements"]):
@@ -215,6 +213,9 @@ def foresee_write(world: World, step: Step) -> None:
     if args.get("if") == "older" and len(world.past.visible(args["branch"])) > 1:
         reasons.add("precondition_failed")
     if reasons:
+        state = state_of(world, args["branch"])
+        if model.run_statements(state, args["statements"])[0].shown() == state.shown():
+            raise Unsure("nothing is to be done, on a branch where it must not be")
         raise Refused("the branch is protected, or has moved", "invalid_data", *reasons)
     model.run_statements(state_of(world, args["branch"]), args["statements"])
 
@@ -234,7 +235,7 @@ def keyed(world: World, args: Mapping[str, Any]) -> dict[str, Any] | None:
 def perform_write(world: World, g: Graph, record: Record) -> None:
     args, hand = record.args, take(world, g, record.args)
     options: dict[str, Any] = {}
-    if "if" in args:
+    if "if" in args and args["branch"] in world.past.lines:
         seen = world.past.visible(args["branch"])
         head = world.past.lines[args["branch"]].head
         options["if_commit"] = seen[1] if args["if"] == "older" and len(seen) > 1 else head
@@ -424,8 +425,6 @@ def draw_load(world: World, chance: Random) -> dict[str, Any] | None:
 
 def foresee_load(world: World, step: Step) -> None:
     args = step.args
-    if step.by == "read":
-        raise Refused("the handle reads only", "read_only")
     source = args.get("create_from")
     if source is not None:
         if args["branch"] in world.past.lines or source not in world.past.lines:
@@ -568,8 +567,8 @@ def _moved(world: World, opened: OpenTransaction) -> bool:
 
 def foresee_do(world: World, step: Step) -> None:
     opened = _slot(world, step)
-    if _moved(world, opened):
-        raise Unsure("the branch has moved")
+    if _moved(world, opened) or world.past.lines[opened.branch].protected:
+        raise Unsure("the branch has moved, or is protected and says so already")
     state = state_of(world, opened.branch).copy()
     for one in (*opened.statements, step.args["statement"]):
         model.run_statement(state, one)
@@ -588,7 +587,7 @@ def perform_do(world: World, g: Graph, record: Record) -> None:
     opened.told.append(told)
 
 
-operation(Operation("do", 9, (), draw_do, perform_do, foresee_do))
+operation(Operation("do", 9, (), draw_do, perform_do, foresee_do, reads=True))
 
 
 def draw_publish(world: World, chance: Random) -> dict[str, Any] | None:
