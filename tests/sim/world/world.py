@@ -1,0 +1,308 @@
+"""Owns one world: takes steps, compares what came of each with the model, remembers the past."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import omnigraph
+from omnigraph.engine.graph import Graph
+from omnigraph.errors import OmnigraphError
+from omnigraph.model.version import Commit
+from tests.bench.faults import Crashed
+from tests.sim.world import checks, table
+from tests.sim.world.hands import HeldBranch
+from tests.sim.world.model import (
+    Declared,
+    DeclaredType,
+    Refused,
+    State,
+    Statement,
+    Text,
+    Unsure,
+    begin,
+    renumber,
+    schema_text,
+)
+from tests.sim.world.past import UNSEEN, Known, Line, Past
+from tests.sim.world.place import QUICK, Clock, Place
+from tests.sim.world.refs import Ref
+from tests.sim.world.reading import Seen, read_state
+from tests.sim.world.steps import Fault, Record, Step
+
+FIRST: Text = (
+    DeclaredType(
+        "Person",
+        "key",
+        (
+            Declared("name", "String", required=True),
+            Declared("age", "I64"),
+            Declared("code", "I64", unique=True),
+        ),
+    ),
+    DeclaredType("Doc", "key", (Declared("name", "String", required=True), Declared("data", "Blob"))),
+    DeclaredType(
+        "Note", "mark", (Declared("mark", "String", required=True), Declared("text", "String"))
+    ),
+    DeclaredType("Knows", "ends", (Declared("since", "I64"),), ends=("Person", "Person"), card=3),
+    DeclaredType(
+        "Met",
+        "mark",
+        (Declared("mark", "String", required=True), Declared("place", "String")),
+        ends=("Person", "Person"),
+    ),
+)
+BEGINNING = (
+    Step(
+        0,
+        "write",
+        "long",
+        {
+            "branch": "main",
+            "statements": (
+                Statement("append", "Person", tuple({"name": one, "age": 1} for one in "abc")),
+                Statement("append", "Knows", ({"from": "a", "to": "b"}, {"from": "b", "to": "c"})),
+                Statement("append", "Note", ({"mark": "first"},)),
+            ),
+        },
+    ),
+    Step(0, "create_branch", "long", {"name": "x", "from": Ref("head", "main")}),
+)
+"""What every world begins with, so that there is something to change and to merge."""
+DAMAGE = frozenset({"corrupt", "store_failure", "error", "outcome_unknown", "unsafe_store"})
+"""Codes that mean damage where no request has failed."""
+TELLING = frozenset(
+    {"idempotency_mismatch", "branch_moved", "merge_conflict", "revert_conflict", "cursor_mismatch"}
+)
+"""Codes that a caller acts on. Where there are several reasons to refuse, any may be told."""
+
+
+class World:
+    def __init__(self, directory: Path, seed: int, without: Iterable[str] = ()) -> None:
+        self.seed = seed
+        self.without = frozenset(without)
+        self.place = Place(directory, Clock(), random.Random(f"{seed} ids"))
+        self.past = Past()
+        self.records: list[Record] = []
+        self.by_label: dict[str, Record] = {}
+        self.held: dict[str, HeldBranch] = {}
+        self.memory: dict[str, Any] = {}
+        """What operations remember from one step to another, by their own names."""
+        self.ids: dict[str, str] = {}
+        """The ids that entities without a key were given, by mark."""
+        text = schema_text(FIRST)
+        with omnigraph.init(directory, schema=text, settings=QUICK, runtime=self.place.time()):
+            pass
+        self.handles = self._open_handles()
+        with self.place.open(mode="r") as g:
+            commit = g.snapshot().commit
+        first = Known(commit.id, (), commit.kind, commit.created_at, begin(FIRST), "init")
+        self.past.commits[commit.id] = first
+        self.past.lines["main"] = Line(1, [commit.id], 0)
+        self.past.made["main"] = 1
+        for number, step in enumerate(BEGINNING):
+            self.take(replace(step, number=number - len(BEGINNING)))
+
+    def _open_handles(self) -> dict[str, Graph]:
+        small = replace(QUICK, lookup_rows=2, query_rows=3, cache_bytes=4096)
+        return {
+            "long": self.place.open(),
+            "fold": self.place.open(settings=replace(QUICK, folding="inline")),
+            "late": self.place.open(settings=small, skew=0.0 if "skew" in self.without else -3.0),
+            "read": self.place.open(mode="r"),
+        }
+
+    def close(self) -> None:
+        for one in self.handles.values():
+            one.close()
+
+    def handle(self, name: str) -> Graph:
+        return self.handles[name] if name in self.handles else self.place.open()
+
+    # Steps
+
+    def take(self, step: Step) -> Record:
+        """Does it, and holds what came of it against the model."""
+        what = table.OPERATIONS[step.op]
+        foreseen: Exception | None = None
+        try:
+            if step.by == "read" and not what.is_reading(step):
+                raise Refused("the handle reads only")
+            what.foresee(self, step)
+        except (Refused, Unsure) as known:
+            foreseen = known
+        record = self.perform(step)
+        self._compare(record, foreseen)
+        if record.outcome == "ok":
+            what.settle(self, record)
+        if not what.reads:
+            self.observe([record])
+        return record
+
+    def perform(self, step: Step, g: Graph | None = None) -> Record:
+        record = Record(step)
+        self.records.append(record)
+        self.by_label[step.label] = record
+        try:
+            g = g or self.handle(step.by)
+            table.OPERATIONS[step.op].perform(self, g, record)
+        except OmnigraphError as error:
+            record.error, record.code = str(error), error.code
+            record.outcome = "unknown" if error.code == "outcome_unknown" else "refused"
+        except Fault:
+            raise
+        except Crashed as error:
+            record.outcome, record.error = "crashed", str(error)
+        except Exception as error:
+            raise Fault(f"{step.label} raised {type(error).__name__}: {error}") from error
+        else:
+            record.outcome = "ok"
+        return record
+
+    def _compare(self, record: Record, foreseen: Exception | None) -> None:
+        label = record.step.label
+        if record.code in DAMAGE:
+            raise Fault(f"{label} says {record.code}: {record.error}")
+        if record.outcome == "refused" and foreseen is None:
+            raise Fault(f"{label} was refused, and the model sees no reason: {record.code}: {record.error}")
+        if record.outcome == "ok" and isinstance(foreseen, Refused):
+            raise Fault(f"{label} was done, and the model refuses it: {foreseen}")
+        if (
+            record.outcome == "refused"
+            and isinstance(foreseen, Refused)
+            and foreseen.codes & TELLING
+            and record.code not in foreseen.codes
+        ):
+            raise Fault(
+                f"{label} was refused with {record.code} ({record.error}), and the model "
+                f"says {sorted(foreseen.codes)}: {foreseen}"
+            )
+
+    # What became of it
+
+    def observe(self, records: list[Record]) -> None:
+        """Looks, with eyes that know nothing, at what is new, and explains every commit of it by a
+        step, and every step by its commit."""
+        with self.place.open(mode="r") as g:
+            new = self._learn(g, records)
+            self._follow_branches(g, {one.id for one in new})
+            self._follow_tags(g)
+        for record in records:
+            label = record.facts.get("label", record.step.label)
+            self._account(record, [one for one in new if one.label == label])
+
+    def _learn(self, g: Graph, records: list[Record]) -> list[Known]:
+        found: dict[str, Commit] = {}
+        for commit in reversed(list(g.log(all=True))):
+            if commit.id in found:
+                raise Fault(f"the log tells {commit.id} twice")
+            found[commit.id] = commit
+        lost = self.past.reachable() - found.keys()
+        if records and lost and not self._tags_only(lost):
+            raise Fault(f"the log has lost {self._labels(lost)}")
+        for tagged in g.tags():
+            for commit in reversed(list(g.log(tagged))):
+                found.setdefault(commit.id, commit)
+        return [self._explain(g, one) for one in found.values() if one.id not in self.past.commits]
+
+    def _tags_only(self, lost: set[str]) -> bool:
+        """Whether these are reached by tags alone, which the log of all branches leaves out."""
+        lines = self.past.lines.values()
+        return not lost & set().union(*(self.past.before(line.head) for line in lines))
+
+    def _labels(self, commits: Iterable[str]) -> list[str]:
+        return sorted(f"{one} ({self.past.commits[one].label})" for one in commits)
+
+    def _explain(self, g: Graph, commit: Commit) -> Known:
+        parents = tuple(commit.parents)
+        if missing := [one for one in parents if one not in self.past.commits]:
+            raise Fault(f"the commit {commit.id} has parents that nobody knows: {missing}")
+        before = self.past.commits[parents[0]]
+        if commit.created_at <= before.created_at or commit.id <= before.id:
+            raise Fault(f"the commit {commit.id} does not come after its parent {before.id}")
+        record = self.by_label.get(commit.message or "")
+        seen = read_state(self, g.snapshot(commit.id))
+        label, loses = record.step.label if record else commit.kind, False
+        if commit.kind in UNSEEN or commit.kind in ("protect", "unprotect"):
+            expected = before.state.copy()
+        elif record is None:
+            raise Fault(f"nobody made the commit {commit.id} ({commit.kind}, {commit.message})")
+        else:
+            expected = self._expected(record, commit, before.state, parents, seen)
+            loses = bool(record.args.get("loss"))
+        if seen.shown != expected.shown():
+            raise Fault(
+                f"the commit of {label} ({commit.kind}) holds something else than the model says:\n"
+                + checks.tell_difference(expected.shown(), seen.shown)
+            )
+        known = Known(commit.id, parents, commit.kind, commit.created_at, expected, label, loses)
+        self.past.commits[commit.id] = known
+        return known
+
+    def _expected(
+        self, record: Record, commit: Commit, before: State, parents: tuple[str, ...], seen: Seen
+    ) -> State:
+        effect = table.OPERATIONS[record.step.op].effect
+        if effect is None:
+            raise Fault(f"{record.step.label} ({record.step.op}) must not make a commit")
+        try:
+            return effect(self, record, before, parents)
+        except Refused as why:
+            raise Fault(
+                f"{record.step.label} made a commit that the model refuses: {why}"
+            ) from None
+        except Unsure:
+            state, twins = seen.adopt([before, *(self.past.state(one) for one in parents[1:])])
+            for old, new in twins:
+                for known in self.past.commits.values():
+                    renumber(known.state, old, new)
+            return state
+
+    def _account(self, record: Record, made: list[Known]) -> None:
+        label = record.step.label
+        if len(made) > 1:
+            raise Fault(f"{label} has {len(made)} commits")
+        if record.outcome == "refused" and made:
+            raise Fault(f"{label} was refused ({record.code}) and has a commit all the same")
+        if record.outcome != "ok":
+            return
+        if record.commit is not None and not record.repeated:
+            if record.commit not in self.past.commits:
+                raise Fault(f"{label} was told the commit {record.commit}, which is nowhere")
+            if made and made[0].id != record.commit:
+                raise Fault(f"{label} was told {record.commit} and made {made[0].id}")
+        if made and record.repeated:
+            raise Fault(f"{label} was told that it only repeats, and made a commit")
+
+    def _follow_branches(self, g: Graph, new: set[str]) -> None:
+        names = set(g.branches())
+        if names != self.past.lines.keys():
+            raise Fault(f"there are the branches {sorted(names)}, not {sorted(self.past.lines)}")
+        for name in sorted(names):
+            line = self.past.lines[name]
+            found = [one.id for one in g.log(name, first_parent=True)][::-1]
+            if found[: len(line.commits)] != line.commits:
+                raise Fault(
+                    f"the first parents of {name} were {self._labels(line.commits)} and are "
+                    f"{self._labels(found)}"
+                )
+            for commit in found[len(line.commits) :]:
+                if commit not in new:
+                    raise Fault(
+                        f"{name} goes on with {self._labels([commit])}, which is known from elsewhere"
+                    )
+                kind = self.past.commits[commit].kind
+                if kind in ("protect", "unprotect"):
+                    line.protected = kind == "protect"
+            line.commits = found
+        protected = {name for name, line in self.past.lines.items() if line.protected}
+        if set(g.protected_branches()) != protected:
+            raise Fault(f"protected are {g.protected_branches()}, not {sorted(protected)}")
+
+    def _follow_tags(self, g: Graph) -> None:
+        held = {name: commit.id for name, commit in g.tags().items()}
+        if held != self.past.tags:
+            raise Fault(f"the tags are {held}, not {self.past.tags}")
