@@ -1,6 +1,6 @@
 """`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
 
-python -m benchmarks [storage|branches|maintenance|mutate|queries|load …]
+python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load …]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import branches, footprint, load, maintenance, mutate, queries, storage
+from benchmarks import branches, footprint, keys, load, maintenance, mutate, queries, storage
 from benchmarks.measure import Line
 
 ALL: dict[str, Callable[[Path], list[Line]]] = {
@@ -19,6 +19,7 @@ ALL: dict[str, Callable[[Path], list[Line]]] = {
     "maintenance": maintenance.run,
     "footprint": footprint.run,
     "mutate": mutate.run,
+    "keys": keys.run,
     "queries": queries.run,
     "load": load.run,
 }

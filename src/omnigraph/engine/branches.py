@@ -7,6 +7,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.pinning import held_version
 from omnigraph.engine.write.publisher import commit_after, put_version, require_unprotected
 from omnigraph.errors import BranchExists, MainBranch, Reclaimed, TagExists
+from omnigraph.model.keys import NO_KEYS
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import GraphVersion, past
 from omnigraph.plan.succession import begin, follow
@@ -61,7 +62,9 @@ def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger
         commit = commit_after(
             session, head, kind="branch_delete", operation=session.runtime.ulid(), actor=actor
         )
-        version = follow(head, token=session.runtime.ulid(), commit=commit, deleted=True, keys=())
+        version = follow(
+            head, token=session.runtime.ulid(), commit=commit, deleted=True, keys=NO_KEYS
+        )
         taken = put_version(session, version, ledger)
         if taken is None:
             return
@@ -82,7 +85,7 @@ def withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
             commit=commit,
             deleted=True,
             tag=False,
-            keys=(),
+            keys=NO_KEYS,
             floor=end.version + 1,
         )
         if put_version(session, version, ledger) is None:

@@ -21,6 +21,7 @@ from omnigraph.engine.query.adjacencies import Adjacencies
 from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.known_keys import KnownKeys
 from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
@@ -70,6 +71,7 @@ class Session:
         )
         self.preparations = Preparations()
         self.workspaces = Workspaces(self.cache)
+        self.known_keys = KnownKeys()
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()

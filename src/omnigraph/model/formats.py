@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from omnigraph.model.keys import lift_keys
+
 Lift = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def _lift_from_1(held: dict[str, Any]) -> dict[str, Any]:
+    return lift_keys(_lift_counters(held))
 
 
 def _lift_counters(held: dict[str, Any]) -> dict[str, Any]:
@@ -24,7 +30,7 @@ def _lift_pin(pin: dict[str, Any]) -> dict[str, Any]:
     return {"content": f"{pin['location']}@{pin['lance_version']}"} | kept
 
 
-LIFTS: Mapping[int, Lift] = {1: _lift_counters}
+LIFTS: Mapping[int, Lift] = {1: _lift_from_1}
 """From a format to the next one: the decoded JSON of a graph version, as that would have it."""
 
 

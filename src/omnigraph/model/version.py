@@ -6,6 +6,8 @@ from functools import cached_property
 
 import msgspec
 
+from omnigraph.model.keys import NO_KEYS, Keys
+
 FORMAT = 2
 OLDEST_FORMAT = 1
 UNSEEN = frozenset({"optimize", "cleanup", "discard", "upgrade"})
@@ -51,15 +53,6 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     actor: str | None = None
     message: str | None = None
     statistics: dict[str, TableStatistics] = {}
-
-
-class RecentKey(msgspec.Struct, frozen=True, array_like=True):
-    """An idempotency key that a recent commit of the branch used."""
-
-    key: str
-    call: str
-    version: int
-    commit: str
 
 
 class StreamMark(msgspec.Struct, frozen=True, array_like=True):
@@ -111,7 +104,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     tables: tuple[TablePin, ...]
     merged: ForkPoint | None = None
     forwarded: bool = False
-    keys: tuple[RecentKey, ...] = ()
+    keys: Keys = NO_KEYS
     streams: dict[str, StreamMark] = {}
     ancestry: dict[str, int] = {}
     first: int = 1

@@ -181,7 +181,8 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the commit will say of itself. `key` and `call` are hashes of the idempotency key
-    and of what was asked for; `stream` and `batch` name the micro-batch that it brings."""
+    and of what was asked for, `answers` what the caller was told; `stream` and `batch` name the
+    micro-batch that it brings."""
 
     kind: str
     operation: str
@@ -189,6 +190,7 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str | None = None
     key: str | None = None
     call: str | None = None
+    answers: tuple[int, ...] = ()
     stream: str | None = None
     batch: int = 0
     merged: Merged | None = None

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.model.keys import NO_KEYS
 from omnigraph.model.version import FORMAT, ForkPoint, GraphVersion
 
 
@@ -19,8 +20,8 @@ def point_to(version: GraphVersion) -> ForkPoint:
 
 def follow(end: GraphVersion, *, token: str, **changes: Any) -> GraphVersion:
     """The version after the end of a chain: the same in everything that is not changed. Whether
-    a version is a merge is said by that version alone."""
-    anew: dict[str, Any] = {"merged": None, "forwarded": False}
+    a version is a merge, and what a call was told, is said by that version alone."""
+    anew: dict[str, Any] = {"merged": None, "forwarded": False, "keys": end.keys.passed_on()}
     return msgspec.structs.replace(
         end, format=FORMAT, token=token, version=end.version + 1, **anew | changes
     )
@@ -35,7 +36,7 @@ def begin(
     anew: dict[str, Any] = {
         "merged": None,
         "forwarded": False,
-        "keys": (),
+        "keys": NO_KEYS,
         "maintained": 0,
         "protected": False,
         "floor": 1 if end is None else end.floor,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from omnigraph.model.keys import ENTRY_TEXT
 from omnigraph.runtime import encode_ulid, is_ulid, ulid_number
 
 Fields = dict[str, Any]
@@ -34,7 +35,8 @@ def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
             case "tables" if name in before:
                 step[name] = _changed_tables(before[name], value, pins, fields["commit"]["id"])
             case "keys":
-                step[name] = _added(before.get(name, []), value)
+                recent, *rest = value
+                step[name] = [*_added(_recent(before), recent), *rest]
             case "same" if value == _same(before):
                 step[name] = True
             case "maintained" if name in before:
@@ -57,8 +59,11 @@ def apply_step(before: Fields, step: Fields, pins: list[int], commit: str) -> Fi
                 pass
             case "tables" if name in before:
                 fields[name] = _apply_tables(before[name], value, iter(pins), commit)
-            case "keys":
+            case "keys" if isinstance(value[0], list):  # as format 1 had them
                 fields[name] = [*value[0], *before.get(name, [])][: value[1]]
+            case "keys":
+                added, letters, *rest = value
+                fields[name] = [(added + _recent(before))[:letters], *rest]
             case "same" if value is True:
                 fields[name] = _same(before)
             case "maintained" if name in before:
@@ -127,12 +132,17 @@ def _counts(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _added(before: list[Any], after: list[Any]) -> list[Any]:
-    """New ones come first, old ones fall off at the end: what came, and how many there are."""
-    for count in range(len(after) + 1):
-        if after[count:] == before[: len(after) - count]:
+def _recent(before: Fields) -> str:
+    """The entries of recent keys, as text."""
+    return str(before["keys"][0]) if "keys" in before else ""
+
+
+def _added(before: str, after: str) -> list[Any]:
+    """New entries come first, old ones fall off at the end: what came, and how long it is."""
+    for count in range(0, len(after), ENTRY_TEXT):
+        if before.startswith(after[count:]):
             return [after[:count], len(after)]
-    raise AssertionError("nothing of a list is always a part of another")
+    return [after, len(after)]
 
 
 def _same(before: Fields) -> list[str]:

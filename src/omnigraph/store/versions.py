@@ -34,6 +34,8 @@ _WALK = 8
 _PAGE = 1000
 _ATTEMPTS = 8
 _PAUSE = 0.1
+_UNLIFTABLE = (AttributeError, LookupError, TypeError, ValueError)
+"""What a step between formats comes to when it meets what no program has written."""
 
 T = TypeVar("T", GraphVersion, GraphStamp)
 
@@ -114,7 +116,7 @@ def _decode(data: bytes, kind: type[T], key: str) -> T:
             return msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
         held: T = _DECODERS[kind].decode(data)
         return held
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, *_UNLIFTABLE) as error:
         raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
 
 
@@ -123,7 +125,7 @@ def convert_version(fields: dict[str, Any], key: str) -> GraphVersion:
     _require_known(fields.get("format", 0), key)
     try:
         return msgspec.convert(lift(fields, to=FORMAT), type=GraphVersion)
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, *_UNLIFTABLE) as error:
         raise Corrupt(f"{key} does not hold versions: {error}.") from error
 
 

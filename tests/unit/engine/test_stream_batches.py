@@ -40,7 +40,7 @@ def test_a_batch_that_comes_again_is_the_commit_that_it_was(g: Graph) -> None:
 
 
 def test_it_is_known_after_many_other_keys_came(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.engine.write.publisher.RECENT_KEYS", 2)
+    monkeypatch.setattr("omnigraph.model.keys.RECENT", 2)
     first = bring(g, "calls", 7, "x")
     for number in range(6):
         query = f'query q() {{ insert Note {{ text: "{number}" }} }}'

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import Corrupt
+from omnigraph.model.keys import NO_KEYS
 from omnigraph.model.version import (
     FORMAT,
     Commit,
     ForkPoint,
     GraphVersion,
-    RecentKey,
     StreamMark,
     TablePin,
     TableStatistics,
@@ -122,7 +122,12 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
             )
             | st.just(list(kept.tables) if kept else [])
         )
-        keys = draw(st.lists(st.builds(RecentKey, _ULIDS, st.just("c"), st.just(1), st.just("i"))))
+        keys = draw(st.sampled_from([kept.keys if kept else NO_KEYS, NO_KEYS]))
+        for key in draw(st.lists(st.binary(min_size=8, max_size=8), max_size=4)):
+            told = draw(st.lists(st.integers(0, 9), max_size=2).map(tuple))
+            keys = keys.used(key, version=number, time=number, call=b"c", answers=told)
+        if draw(st.booleans()):
+            keys = keys.passed_on()
         versions.append(
             GraphVersion(
                 format=FORMAT,
@@ -135,7 +140,7 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 schema=draw(st.sampled_from("st")),
                 catalog="c",
                 tables=tuple(tables),
-                keys=tuple([*keys, *(kept.keys if kept else ())][:3]),
+                keys=keys,
                 streams=draw(st.sampled_from([{}, {"q": StreamMark(1, 2, "i")}])),
                 ancestry=draw(st.sampled_from([{}, {"1:other": 4}])),
                 first=draw(st.sampled_from([1, number])),

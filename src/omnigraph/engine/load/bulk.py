@@ -15,7 +15,8 @@ from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, T
 from omnigraph.engine.load.state import TOLD, Mode
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.publisher import Publisher, recall, require_unprotected
+from omnigraph.engine.write.published import Published, recall
+from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.errors import (
     BranchExists,
     BranchMoved,
@@ -24,7 +25,7 @@ from omnigraph.errors import (
     OmnigraphError,
     PreconditionFailed,
 )
-from omnigraph.model.version import Commit, GraphVersion, StreamMark
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.load.places import Reject, SourceName, to_violation
 from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
 from omnigraph.store.objects import Absent
@@ -84,16 +85,7 @@ class BulkLoad(ABC):
         self._replanned = False
         self._actions: list[TableAction] = []
         self._checks: set[str] = set()
-        self._lineage = Lineage(
-            kind="load",
-            operation=session.runtime.ulid(),
-            actor=options.actor,
-            message=options.message,
-            key=None if options.key is None else hash_call(options.key),
-            call=hash_call([options.type, options.mode, options.branch]),
-            stream=None if options.stream is None else hash_call(options.stream[0]),
-            batch=0 if options.stream is None else options.stream[1],
-        )
+        self._lineage = _lineage(session, options)
 
     @property
     def base(self) -> GraphVersion:
@@ -124,19 +116,10 @@ class BulkLoad(ABC):
         return tuple(self._told())
 
     def run(self, reason: str) -> LoadResult:
+        if (done := repeated_load(self._session, self._options, self._ledger)) is not None:
+            return done
         self._base = self._pin()
         options = self._options  # a job that goes on finds the branch that it created
-        if (done := self._done_before()) is not None:
-            return LoadResult(
-                branch=options.branch,
-                mode=options.mode,
-                commit=done,
-                counts={},
-                engine=self.engine,
-                reason=reason,
-                repeated=True,
-                io=self._ledger,
-            )
         self._read()
         self._resolve(self._base)
         commit = None
@@ -154,30 +137,6 @@ class BulkLoad(ABC):
             rejected=self._put_aside(),
             io=self._ledger,
         )
-
-    def _done_before(self) -> Commit | None:
-        """The commit of an earlier load with the same idempotency key, or of the same batch of a
-        stream, which is not read again: on what it made itself, an append would find its own rows
-        and fail."""
-        if recall(self._lineage, self.base) is None:
-            return None
-        key, stream = self._lineage.key, self._lineage.stream
-        if stream is not None:
-            return self._commit_of(self.base.streams[stream])
-        version = next(recent.version for recent in self.base.keys if recent.key == key)
-        # Cleanup may have passed it since then.
-        return self._session.read_record(self.base.branch, version, self._ledger).commit
-
-    def _commit_of(self, mark: StreamMark) -> Commit:
-        """The commit of a batch: on this branch, or on the one that it was made from. If nothing
-        is left there but its id, that is what there is to tell."""
-        with contextlib.suppress(Absent):
-            held = self._session.read_record(self.base.branch, mark.version, self._ledger).commit
-            if held.id == mark.commit:
-                return held
-        with contextlib.suppress(OmnigraphError):
-            return History(self._session, self._ledger).resolve(mark.commit).commit
-        return Commit(id=mark.commit, parents=(), kind="load", created_at=0, operation="")
 
     def _pin(self) -> Snapshot:
         """The base that everything is checked against."""
@@ -198,7 +157,7 @@ class BulkLoad(ABC):
         else:
             head = session.live_head(name, self._ledger)
             self._session = session.holding(name, head.incarnation)
-        if options.if_commit is not None and head.commit.id != options.if_commit:
+        if options.if_commit is not None and not head.holds(options.if_commit):
             raise PreconditionFailed(
                 f"The branch {name!r} is at commit {head.commit.id}, not at {options.if_commit}."
             )
@@ -253,11 +212,11 @@ class BulkLoad(ABC):
             if self._options.create_branch_from is not None and error.applied is False:
                 self._delete_branch()
             raise
-        if published.version is None:  # another process with the same key was faster
-            head = self._session.live_head(self._options.branch, self._ledger)
-            self._base = self._session.snapshot(head, self._ledger)
-            return self._done_before()
-        return published.version.commit
+        if published.version is not None:
+            return published.version.commit
+        # Another process with the same key was faster.
+        head = self._session.live_head(self._options.branch, self._ledger)
+        return _commit_of(self._session, published, head, self._ledger)
 
     def replan(self, head: GraphVersion) -> None:
         self._replanned = True  # whoever waits behind this load does not wait for its indexes
@@ -274,6 +233,59 @@ class BulkLoad(ABC):
     def _report(self, stage: str) -> None:
         if self._options.progress is not None:
             self._options.progress(Progress(stage, self._rows, self._bytes, self._total))
+
+
+def _lineage(session: Session, options: LoadOptions) -> Lineage:
+    return Lineage(
+        kind="load",
+        operation=session.runtime.ulid(),
+        actor=options.actor,
+        message=options.message,
+        key=None if options.key is None else hash_call(options.key),
+        call=hash_call([options.type, options.mode, options.branch]),
+        stream=None if options.stream is None else hash_call(options.stream[0]),
+        batch=0 if options.stream is None else options.stream[1],
+    )
+
+
+def repeated_load(session: Session, options: LoadOptions, ledger: Ledger) -> LoadResult | None:
+    """What is answered to a load with the key of an earlier one, or of the same batch of a stream:
+    before its source is looked at, or anything else."""
+    if options.key is None and options.stream is None:
+        return None
+    try:
+        head = session.live_head(options.branch, ledger)
+    except BranchNotFound:
+        return None
+    known = recall(session, _lineage(session, options), head, ledger)
+    if known is None:
+        return None
+    return LoadResult(
+        branch=options.branch,
+        mode=options.mode,
+        commit=_commit_of(session, known, head, ledger),
+        counts={},
+        engine="spark" if options.engine == "spark" else "local",
+        reason="it was loaded before",
+        repeated=True,
+        io=ledger,
+    )
+
+
+def _commit_of(session: Session, known: Published, head: GraphVersion, ledger: Ledger) -> Commit:
+    """The commit of a batch is on this branch, or on the one that it was made from. If nothing is
+    left there but its id, that is what there is to tell."""
+    if known.first is not None:
+        return known.first.commit
+    marks = [mark for mark in head.streams.values() if mark.commit == known.commit]
+    for mark in marks:
+        with contextlib.suppress(Absent):
+            held = session.read_record(head.branch, mark.version, ledger).commit
+            if held.id == mark.commit:
+                return held
+    with contextlib.suppress(OmnigraphError):
+        return History(session, ledger).resolve(known.commit).commit
+    return Commit(id=known.commit, parents=(), kind="load", created_at=0, operation="")
 
 
 def refusal(rejects: list[Reject], more: int, names: list[SourceName]) -> InvalidData:

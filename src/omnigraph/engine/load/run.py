@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.executors import configured_master, find_executor, registered
-from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal
+from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal, repeated_load
 from omnigraph.engine.load.checks import RULES, check_duplicates, check_new
 from omnigraph.engine.load.completing import Part, complete_merge, system_rows
 from omnigraph.engine.load.indexing import prepare_indexes
@@ -35,6 +35,7 @@ from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.load.shaping import TypedRows
 from omnigraph.runtime import reach
+from omnigraph.telemetry import Ledger
 
 __all__ = ["LoadOptions", "load"]
 
@@ -52,6 +53,8 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     owned = _is_of_spark(source)
     sources: list[Source] = []
     if options.engine != "spark" and not owned:
+        if (done := repeated_load(session, options, Ledger())) is not None:
+            return done
         sources = find_sources(source, options.type, options.mapping)
     # Whoever has not touched Spark does not wait for it to be imported.
     running = spark and "pyspark" in sys.modules and options.engine == "auto"

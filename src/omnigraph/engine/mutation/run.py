@@ -10,13 +10,15 @@ from typing import Any
 from omnigraph.engine.mutation.lower import is_blind, lower_mutation
 from omnigraph.engine.mutation.result import MutationResult, TypeCounts
 from omnigraph.engine.query.ask import bound
-from omnigraph.engine.session import Session, hash_call
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.query.prepare import Prepared
+from omnigraph.engine.session import Session
 from omnigraph.engine.write.attempt import Write
-from omnigraph.engine.write.publisher import Published
+from omnigraph.engine.write.published import Published, another_call
 from omnigraph.engine.write.statements import Statement
-from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery
+from omnigraph.errors import Invalid, InvalidArgument, InvalidData, InvalidQuery
 from omnigraph.model.catalog import Catalog
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.digest import digest_values
 from omnigraph.plan.publish import Lineage
 from omnigraph.plan.values.rows import Bindings
 from omnigraph.telemetry import Ledger
@@ -55,9 +57,11 @@ def mutate(
         ),
         if_commit=options.if_commit,
         idempotency_key=options.idempotency_key,
-        reshape=lambda _, snapshot: call.lower(snapshot),
+        reshape=lambda _, snapshot: call.lower(snapshot.catalog),
         ledger=ledger,
     )
+    if (first := write.repeats()) is not None:
+        return _repeated(call, write, first, options, ledger)
     statements = _first_lowering(call, write)
     write.call = call.digest
     reading = not all(is_blind(statement) for statement in statements)
@@ -69,19 +73,32 @@ def mutate(
 
 def _first_lowering(call: _Call, write: Write) -> list[Statement]:
     """On the head as last seen, if that does; a refusal may be due to an old schema."""
-    snapshot = write.working(reading=False).snapshot
+    catalog = write.catalog(reading=False)
     try:
-        statements = call.lower(snapshot)
+        statements = call.lower(catalog)
     except (InvalidQuery, InvalidData):
         if not write.moved_on():
             raise
-        return call.lower(write.working(reading=True).snapshot)
+        return call.lower(write.catalog(reading=True))
     if all(is_blind(statement) for statement in statements):
         return statements
-    fresh = write.working(reading=True).snapshot
-    if fresh.catalog.digest == snapshot.catalog.digest:
+    fresh = write.catalog(reading=True)
+    if fresh.digest == catalog.digest:
         return statements
     return call.lower(fresh)
+
+
+def _repeated(
+    call: _Call, write: Write, first: GraphVersion, options: MutationOptions, ledger: Ledger
+) -> MutationResult:
+    """What was told the first time. A call that its schema does not allow was another one."""
+    try:
+        call.read(write.catalog(reading=False))
+    except Invalid as error:
+        raise another_call(first) from error
+    write.call = call.digest
+    published = write.publish(retry_for=options.retry_for)
+    return _result(call, write, published, options.branch, ledger)
 
 
 @dataclass
@@ -98,12 +115,16 @@ class _Call:
     catalog: Catalog = field(default_factory=Catalog)
     ids: list[str] = field(default_factory=list)
 
-    def lower(self, snapshot: Snapshot) -> list[Statement]:
-        prepared = self.session.preparations.mutation(self.text, self.name, snapshot.catalog)
+    def read(self, catalog: Catalog) -> tuple[Prepared, dict[str, Any]]:
+        """The query under a schema, and a value for each of its parameters."""
+        prepared = self.session.preparations.mutation(self.text, self.name, catalog)
         values = bound(prepared, self.params)
-        self.query, self.catalog = prepared.query.name, snapshot.catalog
-        given = sorted((name, repr(value)) for name, value in values.items())
-        self.digest = hash_call([self.text, self.name, given])
+        self.query, self.catalog = prepared.query.name, catalog
+        self.digest = digest_values([self.text, self.query, values])
+        return prepared, values
+
+    def lower(self, catalog: Catalog) -> list[Statement]:
+        prepared, values = self.read(catalog)
         taken = 0
 
         def new_ids(count: int) -> list[str]:

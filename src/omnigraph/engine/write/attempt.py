@@ -5,7 +5,6 @@ After a lost race it is made again on the new head: a write is a function of its
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections import Counter
 from collections.abc import Callable
@@ -14,12 +13,28 @@ import msgspec
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.answers import (
+    Effects,
+    effects_of,
+    number_of,
+    pack_effects,
+    pack_numbers,
+)
 from omnigraph.engine.write.integrity import check_integrity
-from omnigraph.engine.write.publisher import Published, Publisher, recall, require_unprotected
+from omnigraph.engine.write.published import Published, another_call, find_keyed, recalled
+from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.write.statements import Statement, hash_statements
-from omnigraph.engine.write.work import Effect, Work
-from omnigraph.errors import Conflict, InvalidArgument, InvalidData, PreconditionFailed
+from omnigraph.engine.write.work import Work
+from omnigraph.errors import (
+    Conflict,
+    InvalidArgument,
+    InvalidData,
+    PreconditionFailed,
+    Reclaimed,
+    TypeNotFound,
+)
+from omnigraph.model.catalog import Catalog
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.runtime import reach
@@ -58,7 +73,8 @@ class Write:
         self._lineage = lineage
         self._if_commit = if_commit
         self._key = None if idempotency_key is None else _hash_key(idempotency_key)
-        self._done: GraphVersion | None = None
+        self._looked: GraphVersion | None = None
+        self._first: GraphVersion | None = None
         self._reshape = reshape
         self._ledger = ledger
         self._work: Work | None = None
@@ -76,19 +92,39 @@ class Write:
         return self._work.snapshot.graph_version
 
     @property
-    def effects(self) -> Counter[tuple[str, Effect]]:
-        """How many entities of each table were inserted, updated and deleted on the last base."""
+    def effects(self) -> Effects:
+        """How many entities of each table were inserted, updated and deleted on the last base, or
+        by the first of several calls."""
+        if self._first is not None:
+            return effects_of(
+                self._first, self._session.read_catalog(self._first.catalog, self._ledger)
+            )
         return Counter() if self._work is None else self._work.effects
+
+    def repeats(self) -> GraphVersion | None:
+        """The version that an earlier call with the same idempotency key made. It is asked for
+        before anything else: that call was checked, and the branch is another one by now."""
+        if self._key is not None and self._looked is None:
+            self._looked = self._look(fresh=True)
+            self._first = find_keyed(self._session, self._key, self._looked, self._ledger)
+        return self._first
+
+    def catalog(self, *, reading: bool) -> Catalog:
+        """The schema under which statements are read: of a call that is repeated the one that it
+        was made under."""
+        if (first := self.repeats()) is not None:
+            return self._session.read_catalog(first.catalog, self._ledger)
+        return self.working(reading=reading).snapshot.catalog
 
     def working(self, *, reading: bool) -> Work:
         """The pinned base with everything so far. Blind appends need no look at the head; the
         first statement that reads looks once, and nothing looks again (pin once)."""
         need_fresh = reading or self._if_commit is not None or self._key is not None
+        if (first := self.repeats()) is not None:
+            return self._as_first_called(first)
         if self._work is not None and (self._fresh or not need_fresh):
             return self._work
-        head = self._session.live_head(self._branch, self._ledger, fresh=need_fresh)
-        self._session = self._session.holding(head.branch, head.incarnation)
-        head = self._as_first_called(head)
+        head = self._looked or self._look(fresh=need_fresh)
         self._require_commit(head)
         require_unprotected(head, self._lineage.kind)
         self._fresh = self._fresh or need_fresh
@@ -96,7 +132,16 @@ class Write:
             self._work = self._resolve(head)
         return self._work
 
+    def _look(self, *, fresh: bool) -> GraphVersion:
+        head = self._session.live_head(self._branch, self._ledger, fresh=fresh)
+        self._session = self._session.holding(head.branch, head.incarnation)
+        return head
+
     def run(self, statement: Statement, *, reading: bool) -> int:
+        if (first := self.repeats()) is not None:
+            number = number_of(statement, self.statements, first)
+            self.statements.append(statement)
+            return number
         affected = self.working(reading=reading).apply(statement)
         self.statements.append(statement)
         if self._answers is not None:
@@ -110,17 +155,15 @@ class Write:
 
     def moved_on(self) -> bool:
         """Whether a refusal may be due to an old base, which is then replaced by a fresh one."""
-        if self._fresh or self._work is None:
+        if self._fresh or self._work is None or self._first is not None:
             return False
         before = self.base.version
         return self.working(reading=True).snapshot.version != before
 
     def publish(self, *, retry_for: float) -> Published | None:
         """None: there was nothing to do."""
-        if self._key is not None:
-            self.working(reading=True)
-        if self._done is not None:
-            return recall(self._keyed(), self._done)
+        if (first := self.repeats()) is not None:
+            return self._recalled(first)
         if self.statements:
             self._stage(self.working(reading=False))
         if not self._staged.actions:
@@ -131,6 +174,7 @@ class Write:
             published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
         except _NothingLeftError:
             return None
+        self._first = published.first
         for table, (old, new) in published.tables.items():
             # What was written is known, so that lookups need not read it.
             rows, hidden = self._staged.rows[table]
@@ -189,29 +233,45 @@ class Write:
             base_version=work.snapshot.version,
             base_incarnation=work.snapshot.graph_version.incarnation,
             actions=self._staged.actions,
-            lineage=self._keyed(),
+            lineage=self._keyed(work),
             reads={table: pins[table].content for table in self.reads},
             checks={table: pins[table].content for table in work.checks},
             if_commit=self._if_commit,
         )
 
-    def _as_first_called(self, head: GraphVersion) -> GraphVersion:
-        """A call that is repeated sees what it saw the first time: on what it made itself, an
-        append would find its own rows and fail."""
-        for recent in head.keys:
-            if recent.key == self._key:
-                self._done = head
-                with contextlib.suppress(Absent):
-                    return self._session.read_version(
-                        self._branch, recent.version - 1, self._ledger
-                    )
-        return head
+    def _as_first_called(self, first: GraphVersion) -> Work:
+        """A call that is repeated reads what it read the first time: what was there before the
+        commit, with its statements so far."""
+        try:
+            before = self._session.read_version(self._branch, first.version - 1, self._ledger)
+        except Absent:
+            raise Reclaimed(
+                f"The call was made before, as commit {first.commit.id}; what it read then was "
+                "reclaimed."
+            ) from None
+        work = Work(self._session.snapshot(before, self._ledger))
+        for statement in self.statements:
+            work.apply(statement)
+        return work
 
-    def _keyed(self) -> Lineage:
+    def _recalled(self, first: GraphVersion) -> Published:
+        catalog = self._session.read_catalog(first.catalog, self._ledger)
+        try:
+            call = self.call or hash_statements(self.statements, catalog)
+        except TypeNotFound as error:
+            raise another_call(first) from error
+        return recalled(first, call)
+
+    def _keyed(self, work: Work) -> Lineage:
         if self._key is None:
             return self._lineage
-        call = self.call or hash_statements(self.statements)
-        return msgspec.structs.replace(self._lineage, key=self._key, call=call)
+        catalog = work.snapshot.catalog
+        if self._answers is None:
+            answers = pack_effects(work.effects, catalog)
+        else:
+            answers = pack_numbers(self.statements, self._answers)
+        call = self.call or hash_statements(self.statements, catalog)
+        return msgspec.structs.replace(self._lineage, key=self._key, call=call, answers=answers)
 
     def _require_commit(self, head: GraphVersion) -> None:
         if self._if_commit is not None and not head.holds(self._if_commit):

@@ -8,16 +8,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, assert_never
 
 from omnigraph.engine.session import Session, branch_moved
 from omnigraph.engine.write.bind import bind_action, merge_pins
+from omnigraph.engine.write.published import Published, recall
 from omnigraph.errors import (
     Conflict,
     Contention,
-    IdempotencyMismatch,
     NewerFormat,
     OmnigraphError,
     OutcomeUnknown,
@@ -29,7 +28,6 @@ from omnigraph.model.version import (
     UNSEEN,
     Commit,
     GraphVersion,
-    RecentKey,
     StreamMark,
     TablePin,
     TableStatistics,
@@ -45,23 +43,10 @@ from omnigraph.store.tables import Table
 from omnigraph.store.versions import Put
 from omnigraph.telemetry import Ledger
 
-RECENT_KEYS = 512
 RECENT_SAME = 64
 RECENT_STREAMS = 512
 PASSES_PROTECTION = UNSEEN | {"merge"}
 _PARALLEL = 8
-
-
-@dataclass(frozen=True)
-class Published:
-    """`commit` of an earlier call with the same idempotency key when `repeated`. `tables` holds
-    the versions of each table before and after, `unsynced` the files that came with them."""
-
-    version: GraphVersion | None
-    commit: str
-    repeated: bool = False
-    tables: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
-    unsynced: tuple[str, ...] = field(default=(), repr=False)
 
 
 class Publishable(Protocol):
@@ -106,7 +91,8 @@ class Publisher:
                 while True:
                     if head.deleted or head.incarnation != work.plan.base_incarnation:
                         raise branch_moved(branch)  # whose keys and streams are not ours
-                    if (known := recall(work.plan.lineage, head)) is not None:
+                    known = recall(session, work.plan.lineage, head, ledger)
+                    if known is not None:
                         return known
                     self._rebase(work, head)
                     bound = self._bind(work.plan, head, ledger)
@@ -222,10 +208,15 @@ class Publisher:
             statistics=statistics,
             merged=lineage.merged,
         )
-        keys = head.keys
+        keys = head.keys.passed_on()
         if lineage.key is not None and lineage.call is not None:
-            new = RecentKey(lineage.key, lineage.call, head.version + 1, commit.id)
-            keys = (new, *keys)[:RECENT_KEYS]
+            keys = keys.used(
+                bytes.fromhex(lineage.key),
+                version=head.version + 1,
+                time=commit.created_at // 1_000_000,
+                call=bytes.fromhex(lineage.call),
+                answers=lineage.answers,
+            )
         unseen = lineage.kind in UNSEEN
         merged = lineage.merged
         return follow(
@@ -261,30 +252,6 @@ def require_unprotected(head: GraphVersion, kind: str) -> None:
     """A protected branch takes merges, and what no reader can see."""
     if head.protected and kind not in PASSES_PROTECTION:
         raise ProtectedBranch(f"The branch {head.branch!r} is protected against direct writes.")
-
-
-def recall(lineage: Lineage, head: GraphVersion) -> Published | None:
-    """An earlier call with this idempotency key has done the work already."""
-    if lineage.stream is not None and (mark := head.streams.get(lineage.stream)) is not None:
-        if mark.batch > lineage.batch:
-            raise IdempotencyMismatch(
-                f"The stream has brought its batch {mark.batch} already, in commit {mark.commit}, "
-                f"and this is batch {lineage.batch}.",
-                help="A stream that begins anew, with another checkpoint, needs another stream_id.",
-            )
-        if mark.batch == lineage.batch:
-            return Published(None, mark.commit, repeated=True)
-    if lineage.key is None:
-        return None
-    for recent in head.keys:
-        if recent.key == lineage.key:
-            if recent.call != lineage.call:
-                raise IdempotencyMismatch(
-                    f"The idempotency key belongs to commit {recent.commit}, which did "
-                    "something else."
-                )
-            return Published(None, recent.commit, repeated=True)
-    return None
 
 
 def _streams_after(head: GraphVersion, lineage: Lineage, commit: Commit) -> dict[str, StreamMark]:

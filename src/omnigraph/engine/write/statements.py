@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.snapshot import find_type
 from omnigraph.lang.gq.checked import Expression, Update
+from omnigraph.model.catalog import Catalog
+from omnigraph.model.types import PropertyType
+from omnigraph.plan.convert import convert_values
+from omnigraph.plan.digest import Column, digest_values
 from omnigraph.plan.rows import Shaped
 from omnigraph.plan.values.rows import Bindings
 
 
 @dataclass(frozen=True)
 class AppendRows:
-    """`raw` is what the caller gave, in a form that can be read again under another schema."""
+    """`raw` is what the caller gave, in a form that can be read again under another schema. We
+    have made up all ids (`generated_ids`), or those in `made_up`."""
 
     type: str
     raw: Any = field(repr=False)
     shaped: Shaped = field(repr=False)
     generated_ids: bool = False
+    made_up: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def rows(self) -> int:
+        return sum(int(group.table.num_rows) for group in self.shaped.groups)
 
 
 @dataclass(frozen=True)
@@ -70,41 +81,50 @@ Statement = (
 )
 
 
-def hash_statements(statements: list[Statement]) -> str:
-    """The same for the same call: ids that we made up do not count."""
-    digest = hashlib.sha256()
-    for statement in statements:
-        digest.update(f"{type(statement).__name__} {statement.type}\0".encode())
-        match statement:
-            case AppendRows() | UpsertRows() | OverwriteRows():
-                for group in statement.shaped.groups:
-                    table = group.table
-                    if statement.generated_ids:
-                        table = table.drop_columns(["id"])
-                    digest.update(_table_bytes(table))
-            case UpdateRows():
-                for name, value in sorted(statement.set.items()):
-                    digest.update(f"{name}=".encode() + _value_bytes(value))
-                digest.update(_value_bytes(statement.where))
-            case DeleteRows():
-                digest.update(_value_bytes(statement.where))
-            case UpdateWhere() | DeleteWhere():
-                raise TypeError("a mutation is known by its text and its parameters")
-            case _:
-                assert_never(statement)
-    return digest.hexdigest()[:16]
+def hash_statements(statements: list[Statement], catalog: Catalog) -> str:
+    """The same for the same call under one schema, whatever its values are held in."""
+    return digest_values(part for one in statements for part in _parts(one, catalog))
 
 
-def _value_bytes(value: Any) -> bytes:
-    """The text of an expression leaves out what is in the middle of long lists."""
-    if isinstance(value, pc.Expression):
-        _, (serialized,) = value.__reduce__()
-        return b"expression " + bytes(serialized)
-    return f"value {value!r}\0".encode()
+def _parts(statement: Statement, catalog: Catalog) -> Iterator[object]:
+    kind = find_type(catalog, statement.type)
+    yield type(statement).__name__
+    yield kind.table_key
+    match statement:
+        case AppendRows() | UpsertRows() | OverwriteRows():
+            for group in statement.shaped.groups:
+                for name, column in zip(group.table.column_names, group.table.columns, strict=True):
+                    if name != "id":
+                        yield name
+                        yield Column(column)
+                    elif not statement.generated_ids:
+                        yield Column(_given_ids(column, statement.made_up))
+                yield group.table.num_rows
+        case UpdateRows():
+            types = {p.name: p.type for p in kind.properties}
+            for name, value in sorted(statement.set.items()):
+                yield name
+                yield _as_typed(value, types.get(name))
+            yield statement.where
+        case DeleteRows():
+            yield statement.where
+        case UpdateWhere() | DeleteWhere():
+            raise TypeError("a mutation is known by its text and its parameters")
+        case _:
+            assert_never(statement)
 
 
-def _table_bytes(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
-    return bytes(sink.getvalue())
+def _given_ids(ids: pa.ChunkedArray, made_up: tuple[str, ...]) -> pa.ChunkedArray:
+    """Those that we made up are others when the call is repeated."""
+    if not made_up:
+        return ids
+    ours = pc.is_in(ids, value_set=pa.array(made_up, pa.string()))
+    return pc.if_else(ours, pa.scalar(None, ids.type), ids)
+
+
+def _as_typed(value: Any, kind: PropertyType | None) -> object:
+    """What the property will hold, which may be given in several ways."""
+    if kind is None or isinstance(value, pc.Expression):
+        return value
+    done = convert_values([value], kind)
+    return value if done.misfits else Column(done.array)

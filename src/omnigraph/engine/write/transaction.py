@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.engine.write.attempt import Write
+from omnigraph.engine.write.published import another_call
 from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,
@@ -159,7 +160,9 @@ class Transaction:
         with self._refusals():
             try:
                 return self._try_rows(make, name, rows)
-            except (TypeNotFound, InvalidData):
+            except (TypeNotFound, InvalidData) as error:
+                if (first := self._write.repeats()) is not None:
+                    raise another_call(first) from error
                 if not self._write.moved_on():
                     raise
             return self._try_rows(make, name, rows)
@@ -175,9 +178,9 @@ class Transaction:
 
     def _try_rows(self, make: type[AppendRows], name: str, rows: Any) -> int:
         # Rows that can clash with nothing need no look at the head.
-        kind = self._write.working(reading=False).snapshot.type(name)
+        kind = find_type(self._write.catalog(reading=False), name)
         if make is not AppendRows or kind.key:
-            kind = self._write.working(reading=True).snapshot.type(name)
+            kind = find_type(self._write.catalog(reading=True), name)
         statement = self._shape(make, kind, rows)
         given = any(group.table.num_rows for group in statement.shaped.groups)
         if not given and make is not OverwriteRows:
@@ -185,22 +188,22 @@ class Transaction:
         return self._write.run(statement, reading=not statement.generated_ids)
 
     def _shape(self, make: type[AppendRows], kind: GraphType, rows: Any) -> AppendRows:
-        made = 0
+        made: list[str] = []
 
         def new_ids(count: int) -> list[str]:
-            nonlocal made
-            made += count
-            return [self._new_id() for _ in range(count)]
+            new = [self._new_id() for _ in range(count)]
+            made.extend(new)
+            return new
 
         shaped = shape_rows(kind, rows, complete=make is not UpsertRows, new_ids=new_ids)
         refuse(shaped.violations, more=shaped.more)
-        generated = made == sum(group.table.num_rows for group in shaped.groups)
+        generated = len(made) == sum(group.table.num_rows for group in shaped.groups)
         for group in shaped.groups:
             refuse(check_rows(kind, group.table, positions=group.positions))
         if shaped.groups and not generated:
             ids = [group.table.select(["id"]) for group in shaped.groups]
             refuse(check_duplicates(kind, pa.concat_tables(ids)))
-        return make(kind.name, rows, shaped, generated)
+        return make(kind.name, rows, shaped, generated, () if generated else tuple(made))
 
     def _reshape(self, statements: list[Statement], snapshot: Snapshot) -> list[Statement]:
         """Rows read again under another schema."""

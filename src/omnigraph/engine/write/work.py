@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,7 @@ from omnigraph.engine.mutation.values import set_values
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import TableView
+from omnigraph.engine.write.answers import Effect, Effects
 from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,
@@ -43,8 +44,6 @@ from omnigraph.store.tables import ADDRESS
 SHOWN = 100
 _MANY_CHUNKS = 64
 
-Effect = Literal["inserted", "updated", "deleted"]
-
 
 class Work:
     """Pending rows over a pinned snapshot. `checks` collects the tables that decisions rest on,
@@ -56,7 +55,7 @@ class Work:
         self.overlays: dict[str, Overlay] = {}
         self.checks: set[str] = set()
         self.only_appended: dict[str, list[pa.Table] | None] = {}
-        self.effects: Counter[tuple[str, Effect]] = Counter()
+        self.effects: Effects = Counter()
 
     @property
     def ledger(self) -> Any:

@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import InvalidArgument, JobRunning, OmnigraphError
 from omnigraph.runtime import reach
 from omnigraph.spark.load.journal import Journal, create
@@ -139,6 +140,22 @@ def start_over(job: Job) -> Job:
     """The same claim, without what was done before: cleanup may have taken some of it."""
     _forget_work(job.session, job.prefix)
     return Job(job.name, job.attempt, job.prefix, job.session, None)
+
+
+def forget_job(session: Session, name: str) -> None:
+    """What is left of a job that has landed, if its run died before it came to remove that."""
+    prefix = job_prefix(name)
+    last = _last_attempt(session, prefix)
+    if last is None:
+        return
+    intent = _intent_of(session, last)
+    try:
+        _require_over(session, last, intent)
+    except JobRunning:
+        return  # it is about to remove it
+    if intent is not None:
+        Recovery(session, writable=True).end(intent)
+    Job(name, last, prefix, session, intent).remove()
 
 
 def _forget_work(session: Session, prefix: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal
+from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal, repeated_load
 from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.rejected import RejectedRows, rejects_table
 from omnigraph.engine.load.result import LoadResult
@@ -37,7 +37,7 @@ from omnigraph.spark.load.aside import Aside, read_aside
 from omnigraph.spark.load.checks import all_checks
 from omnigraph.spark.load.given import Given, call_parts, find_given, kind_of
 from omnigraph.spark.load.index import index_tables_on
-from omnigraph.spark.load.job import Job, claim_job, start_over
+from omnigraph.spark.load.job import Job, claim_job, forget_job, start_over
 from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.meter import Meter, watched_tasks
 from omnigraph.spark.load.outcome import Outcome, base_of
@@ -48,11 +48,16 @@ from omnigraph.spark.load.state import SparkState, TypePieces
 from omnigraph.spark.load.watch import CREATES, Watch
 from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.tasks import ending_jobs
+from omnigraph.telemetry import Ledger
 
 
 def load(
     spark: Any, session: Session, source: Any, options: LoadOptions, reason: str
 ) -> LoadResult:
+    if (done := repeated_load(session, options, Ledger())) is not None:
+        if options.job is not None:
+            forget_job(session, options.job)
+        return replace(done, engine=SparkLoad.engine)
     sources = find_given(source, options.type, options.mapping)
     require_reachable(spark, session.root)
     require_executors(spark)
@@ -162,12 +167,12 @@ class SparkLoad(BulkLoad):
 
     def _pin(self) -> Snapshot:
         """A job that goes on rests on the version that it began with: what it staged fits no
-        other. Whether it has landed is asked of the newest one."""
+        other. That it has not landed was asked of the newest one."""
         self._use_created_branch()
         head = super()._pin()
         self._base = head
         job = self._job
-        if job is None or job.intent is None or self._done_before() is not None:
+        if job is None or job.intent is None:
             return head
         base = base_of(self._session, job.intent, head.graph_version, self._ledger)
         if base is None:
