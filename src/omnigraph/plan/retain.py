@@ -7,12 +7,12 @@ files that of the store. What may be deleted is decided by the store's alone (ha
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.model.version import UNSEEN, GraphVersion
+from omnigraph.model.version import UNSEEN, GraphVersion, chain_key, past
 
 _SECOND = 1_000_000
 _LARGEST_SKEW = 300 * _SECOND
@@ -133,6 +133,38 @@ def _newest(versions: Sequence[GraphVersion], early: object) -> int:
             break
         found = version.version
     return found
+
+
+def resolve_spent_chains(
+    points: Sequence[GraphVersion], read: Callable[[str, int], GraphVersion]
+) -> set[str]:
+    """Chains that no ancestry has to name any more, given all versions from which somebody can go
+    on. Of such a chain nothing can be read, and there is a version that contains all of it that
+    anybody has, and is in the past of everybody who has some of it: so it is never the newest that
+    two of them have in common."""
+    own = {chain_key(point) for point in points}
+    holders: dict[str, list[GraphVersion]] = {}
+    for point in points:
+        for chain in point.ancestry:
+            if chain not in own:
+                holders.setdefault(chain, []).append(point)
+    return {chain for chain, some in holders.items() if _is_covered(chain, some, own, read)}
+
+
+def _is_covered(
+    chain: str,
+    holders: Sequence[GraphVersion],
+    own: Collection[str],
+    read: Callable[[str, int], GraphVersion],
+) -> bool:
+    newest = max(holder.ancestry[chain] for holder in holders)
+    pasts = [past(holder) for holder in holders]
+    shared = set(pasts[0]).intersection(own, *pasts[1:])
+    for other in sorted(shared):
+        oldest = read(other, min(known[other] for known in pasts))
+        if oldest.ancestry.get(chain, 0) >= newest:
+            return True
+    return False
 
 
 def below_floor(

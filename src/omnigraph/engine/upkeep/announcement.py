@@ -10,7 +10,8 @@ import msgspec
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import Chain, survey_chain, survey_chains
 from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
-from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
 from omnigraph.plan.succession import follow
 from omnigraph.telemetry import Ledger
 
@@ -38,16 +39,32 @@ class Announcement:
     def publish(self, chains: Mapping[str, Chain]) -> None:
         """Until every chain carries the cutoff: one that was created meanwhile may not yet."""
         waiting = dict(chains)
+        spent = self._spent_chains(chains)
         while waiting:
             for chain in waiting.values():
-                self._publish_on(chain)
+                self._publish_on(chain, spent)
             waiting = {
                 branch: chain
                 for branch, chain in survey_chains(self._session, self._ledger).items()
                 if not chain.end.deleted and chain.end.gc_cutoff < self._cutoffs.binding
             }
 
-    def _publish_on(self, chain: Chain) -> None:
+    def _spent_chains(self, chains: Mapping[str, Chain]) -> set[str]:
+        """Branches that are gone with all their versions, and that nobody has to know of."""
+        session, ledger = self._session, self._ledger
+        points: list[GraphVersion] = []
+        for branch, chain in chains.items():
+            for version in chain.versions:
+                if version.tag and (fork := version.forked_from) is not None:
+                    points.append(session.read_record(fork.branch, fork.version, ledger))
+                elif not version.deleted:
+                    points.append(version)
+            points += [session.read_record(branch, n, ledger) for n in chain.end.kept]
+        return resolve_spent_chains(
+            points, lambda key, n: session.read_record(key.split(":", 1)[1], n, ledger)
+        )
+
+    def _publish_on(self, chain: Chain, spent: Collection[str]) -> None:
         session, ledger = self._session, self._ledger
         while True:
             end = chain.end
@@ -67,6 +84,7 @@ class Announcement:
                 floor=floor,
                 kept=tuple(sorted(number for number in kept if number < floor)),
                 gc_cutoff=max(end.gc_cutoff, self._cutoffs.binding),
+                ancestry={key: n for key, n in end.ancestry.items() if key not in spent},
             )
             if end.tag:  # it goes on standing for the same commit
                 version = msgspec.structs.replace(version, first=version.version)
