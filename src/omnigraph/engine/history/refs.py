@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
@@ -119,8 +118,12 @@ class History:
         if reclaimed is not None:
             raise reclaimed
         if ref.branch is not None:  # one that the branch need not know of any more, perhaps
-            with contextlib.suppress(RefNotFound):
+            try:
                 self._find_commit(CommitRef(ref.commit), text)
+            except Reclaimed:
+                raise
+            except RefNotFound:
+                pass
         where = f" on branch {ref.branch!r}" if ref.branch else ""
         raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
 
