@@ -36,7 +36,7 @@ with g.transaction(actor="bob", message="ages", branch="review") as tx:
     tx.append("Knows", {"src": "Ada", "dst": "Bob"})
 @end
 $ omnigraph merge review --dry-run
-Would bring main forward to id-02-xxxxxxxxxxxxxxxxxxxx (no commits of its own):
+Would bring main forward to review (no commits of its own):
   Person  ~2
   Knows   +1
 
@@ -60,11 +60,11 @@ node Person
       age: null → 40
 
 edge Knows
-  + id-03-xxxxxxxxxxxxxxxxxxxx (Ada → Bob)
+  + id-02-xxxxxxxxxxxxxxxxxxxx (Ada → Bob)
 
 $ omnigraph diff main review --op insert --kind edge --format csv
 op,kind,type,id,changed,before,after
-insert,edge,Knows,id-03-xxxxxxxxxxxxxxxxxxxx,[],,"{""id"": ""id-03-xxxxxxxxxxxxxxxxxxxx"", ""src"": ""Ada"", ""dst"": ""Bob"", ""since"": null}"
+insert,edge,Knows,id-02-xxxxxxxxxxxxxxxxxxxx,[],,"{""id"": ""id-02-xxxxxxxxxxxxxxxxxxxx"", ""src"": ""Ada"", ""dst"": ""Bob"", ""since"": null}"
 
 $ omnigraph diff main review --format jsonl --type Person
 {"op": "update", "kind": "node", "type": "Person", "id": "Ada", "changed": ["age"], "before": {"id": "Ada", "name": "Ada", "age": null, "bio": null}, "after": {"id": "Ada", "name": "Ada", "age": 36, "bio": null}}
@@ -96,8 +96,8 @@ DeleteVsUpdate Person Bob
     main    (not there)
     review  age: 40
 
-OrphanEdge Knows id-03-xxxxxxxxxxxxxxxxxxxx dst
-  Knows 'id-03-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with
+OrphanEdge Knows id-02-xxxxxxxxxxxxxxxxxxxx dst
+  Knows 'id-02-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with
   that id.
     before  null
     main    null
@@ -147,11 +147,11 @@ $ omnigraph merge review --strategy theirs --json --dry-run
 }
 
 $ omnigraph merge review --json
-! {"code": "merge_conflict", "error": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs). (and 2 more)", "help": "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch.", "retryable": false, "exit_code": 4, "kind": "conflict", "conflicts": [{"kind": "DivergentUpdate", "type": "Person", "id": "Ada", "message": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs).", "property": "age", "base": null, "ours": 37, "theirs": 36}, {"kind": "DeleteVsUpdate", "type": "Person", "id": "Bob", "message": "Person 'Bob' was deleted by ours and changed by theirs.", "property": null, "base": {"id": "Bob", "name": "Bob", "age": null, "bio": null}, "ours": null, "theirs": {"id": "Bob", "name": "Bob", "age": 40, "bio": null}}, {"kind": "OrphanEdge", "type": "Knows", "id": "id-03-xxxxxxxxxxxxxxxxxxxx", "message": "Knows 'id-03-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with that id.", "property": "dst", "base": null, "ours": null, "theirs": "Bob"}]}
+! {"code": "merge_conflict", "error": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs). (and 2 more)", "help": "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch.", "retryable": false, "exit_code": 4, "kind": "conflict", "conflicts": [{"kind": "DivergentUpdate", "type": "Person", "id": "Ada", "message": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs).", "property": "age", "base": null, "ours": 37, "theirs": 36}, {"kind": "DeleteVsUpdate", "type": "Person", "id": "Bob", "message": "Person 'Bob' was deleted by ours and changed by theirs.", "property": null, "base": {"id": "Bob", "name": "Bob", "age": null, "bio": null}, "ours": null, "theirs": {"id": "Bob", "name": "Bob", "age": 40, "bio": null}}, {"kind": "OrphanEdge", "type": "Knows", "id": "id-02-xxxxxxxxxxxxxxxxxxxx", "message": "Knows 'id-02-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with that id.", "property": "dst", "base": null, "ours": null, "theirs": "Bob"}]}
 [exit 4]
 
 $ omnigraph merge review --strategy theirs
-Merged review into main in commit id-04-xxxxxxxxxxxxxxxxxxxx:
+Merged review into main in commit id-03-xxxxxxxxxxxxxxxxxxxx:
   Person  +1 ~1
   Knows  as in review: main has not changed it
 
@@ -160,8 +160,8 @@ main has everything that review has.
 
 $ omnigraph branch list --json
 [
-  {"branch": "main", "commit": "id-04-xxxxxxxxxxxxxxxxxxxx", "version": 5, "protected": false, "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z"},
-  {"branch": "review", "commit": "id-02-xxxxxxxxxxxxxxxxxxxx", "version": 2, "protected": false, "actor": "bob", "message": "ages", "created_at": "2026-01-01T12:06:00Z"}
+  {"branch": "main", "commit": "id-03-xxxxxxxxxxxxxxxxxxxx", "version": 5, "protected": false, "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z"},
+  {"branch": "review", "commit": "id-04-xxxxxxxxxxxxxxxxxxxx", "version": 2, "protected": false, "actor": "bob", "message": "ages", "created_at": "2026-01-01T12:06:00Z"}
 ]
 
 $ omnigraph branch delete review --as bob
@@ -171,16 +171,16 @@ $ omnigraph tag create v1 main~1
 Tagged commit id-05-xxxxxxxxxxxxxxxxxxxx as v1.
 
 $ omnigraph tag create v2
-Tagged commit id-04-xxxxxxxxxxxxxxxxxxxx as v2.
+Tagged commit id-03-xxxxxxxxxxxxxxxxxxxx as v2.
 
 $ omnigraph tag list
 v1  id-05-xxxxxxxxxxxxxxxxxxxx  2026-01-01 12:14:00, ada, Bob is gone
-v2  id-04-xxxxxxxxxxxxxxxxxxxx  2026-01-01 12:21:00, ada, merge review into main
+v2  id-03-xxxxxxxxxxxxxxxxxxxx  2026-01-01 12:21:00, ada, merge review into main
 
 $ omnigraph tag list --format csv
 tag,commit,parents,kind,actor,message,created_at,labels,statistics
 v1,id-05-xxxxxxxxxxxxxxxxxxxx,"[""id-06-xxxxxxxxxxxxxxxxxxxx""]",write,ada,Bob is gone,2026-01-01T12:14:00.000001Z,[],"{""Person"": {""deleted"": 1}}"
-v2,id-04-xxxxxxxxxxxxxxxxxxxx,"[""id-05-xxxxxxxxxxxxxxxxxxxx"", ""id-02-xxxxxxxxxxxxxxxxxxxx""]",merge,ada,merge review into main,2026-01-01T12:21:00Z,[],"{""Person"": {""inserted"": 1, ""updated"": 1}}"
+v2,id-03-xxxxxxxxxxxxxxxxxxxx,"[""id-05-xxxxxxxxxxxxxxxxxxxx"", ""id-04-xxxxxxxxxxxxxxxxxxxx""]",merge,ada,merge review into main,2026-01-01T12:21:00Z,[],"{""Person"": {""inserted"": 1, ""updated"": 1}}"
 
 $ omnigraph snapshot v1 --format jsonl
 {"ref": "v1", "branch": "main", "version": 4, "commit": "id-05-xxxxxxxxxxxxxxxxxxxx", "schema": "ca622a5bbe23d49847c9e5b3a91fc645b2daae95e06f0de3a32176495d351faf", "types": [{"type": "Person", "kind": "node", "entities": 3, "fragments": 2, "table_version": 4}, {"type": "Knows", "kind": "edge", "entities": 0, "fragments": 0, "table_version": 1}]}
@@ -190,7 +190,7 @@ Deleted the tag v1.
 
 $ omnigraph tag list --json --quiet
 [
-  {"tag": "v2", "commit": "id-04-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-05-xxxxxxxxxxxxxxxxxxxx", "id-02-xxxxxxxxxxxxxxxxxxxx"], "kind": "merge", "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z", "labels": [], "statistics": {"Person": {"inserted": 1, "updated": 1}}}
+  {"tag": "v2", "commit": "id-03-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-05-xxxxxxxxxxxxxxxxxxxx", "id-04-xxxxxxxxxxxxxxxxxxxx"], "kind": "merge", "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z", "labels": [], "statistics": {"Person": {"inserted": 1, "updated": 1}}}
 ]
 
 $ omnigraph protect main
@@ -239,22 +239,22 @@ id-09-xxxxxxxxxxxxxxxxxxxx revert id-01-xxxxxxxxxxxxxxxxxxxx
 id-08-xxxxxxxxxxxxxxxxxxxx restore id-01-xxxxxxxxxxxxxxxxxxxx
 id-11-xxxxxxxxxxxxxxxxxxxx
 id-07-xxxxxxxxxxxxxxxxxxxx
-id-04-xxxxxxxxxxxxxxxxxxxx (tag: v2) merge review into main
+id-03-xxxxxxxxxxxxxxxxxxxx (tag: v2) merge review into main
 id-05-xxxxxxxxxxxxxxxxxxxx Bob is gone
 id-06-xxxxxxxxxxxxxxxxxxxx other ages
-id-02-xxxxxxxxxxxxxxxxxxxx ages
+id-04-xxxxxxxxxxxxxxxxxxxx ages
 id-01-xxxxxxxxxxxxxxxxxxxx people
 id-12-xxxxxxxxxxxxxxxxxxxx
 
 $ omnigraph log --actor bob --json
 [
   {"commit": "id-10-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-09-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "bob", "message": "no, it was right", "created_at": "2026-01-01T12:41:00Z", "labels": ["main"], "statistics": {"Person": {"inserted": 4}}},
-  {"commit": "id-02-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-01-xxxxxxxxxxxxxxxxxxxx"], "kind": "write", "actor": "bob", "message": "ages", "created_at": "2026-01-01T12:06:00Z", "labels": [], "statistics": {"Person": {"updated": 2}, "Knows": {"inserted": 1}}}
+  {"commit": "id-04-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-01-xxxxxxxxxxxxxxxxxxxx"], "kind": "write", "actor": "bob", "message": "ages", "created_at": "2026-01-01T12:06:00Z", "labels": [], "statistics": {"Person": {"updated": 2}, "Knows": {"inserted": 1}}}
 ]
 
 $ omnigraph log --kind merge --format csv
 commit,created_at,kind,actor,message,labels,parents,statistics
-id-04-xxxxxxxxxxxxxxxxxxxx,2026-01-01T12:21:00Z,merge,ada,merge review into main,"[""tag: v2""]","[""id-05-xxxxxxxxxxxxxxxxxxxx"", ""id-02-xxxxxxxxxxxxxxxxxxxx""]","{""Person"": {""inserted"": 1, ""updated"": 1}}"
+id-03-xxxxxxxxxxxxxxxxxxxx,2026-01-01T12:21:00Z,merge,ada,merge review into main,"[""tag: v2""]","[""id-05-xxxxxxxxxxxxxxxxxxxx"", ""id-04-xxxxxxxxxxxxxxxxxxxx""]","{""Person"": {""inserted"": 1, ""updated"": 1}}"
 
 $ omnigraph log -n 2 --format jsonl
 {"commit": "id-10-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-09-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "bob", "message": "no, it was right", "created_at": "2026-01-01T12:41:00Z", "labels": ["main"], "statistics": {"Person": {"inserted": 4}}}
@@ -282,7 +282,7 @@ $ omnigraph history Person Ada --json
   {"commit": "id-10-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-09-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "bob", "message": "no, it was right", "created_at": "2026-01-01T12:41:00Z", "labels": [], "statistics": {"Person": {"inserted": 4}}, "change": {"op": "insert", "kind": "node", "type": "Person", "id": "Ada", "changed": [], "before": null, "after": {"id": "Ada", "name": "Ada", "age": null, "bio": null}}},
   {"commit": "id-09-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-08-xxxxxxxxxxxxxxxxxxxx"], "kind": "revert", "actor": "ada", "message": "revert id-01-xxxxxxxxxxxxxxxxxxxx", "created_at": "2026-01-01T12:40:00Z", "labels": [], "statistics": {"Person": {"deleted": 4}}, "change": {"op": "delete", "kind": "node", "type": "Person", "id": "Ada", "changed": [], "before": {"id": "Ada", "name": "Ada", "age": null, "bio": null}, "after": null}},
   {"commit": "id-08-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-11-xxxxxxxxxxxxxxxxxxxx"], "kind": "restore", "actor": "ada", "message": "restore id-01-xxxxxxxxxxxxxxxxxxxx", "created_at": "2026-01-01T12:39:00Z", "labels": [], "statistics": {}, "change": {"op": "update", "kind": "node", "type": "Person", "id": "Ada", "changed": ["age", "bio"], "before": {"id": "Ada", "name": "Ada", "age": 36, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}, "after": {"id": "Ada", "name": "Ada", "age": null, "bio": null}}},
-  {"commit": "id-04-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-05-xxxxxxxxxxxxxxxxxxxx", "id-02-xxxxxxxxxxxxxxxxxxxx"], "kind": "merge", "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z", "labels": [], "statistics": {"Person": {"inserted": 1, "updated": 1}}, "change": {"op": "update", "kind": "node", "type": "Person", "id": "Ada", "changed": ["age"], "before": {"id": "Ada", "name": "Ada", "age": 37, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}, "after": {"id": "Ada", "name": "Ada", "age": 36, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}}},
+  {"commit": "id-03-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-05-xxxxxxxxxxxxxxxxxxxx", "id-04-xxxxxxxxxxxxxxxxxxxx"], "kind": "merge", "actor": "ada", "message": "merge review into main", "created_at": "2026-01-01T12:21:00Z", "labels": [], "statistics": {"Person": {"inserted": 1, "updated": 1}}, "change": {"op": "update", "kind": "node", "type": "Person", "id": "Ada", "changed": ["age"], "before": {"id": "Ada", "name": "Ada", "age": 37, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}, "after": {"id": "Ada", "name": "Ada", "age": 36, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}}},
   {"commit": "id-06-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-01-xxxxxxxxxxxxxxxxxxxx"], "kind": "write", "actor": "ada", "message": "other ages", "created_at": "2026-01-01T12:14:00Z", "labels": [], "statistics": {"Person": {"updated": 2}}, "change": {"op": "update", "kind": "node", "type": "Person", "id": "Ada", "changed": ["age", "bio"], "before": {"id": "Ada", "name": "Ada", "age": null, "bio": null}, "after": {"id": "Ada", "name": "Ada", "age": 37, "bio": "Wrote the first program, for a machine that was never built, and notes longer than the paper they belong to."}}},
   {"commit": "id-01-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-12-xxxxxxxxxxxxxxxxxxxx"], "kind": "write", "actor": "ada", "message": "people", "created_at": "2026-01-01T12:02:00Z", "labels": [], "statistics": {"Person": {"inserted": 4}}, "change": {"op": "insert", "kind": "node", "type": "Person", "id": "Ada", "changed": [], "before": null, "after": {"id": "Ada", "name": "Ada", "age": null, "bio": null}}}
 ]

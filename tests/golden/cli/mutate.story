@@ -144,7 +144,7 @@ Eve     20
 Joe   null
 Kim      5
 id-08-xxxxxxxxxxxxxxxxxxxx (work)
-Brought main forward to id-08-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
+Brought main forward to work in commit id-09-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
 ! 4 rows
 ! error[Q001]: unexpected `lst`
 !  --> input:1:8
@@ -159,7 +159,7 @@ Brought main forward to id-08-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
 $ omnigraph shell --ref work --quiet
 < \log --oneline -n 1
 < \types
-id-08-xxxxxxxxxxxxxxxxxxxx (main, work)
+id-08-xxxxxxxxxxxxxxxxxxxx (work)
 type    kind  entities  properties
 ──────  ────  ────────  ──────────
 Person  node         4  name, age

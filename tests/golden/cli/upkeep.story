@@ -88,10 +88,10 @@ $ omnigraph verify --root backup
 Looked at 3 versions, 2 table versions, 19 files: all sound.
 
 $ omnigraph upgrade --check
-The graph has format 1, which is the newest.
+The graph has format 2, which is the newest.
 
 $ omnigraph upgrade
-The graph has format 1, which is the newest.
+The graph has format 2, which is the newest.
 
 $ omnigraph recover list
 Nothing is under way.
