@@ -1,7 +1,9 @@
-"""Owns the ledger: every request on storage by verb and purpose, with bytes and serial hops."""
+"""Owns what is measured and told: the ledger, which has every request on storage by verb and
+purpose, with bytes and serial hops, and failures that are nobody's answer."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +15,11 @@ from opentelemetry import metrics
 _METER = metrics.get_meter("omnigraph")
 _REQUESTS = _METER.create_counter("omnigraph.storage.requests", description="Requests on storage")
 _BYTES = _METER.create_counter("omnigraph.storage.bytes", unit="By", description="Bytes moved")
+
+_FAILURES = _METER.create_counter(
+    "omnigraph.afterwards.failures", description="What failed after a commit had landed"
+)
+_LOG = logging.getLogger("omnigraph")
 
 READ_VERBS = frozenset({"get", "head", "list"})
 
@@ -129,3 +136,16 @@ def watch_requests() -> Iterator[Watch]:
         yield _watch
     finally:
         _watch = before
+
+
+def report_failure(doing: str, error: BaseException) -> None:
+    """Tells whoever runs the program that something failed which no caller waits for."""
+    _FAILURES.add(1, {"doing": doing})
+    _LOG.warning(
+        "%s failed, and the commit before it has landed: %s: %s",
+        doing,
+        type(error).__name__,
+        error,
+        exc_info=error,
+        extra={"doing": doing},
+    )

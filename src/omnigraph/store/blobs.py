@@ -15,7 +15,8 @@ class StoredBlob:
     def __init__(self, table: Table, inner: Any) -> None:
         self._table = table
         self._inner = inner
-        self.size = int(inner.size())
+        with explained(table.location):
+            self.size = int(inner.size())
 
     def read_range(self, offset: int, length: int, ledger: Ledger) -> bytes:
         if not length:

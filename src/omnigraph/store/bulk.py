@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
-from omnigraph.store.panics import explained
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -19,13 +17,13 @@ def index_tables(
     tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]], ledger: Ledger
 ) -> list[Table]:
     """For each table a version with a segment for each of the columns over the fragments. Lance
-    builds a segment on one core, and a handle serves one thread, so each has its own."""
+    builds a segment on one core."""
     tasks = segment_tasks(tables)
     own = [Ledger() for _ in tasks]
 
     def build(task: tuple[int, str, Sequence[int]], booked: Ledger) -> Segment:
         number, column, fragments = task
-        return stage_segment(_another(tables[number][0]), column, "BTREE", fragments, booked)
+        return stage_segment(tables[number][0], column, "BTREE", fragments, booked)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         built = list(pool.map(build, tasks, own))
@@ -49,9 +47,3 @@ def segment_tasks(
         for column in reversed(columns)
     ]
     return sorted(tasks, key=lambda t: -sum(tables[t[0]][0].marks[n].rows for n in t[2]))
-
-
-def _another(table: Table) -> Table:
-    """The same version under a handle of its own."""
-    with explained(table.location):
-        return replace(table, handle=table.handle.checkout_version(table.handle.version))

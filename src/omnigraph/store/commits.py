@@ -28,7 +28,7 @@ def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledge
     if their columns mean the same here and if they are not here already."""
     from lance import LanceOperation
 
-    added = [_fragment(text) for text in fragments]
+    added = [_fragment(table, text) for text in fragments]
     fresh = {path for fragment in added for path in mark_of(fragment).files}
     if any(not fresh.isdisjoint(mark.files) for mark in table.marks.values()):
         raise Conflict(f"Rows of {table.location} would be appended twice.")
@@ -48,8 +48,8 @@ def change(
     from lance import LanceOperation
 
     _require_base(table, base)
-    added = [_fragment(text) for text in fragments]
-    updated = [_fragment(text) for text in deletes.updated]
+    added = [_fragment(table, text) for text in fragments]
+    updated = [_fragment(table, text) for text in deletes.updated]
     # Built by hand and never by merge_insert: a changed row gets a fresh identity, so no older
     # index segment can claim the new fragment (hazard 1).
     operation = LanceOperation.Update(
@@ -92,7 +92,7 @@ def fits(table: Table, groups: Sequence[Group]) -> bool:
     return all(
         table.marks.get(mark.id) == mark
         for old, _ in groups
-        for mark in (mark_of(_fragment(text)) for text in old)
+        for mark in (mark_of(_fragment(table, text)) for text in old)
     )
 
 
@@ -110,10 +110,10 @@ def rewrite(table: Table, groups: Sequence[Group], ledger: Ledger) -> Table:
         "last_updated_at_version_meta": None,
     }
     for old, new in number_fragments(table, groups):
-        written = [_fragment(json.dumps(json.loads(text) | cleared)) for text in new]
+        written = [_fragment(table, json.dumps(json.loads(text) | cleared)) for text in new]
         prepared.append(
             LanceOperation.RewriteGroup(
-                old_fragments=[_fragment(text) for text in old], new_fragments=written
+                old_fragments=[_fragment(table, text) for text in old], new_fragments=written
             )
         )
         added += written
@@ -152,8 +152,9 @@ def _add_null_columns(table: Table, fields: Sequence[pa.Field], ledger: Ledger) 
     for new in fields:
         wide = wide.append(new)
     # Numbers the fields by position, as the table does, because none is ever taken out of it.
-    numbered = LanceSchema.from_pyarrow(wide)
-    current = [f.metadata for f in table.handle.get_fragments()]
+    with explained(table.location):
+        numbered = LanceSchema.from_pyarrow(wide)
+    current = [f.metadata for f in table.fragments(table.marks)]
     return _commit_schema(table, LanceOperation.Merge(current, numbered), [], ledger)
 
 
@@ -176,7 +177,7 @@ def _add_filled_columns(
     sources = sorted(set(casts.values())) or ["id"]
     merged, schema = [], None
     with explained(table.location, missing=f"A file of the table {table.location}"):
-        for fragment in table.handle.get_fragments():
+        for fragment in table.fragments(table.marks):
             metadata, schema = fragment.merge_columns(compute, columns=sources)
             merged.append(metadata)
     table.book(ledger, "data")
@@ -194,9 +195,10 @@ def _highest_id(table: Table) -> int:
     """Of all fragments that the table or any segment ever had, also of those long gone: an id
     that came back would be taken for the fragment that had it before (hazard 3)."""
     numbers = [table.highest_fragment, *table.marks]
-    for index in table.handle.describe_indices():
-        for segment in index.segments:
-            numbers += list(segment.fragment_ids)
+    with explained(table.location):
+        for index in table.handle.describe_indices():
+            for segment in index.segments:
+                numbers += list(segment.fragment_ids)
     return max(numbers)
 
 
@@ -218,15 +220,16 @@ def commit_operation(
     """The one place where a version comes into being after creation."""
     from lance import LanceDataset, Transaction
 
-    transaction = Transaction(read_version=table.handle.version, operation=operation)
+    transaction = Transaction(read_version=int(table.version), operation=operation)
     with explained(table.location):
         handle = LanceDataset.commit(table.handle, transaction, detached=True)
+        version = handle.version
     # Fragments keep their marks, except those that were given a new file.
     inherited = (table.marks, frozenset(f.id for f in fragments))
     unsynced = list(table.unsynced)
     if table.directory is not None:
         base = table.location
-        unsynced.append(f"{base}/_versions/d{handle.version}.manifest")
+        unsynced.append(f"{base}/_versions/d{version}.manifest")
         unsynced.append(f"{base}/_transactions/{transaction.read_version}-{transaction.uuid}.txn")
         unsynced += [key for each in fragments for key in fragment_keys(table, each)]
         unsynced += [f"{base}/{path}" for path in extra]
@@ -234,7 +237,8 @@ def commit_operation(
     return Table(handle, table.location, table.directory, inherited, tuple(unsynced), table.tally)
 
 
-def _fragment(text: str) -> Any:
+def _fragment(table: Table, text: str) -> Any:
     from lance.fragment import FragmentMetadata
 
-    return FragmentMetadata.from_json(text)
+    with explained(table.location):
+        return FragmentMetadata.from_json(text)

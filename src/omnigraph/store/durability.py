@@ -11,6 +11,7 @@ from typing import Any
 
 from omnigraph.errors import Corrupt
 from omnigraph.store.disk import directories_above, sync_files
+from omnigraph.store.panics import explained
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Table, fragment_keys
 
@@ -20,7 +21,8 @@ def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
     from lance.fragment import FragmentMetadata
 
     if table.directory is not None:
-        staged: list[Any] = [FragmentMetadata.from_json(text) for text in fragments]
+        with explained(table.location):
+            staged: list[Any] = [FragmentMetadata.from_json(text) for text in fragments]
         keys = [key for one in staged for key in fragment_keys(table, one)]
         _sync(table.directory, [table.directory / key for key in keys])
 

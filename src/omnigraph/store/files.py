@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from omnigraph.store.indexes import list_segments
 from omnigraph.store.panics import explained
-from omnigraph.store.tables import Table, transaction_file
+from omnigraph.store.tables import Table
+from omnigraph.store.version_files import transaction_file
 
 CANDIDATES = ("data/", "_deletions/", "_indices/", "_transactions/", "_versions/d")
 """What versions of a table come and go with, below its location. The rest is the table's own."""
@@ -34,7 +35,7 @@ def files_of_version(table: Table) -> TableFiles:
     files: dict[str, int | None] = {version_file(base, table.version): None}
     folders: dict[str, int | None] = {}
     with explained(base):
-        if (transaction := transaction_file(table)) is not None:
+        if (transaction := transaction_file(table.handle)) is not None:
             files[f"{base}/_transactions/{transaction}"] = None
         for fragment in table.handle.get_fragments():
             metadata = fragment.metadata

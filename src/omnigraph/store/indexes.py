@@ -113,8 +113,9 @@ def stage_segment(
             options["with_position"] = True  # phrases need to know where words stand
         case "IVF_FLAT":
             options |= {"metric": "cosine", "num_partitions": partitions}
+    own = table.own_handle()
     with explained(table.location, missing=f"A file of the table {table.location}"):
-        built = table.handle.create_index_uncommitted(
+        built = own.create_index_uncommitted(
             column,
             how,
             name=index_name(column, kind),
@@ -123,7 +124,7 @@ def stage_segment(
             **options,
         )
         if kind == "INVERTED":
-            built = table.handle.merge_existing_index_segments([built])
+            built = own.merge_existing_index_segments([built])
     table.book(ledger, "index")
     url, details = built.index_details or ("", b"")
     return Segment(
@@ -192,18 +193,19 @@ def _indices(table: Table) -> list[Any]:
     """Segments as Lance wants them back to take them out: it looks at their uuids."""
     from lance.dataset import Index
 
-    return [
-        Index(
-            uuid=str(segment.uuid),
-            name=index.name,
-            fields=list(index.fields),
-            dataset_version=segment.dataset_version_at_last_update,
-            fragment_ids=set(segment.fragment_ids),
-            index_version=segment.index_version,
-        )
-        for index in table.handle.describe_indices()
-        for segment in index.segments
-    ]
+    with explained(table.location):
+        return [
+            Index(
+                uuid=str(segment.uuid),
+                name=index.name,
+                fields=list(index.fields),
+                dataset_version=segment.dataset_version_at_last_update,
+                fragment_ids=set(segment.fragment_ids),
+                index_version=segment.index_version,
+            )
+            for index in table.handle.describe_indices()
+            for segment in index.segments
+        ]
 
 
 def _index(segment: Segment) -> Any:

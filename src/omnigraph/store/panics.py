@@ -29,9 +29,18 @@ def explained(location: str, *, missing: str | None = None) -> Iterator[None]:
     except (OmnigraphError, GeneratorExit, KeyboardInterrupt, SystemExit, MemoryError):
         raise
     except BaseException as error:
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+        if is_failure(error):
             raise explain(error, location, missing) from error
         raise
+
+
+def is_failure(error: BaseException) -> bool:
+    """Whether something went wrong, and nobody asked to stop."""
+    return isinstance(error, Exception) or _is_panic(error)
+
+
+def _is_panic(error: BaseException) -> bool:
+    return type(error).__name__ == "PanicException"
 
 
 def explain(error: BaseException, location: str, missing: str | None) -> OmnigraphError:
@@ -44,6 +53,6 @@ def explain(error: BaseException, location: str, missing: str | None) -> Omnigra
     if _MISSING.search(text):
         return Corrupt(f"{missing or f'A file of the table {location}'} is missing.")
     brief = text.split("\n", 1)[0][:300]
-    if type(error).__name__ == "PanicException" or _DAMAGED.search(text):
+    if _is_panic(error) or _DAMAGED.search(text):
         return Corrupt(f"The table {location} cannot be read: {brief}")
     return StoreFailure(f"The table {location} failed: {brief}")

@@ -67,7 +67,8 @@ def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> Staged
 
     def delete(number: int) -> Any:
         offsets = (addresses[addresses >> 32 == number] & 0xFFFFFFFF).tolist()
-        return table.handle.get_fragment(number).delete_rows(offsets)
+        (fragment,) = table.fragments([number])
+        return fragment.delete_rows(offsets)
 
     numbers = np.unique(addresses >> 32).tolist()
     with explained(table.location, missing=f"A file of the table {table.location}"):
@@ -104,11 +105,10 @@ def stage_compaction(
     memory are put in the order of their ids, as a load does: alike values lie together, and so do
     the rows that an index names one after the other, which halves what both take."""
     done = []
-    with explained(table.location, missing=f"A file of the table {table.location}"):
-        for numbers in groups:
-            size = sum(table.marks[number].bytes for number in numbers)
-            rewrite = _rewrite_streamed if table.blobs or size > _SORTED else _rewrite_sorted
-            done.append(rewrite(table, numbers, target_rows))
+    for numbers in groups:
+        size = sum(table.marks[number].bytes for number in numbers)
+        rewrite = _rewrite_streamed if table.blobs or size > _SORTED else _rewrite_sorted
+        done.append(rewrite(table, numbers, target_rows))
     table.book(ledger, "compaction")
     return done
 
@@ -119,41 +119,40 @@ _Rewritten = tuple[tuple[str, ...], tuple[str, ...]]
 def _rewrite_sorted(table: Table, numbers: Sequence[int], target_rows: int) -> _Rewritten:
     from lance.fragment import write_fragments
 
-    old = [table.handle.get_fragment(number) for number in numbers]
-    rows = table.handle.scanner(fragments=old).to_table()
-    rows = rows.take(pc.sort_indices(rows["id"]))
-    written = write_fragments(
-        rows,
-        table.handle,
-        mode="append",
-        max_rows_per_file=target_rows,
-        enable_stable_row_ids=False,
-    )
-    return (
-        tuple(json.dumps(fragment.metadata.to_json()) for fragment in old),
-        tuple(json.dumps(fragment.to_json()) for fragment in written),
-    )
+    old = table.fragments(numbers)
+    with explained(table.location, missing=f"A file of the table {table.location}"):
+        rows = table.handle.scanner(fragments=old).to_table()
+        rows = rows.take(pc.sort_indices(rows["id"]))
+        written = write_fragments(
+            rows,
+            table.handle,
+            mode="append",
+            max_rows_per_file=target_rows,
+            enable_stable_row_ids=False,
+        )
+        return (
+            tuple(json.dumps(fragment.metadata.to_json()) for fragment in old),
+            tuple(json.dumps(fragment.to_json()) for fragment in written),
+        )
 
 
 def _rewrite_streamed(table: Table, numbers: Sequence[int], target_rows: int) -> _Rewritten:
     from lance.optimize import Compaction, CompactionTask
 
-    # The options of a plan are those of this release of Lance, defaults included.
-    plan = Compaction.plan(table.handle, {"target_rows_per_fragment": target_rows})
-    task = CompactionTask.from_json(
-        json.dumps(
-            {
-                "task": {
-                    "fragments": [
-                        table.handle.get_fragment(number).metadata.to_json() for number in numbers
-                    ]
-                },
-                "read_version": table.handle.version,
-                "options": json.loads(plan.json())["options"],
-            }
+    with explained(table.location, missing=f"A file of the table {table.location}"):
+        # The options of a plan are those of this release of Lance, defaults included.
+        plan = Compaction.plan(table.handle, {"target_rows_per_fragment": target_rows})
+        fragments = [one.metadata.to_json() for one in table.fragments(numbers)]
+        task = CompactionTask.from_json(
+            json.dumps(
+                {
+                    "task": {"fragments": fragments},
+                    "read_version": int(table.version),
+                    "options": json.loads(plan.json())["options"],
+                }
+            )
         )
-    )
-    result = json.loads(task.execute(table.handle).json())
+        result = json.loads(task.execute(table.handle).json())
     return (
         tuple(json.dumps(fragment) for fragment in result["original_fragments"]),
         tuple(json.dumps(fragment) for fragment in result["new_fragments"]),
@@ -176,7 +175,8 @@ def shared_fragments(
     for number, mark in source.marks.items():
         if mark.files[0] in known or mark.deletion is not None or present & set(mark.files):
             continue
-        metadata = source.handle.get_fragment(number).metadata
+        (fragment,) = source.fragments([number])
+        metadata = fragment.metadata
         numbers = {n for file in metadata.files for n in file.fields if n in source.fields}
         if any(source.fields.get(n) != target.fields.get(n) for n in numbers):
             continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ import pyarrow.compute as pc
 from omnigraph.store.disk import directories_above, files_below, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
+from omnigraph.store.version_files import highest_fragment
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -30,8 +32,6 @@ _OPEN_TABLES = 512
 _LARGE_ROWS = 64 * 1024
 _LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
-_MAX_FRAGMENT_ID = 11
-_TRANSACTION_FILE = 12
 
 
 @dataclass(frozen=True)
@@ -148,36 +148,48 @@ class Table:
         same.__dict__.update(self.__dict__, unsynced=unsynced)
         return same
 
+    def own_handle(self) -> Any:
+        """This version under a handle that nobody else has, without a request: whatever Lance
+        borrows for itself (building an index, moving a tag) fails everybody else who uses the
+        same one meanwhile."""
+        with explained(self.location):
+            return copy(self.handle)
+
     @cached_property
     def version(self) -> str:
-        return str(self.handle.version)
+        with explained(self.location):
+            return str(self.handle.version)
 
     @cached_property
     def schema(self) -> pa.Schema:
-        return self.handle.schema
+        with explained(self.location):
+            return self.handle.schema
 
     @cached_property
     def rows(self) -> int:
-        return int(self.handle.count_rows())
+        with explained(self.location, missing=f"a file of the table {self.location}"):
+            return int(self.handle.count_rows())
 
     @cached_property
     def marks(self) -> dict[int, FragmentMark]:
         """Asks only for the fragments that the version before did not have: a commit of one row
         must not cost a walk over all fragments."""
         before, changed = self.inherited
-        get = self.handle.get_fragment
-        return {
-            number: before[number]
-            if number in before and number not in changed
-            else mark_of(get(number).metadata)
-            for number in self.handle.fragment_ids()
-        }
+        with explained(self.location):
+            get = self.handle.get_fragment
+            return {
+                number: before[number]
+                if number in before and number not in changed
+                else mark_of(get(number).metadata)
+                for number in self.handle.fragment_ids()
+            }
 
     @cached_property
     def fields(self) -> dict[int, str]:
         """What each field id of this version means: its path and type."""
         types = {f"/{f.name}": f"{f.type} {f.nullable}" for f in self.schema}
-        meanings = _field_meanings(self.handle.lance_schema)
+        with explained(self.location):
+            meanings = _field_meanings(self.handle.lance_schema)
         return {n: f"{path} {types.get(path, '')}" for n, path in meanings.items()}
 
     @cached_property
@@ -188,18 +200,15 @@ class Table:
 
     @cached_property
     def highest_fragment(self) -> int:
-        """The highest fragment id that this table ever gave, which Lance keeps but does not show:
-        field 11 of its version file."""
-        given = 0
-        for number, value in _protobuf_fields(self.handle._ds.serialized_manifest()):  # noqa: SLF001
-            if number == _MAX_FRAGMENT_ID and isinstance(value, int):
-                given = value
-        return given
+        """The highest fragment id that this table ever gave."""
+        with explained(self.location):
+            return highest_fragment(self.handle)
 
     @cached_property
     def is_remote(self) -> bool:
         """Whether a request goes over a network, so that few are better than small ones."""
-        scheme, separator, _ = str(self.handle.uri).partition("://")
+        with explained(self.location):
+            scheme, separator, _ = str(self.handle.uri).partition("://")
         return bool(separator) and scheme != "file"
 
     @cached_property
@@ -228,7 +237,8 @@ class Table:
         hops: Hops = serial_hops,
     ) -> None:
         """Moves requests that Lance made into the ledger: so many, or all that nobody booked."""
-        self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
+        with explained(self.location):
+            self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
 
     def _scan_hops(self, fragments: Iterable[int]) -> Hops:
         """Lance tells how many requests it made, not which waited for which. It reads fragments
@@ -244,6 +254,11 @@ class Table:
         return hops
 
     # Reading
+
+    def fragments(self, numbers: Iterable[int]) -> list[Any]:
+        """Fragments as Lance knows them, only for the modules of `store`."""
+        with explained(self.location):
+            return [self.handle.get_fragment(number) for number in numbers]
 
     def scan(
         self,
@@ -267,7 +282,7 @@ class Table:
         if fragments is not None:
             if not fragments:
                 return
-            options["fragments"] = [self.handle.get_fragment(number) for number in fragments]
+            options["fragments"] = self.fragments(fragments)
         names, told, later = list(columns), filter, None
         if filter is not None and not self.takes_filters:
             others = [name for name in self.schema.names if name not in self.blobs]
@@ -295,7 +310,7 @@ class Table:
         with explained(self.location, missing=f"a file of the table {self.location}"):
             rows = self.handle.scanner(
                 columns=list(columns),
-                fragments=[self.handle.get_fragment(number) for number in fragments],
+                fragments=self.fragments(fragments),
                 with_row_id=True,
                 include_deleted_rows=True,
                 scan_in_order=True,
@@ -357,14 +372,6 @@ def fragment_keys(table: Table, metadata: Any) -> list[str]:
     return keys
 
 
-def transaction_file(table: Table) -> str | None:
-    """The name of the transaction that made this version: field 12 of its version file."""
-    for number, value in _protobuf_fields(table.handle._ds.serialized_manifest()):  # noqa: SLF001
-        if number == _TRANSACTION_FILE and isinstance(value, bytes):
-            return value.decode()
-    return None
-
-
 def _field_meanings(schema: Any) -> dict[int, str]:
     meanings: dict[int, str] = {}
     waiting = [("", f) for f in schema.fields()]
@@ -374,29 +381,3 @@ def _field_meanings(schema: Any) -> dict[int, str]:
         meanings[current.id()] = path
         waiting += [(path, child) for child in current.children()]
     return meanings
-
-
-def _protobuf_fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message, one level deep: numbers as such, everything else as bytes."""
-    place = 0
-    while place < len(data):
-        tag, place = _varint(data, place)
-        match tag & 7:
-            case 0:
-                value, place = _varint(data, place)
-                yield tag >> 3, value
-                continue
-            case 2:
-                size, place = _varint(data, place)
-            case kind:
-                size = 8 if kind == 1 else 4
-        yield tag >> 3, data[place : place + size]
-        place += size
-
-
-def _varint(data: bytes, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while data[place] & 0x80:
-        value |= (data[place] & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-    return value | data[place] << shift, place + 1

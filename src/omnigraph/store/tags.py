@@ -12,13 +12,14 @@ from omnigraph.telemetry import Ledger
 
 def point_tag(table: Table, name: str, ledger: Ledger) -> bool:
     """Lets a tag name this version; whether it was another one before."""
+    own, version = table.own_handle(), int(table.version)
     with explained(table.location):
-        tags = table.handle.tags
+        tags = own.tags
         known = {tag: int(held["version"]) for tag, held in tags.list().items()}
-        changed = known.get(name) != int(table.handle.version)
+        changed = known.get(name) != version
         if changed and name in known:
-            tags.update(name, table.handle.version)
+            tags.update(name, version)
         elif changed:
-            tags.create(name, table.handle.version)
+            tags.create(name, version)
     table.book(ledger, "tag")
     return changed

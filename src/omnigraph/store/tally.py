@@ -23,7 +23,8 @@ class Tally:
     knows how many requests its work took claims just those; who does not (a scan, a compaction)
     claims the rest. Sums are always right, and of work done side by side so is each part whose
     size is known. A claim may be ahead of the count, when somebody else took too much; the next
-    one makes up for it.
+    one makes up for it. Asking a handle for its count never fails, because Lance borrows none that
+    is shared (`Table.own_handle`).
     """
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ from omnigraph.settings import Settings
 from omnigraph.store.history import Archive
 from omnigraph.telemetry import Ledger
 from tests.bench.aging import HOUR, PassingTime, at_point
+from tests.bench.faults import Crashed
 
 SCHEMA = "node Person { name: String @key age: I32? }\n"
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False)
@@ -129,7 +130,11 @@ def test_a_fold_that_is_killed_loses_nothing_and_is_finished_by_the_next(
     for n in range(20):
         add(g, f"p{n}")
     clock.wait(place, 2 * HOUR)
-    with pytest.raises(ZeroDivisionError), at_point(point, lambda: 1 / 0):
+
+    def kill() -> None:
+        raise Crashed
+
+    with pytest.raises(Crashed), at_point(point, kill):
         fold(g)
     again = another(place, clock)
     assert [len(names(again, f"main~{back}")) for back in range(20)] == list(range(20, 0, -1))

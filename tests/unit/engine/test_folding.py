@@ -161,6 +161,62 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
         assert fragments(g) == 1, "the next write makes up for it"
 
 
+class PanicException(BaseException):
+    """As Lance's: no `except Exception` catches it."""
+
+
+@pytest.mark.parametrize("error", [StoreFailure, RuntimeError, MemoryError, PanicException])
+def test_the_background_survives_whatever_a_fold_throws_and_says_so(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: type[BaseException],
+) -> None:
+    with create(tmp_path, BACKGROUND) as g:
+
+        def broken(*_: object, **__: object) -> None:
+            raise error("the disk is on fire")
+
+        assert g.maintenance is not None
+        with monkeypatch.context() as patch:
+            patch.setattr("omnigraph.engine.upkeep.hands.stage_compaction", broken)
+            for n in range(BY_ITSELF.tail + 1):
+                append(g, n)
+            g.maintenance.wait()
+        assert "the disk is on fire" in (g.maintenance.failed or "")
+        assert "the disk is on fire" in caplog.text
+        append(g, 100)
+        g.maintenance.wait()
+        assert fragments(g) == 1, "the next write makes up for it"
+
+
+@pytest.mark.parametrize("error", [RuntimeError, PanicException])
+@pytest.mark.parametrize(
+    "what", ["lookup.Lookups.carry", "lookup.Lookups.follow", "upkeep.folding.Folding.after"]
+)
+def test_what_fails_after_a_commit_has_landed_is_not_the_writers_failure(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    what: str,
+    error: type[BaseException],
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error("Already mutably borrowed")
+
+    with create(tmp_path) as g:
+        for n in range(3):
+            append(g, n)
+        with monkeypatch.context() as patch:
+            patch.setattr(f"omnigraph.engine.{what}", broken)
+            append(g, 3)
+            assert g.optimize().commit is not None
+        assert "Already mutably borrowed" in caplog.text
+        append(g, 4)
+        ages = g.snapshot().scan("Person").read_all()["age"].to_pylist()
+        assert sorted(ages) == [0, 1, 2, 3, 4]
+
+
 def test_in_the_background_a_write_does_not_wait_for_the_fold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,10 @@ COMMITTING = frozenset(
 COMMITTING_ON_A_HANDLE = frozenset({"delete", "execute", "insert", "merge", "update", "validate"})
 
 
+# Of what `store` uses, the methods of a handle for whose time Lance lets nobody else use it.
+BORROWING = frozenset({"create_index_uncommitted", "merge_existing_index_segments", "tags"})
+
+
 def modules(base: Path = PACKAGE) -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(base.rglob("*.py")):
         yield path, ast.parse(path.read_text(encoding="utf-8"), str(path))
@@ -126,6 +130,34 @@ def calls(tree: ast.Module) -> Iterator[tuple[str, ast.Call]]:
     yield from below(tree, "")
 
 
+def unexplained_touches(path: Path, tree: ast.Module) -> list[str]:
+    """Where a handle of Lance is used and what it throws would come out as it is."""
+    found = []
+
+    def look(node: ast.AST, explained: bool) -> None:
+        if isinstance(node, ast.Attribute) and node.attr == "handle" and not explained:
+            found.append(place(path, node))
+        if isinstance(node, ast.With):
+            told = [ast.unparse(item.context_expr) for item in node.items]
+            explained = explained or any(text.startswith("explained(") for text in told)
+        for child in ast.iter_child_nodes(node):
+            # What is only defined here runs when somebody else calls it.
+            look(child, explained and not isinstance(child, ast.FunctionDef))
+
+    look(tree, explained=False)
+    return found
+
+
+def shared_borrows(path: Path, tree: ast.Module) -> list[str]:
+    """Where Lance would borrow for itself a handle that others use."""
+    found = []
+    for node in ast.walk(tree):
+        borrows = isinstance(node, ast.Attribute) and node.attr in BORROWING
+        if borrows and ast.unparse(node).rsplit(".", 1)[0] != "own":
+            found.append(place(path, node))
+    return found
+
+
 def version_puts(path: Path, tree: ast.Module) -> list[tuple[str, str]]:
     """Where graph versions are put: `.put(` on the chains of versions."""
     return [
@@ -147,6 +179,16 @@ def test_nothing_outside_the_store_touches_lance_or_the_object_store() -> None:
 
 def test_nothing_makes_an_attached_commit_after_creation() -> None:
     found = [where for path, tree in modules(STORE) for where in forbidden_commits(path, tree)]
+    assert found == []
+
+
+def test_whatever_lance_throws_is_explained() -> None:
+    found = [where for path, tree in modules(STORE) for where in unexplained_touches(path, tree)]
+    assert found == []
+
+
+def test_no_handle_that_is_shared_is_borrowed_by_lance() -> None:
+    found = [where for path, tree in modules(STORE) for where in shared_borrows(path, tree)]
     assert found == []
 
 
@@ -211,6 +253,21 @@ def test_the_guard_sees_code_that_reaches_around_the_store(code: str) -> None:
 def test_the_guard_sees_an_attached_commit(code: str) -> None:
     assert forbidden_commits(STORE / "commits.py", ast.parse(code))
     assert forbidden_commits(STORE / "tables.py", ast.parse(f"def f():\n    {code}"))
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "def f(table):\n    return table.handle.version",
+        "def f(t):\n    with explained(x):\n        def g():\n            t.handle.to_table()",
+    ],
+)
+def test_the_guard_sees_what_is_not_explained(code: str) -> None:
+    assert unexplained_touches(STORE / "x.py", ast.parse(code))
+
+
+def test_the_guard_sees_a_handle_that_is_borrowed() -> None:
+    assert shared_borrows(STORE / "x.py", ast.parse("table.handle.tags.list()"))
 
 
 def test_the_guard_sees_a_put_of_a_version() -> None:

@@ -16,7 +16,6 @@ from omnigraph.engine.upkeep.deletion import delete_versions
 from omnigraph.engine.upkeep.store_time import read_store_time
 from omnigraph.engine.upkeep.survey import FIRST, list_chain
 from omnigraph.engine.upkeep.trace import read_versions, require_version
-from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import resolve_folded
 from omnigraph.runtime import reach
@@ -64,15 +63,12 @@ def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:
     """Deletes from the chain what its newest version says is in the archive, also what an
     earlier fold did not come to. What this one does not come to, the next one or cleanup finds."""
     reach("fold published")
-    try:
-        held = list_chain(session, head.branch, ledger)
-        archived = session.archive(head.branch).covers(session.metered(ledger), held)
-        keys = [held[number].key for number in archived if FIRST < number < head.folded]
-        delete_versions(session, keys, ledger)
-        reach("fold pruned")
-        session.archive(head.branch).merge_small(session.metered(ledger))
-    except OmnigraphError:
-        pass
+    held = list_chain(session, head.branch, ledger)
+    archived = session.archive(head.branch).covers(session.metered(ledger), held)
+    keys = [held[number].key for number in archived if FIRST < number < head.folded]
+    delete_versions(session, keys, ledger)
+    reach("fold pruned")
+    session.archive(head.branch).merge_small(session.metered(ledger))
 
 
 def _grown_old(session: Session, head: GraphVersion, block: int, ledger: Ledger) -> bool:

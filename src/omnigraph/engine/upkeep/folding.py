@@ -16,8 +16,9 @@ from omnigraph.engine.upkeep.optimization import pieces_of
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.errors import OmnigraphError
 from omnigraph.plan.optimize import BY_ITSELF, LAGGING, Limits, tail_length
+from omnigraph.store.panics import is_failure
 from omnigraph.store.tables import Table
-from omnigraph.telemetry import Ledger
+from omnigraph.telemetry import Ledger, report_failure
 
 PURPOSE = "maintenance"
 _PATIENCE = 5.0
@@ -119,8 +120,13 @@ class Folding:
                     retry_for=_PATIENCE,
                     ledger=self.io,
                 )
-            except OmnigraphError as error:
+            except BaseException as error:
+                if not is_failure(error):
+                    raise
                 # The write has landed; the next one will try again.
-                self.failed = error.message
+                self.failed = f"{type(error).__name__}: {error}"
+                if isinstance(error, OmnigraphError):
+                    self.failed = error.message
+                report_failure(PURPOSE, error)
                 return
         self.folds += done.commit is not None

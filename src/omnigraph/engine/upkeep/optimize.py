@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from omnigraph.engine.aftermath import after_commit
 from omnigraph.engine.query.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
@@ -87,12 +88,14 @@ def _run(
         except Contention:
             break
         assert published.version is not None
-        for old, new in published.tables.values():
-            session.lookups.follow(old, new, ledger)
+        with after_commit("following lookups"):
+            for old, new in published.tables.values():
+                session.lookups.follow(old, new, ledger)
         if by_hand:
             _after(session, work, published.version, tuple(published.tables), ledger)
         if work.folded:
-            prune_fold(session, published.version, ledger)
+            with after_commit("pruning the chain"):
+                prune_fold(session, published.version, ledger)
         return Optimized(published.version.commit, work.reports, False, False, ledger, work.folded)
     return Optimized(None, work.reports, False, True, ledger)
 
@@ -105,5 +108,7 @@ def _after(
     ledger: Ledger,
 ) -> None:
     """What is derived from tables, and may be late or missing."""
-    tag_tables(session, version, work.tables, ledger)
-    refresh_adjacency(session, version, work.tables, changed, ledger)
+    with after_commit("tagging tables"):
+        tag_tables(session, version, work.tables, ledger)
+    with after_commit("refreshing adjacency"):
+        refresh_adjacency(session, version, work.tables, changed, ledger)

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.aftermath import after_commit
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import Publisher
@@ -152,7 +153,8 @@ class Recovery:
             lineage = msgspec.structs.replace(plan.lineage, actor=ACTOR, message=words)
             plan = msgspec.structs.replace(plan, lineage=lineage)
             done = self._publish(plan, intent, base, ledger)
-        self.end(intent)
+        with after_commit("ending an intent"):  # who resumes it again finds what landed
+            self.end(intent)
         return done
 
     def discard(self, id: str) -> Commit | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from omnigraph.engine.aftermath import after_commit
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.answers import (
@@ -175,12 +176,14 @@ class Write:
         except _NothingLeftError:
             return None
         self._first = published.first
-        for table, (old, new) in published.tables.items():
-            # What was written is known, so that lookups need not read it.
-            rows, hidden = self._staged.rows[table]
-            self._session.lookups.carry(old, new, rows, hidden)
+        with after_commit("carrying lookups"):
+            for table, (old, new) in published.tables.items():
+                # What was written is known, so that lookups need not read it.
+                rows, hidden = self._staged.rows[table]
+                self._session.lookups.carry(old, new, rows, hidden)
         if self._session.folding is not None:
-            self._session.folding.after(self._branch, published.tables)
+            with after_commit("folding"):
+                self._session.folding.after(self._branch, published.tables)
         return published
 
     # What the publisher asks for
