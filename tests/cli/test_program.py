@@ -465,7 +465,7 @@ def test_there_is_completion_for_every_command(shell: str) -> None:
 def test_bash_completes_commands_options_and_branches(root: Path, tmp_path: Path) -> None:
     script = Program()(["completion", "bash"]).out
     fake = tmp_path / "omnigraph"
-    fake.write_text("#!/bin/sh\nprintf 'branch,commit\\nmain,1\\nreview,2\\n'\n")
+    fake.write_text("#!/bin/sh\nprintf 'main\\nreview\\n'\n")
     fake.chmod(0o755)
 
     def complete(*words: str) -> list[str]:

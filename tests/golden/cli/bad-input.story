@@ -358,7 +358,7 @@ $ omnigraph version --loud
 [exit 2]
 
 $ omnigraph completion powershell
-! error: Invalid value "powershell" for SHELL. Choose from: "bash", "zsh", "fish".
+! error: Invalid value "powershell" for SHELL. Choose from: "bash", "zsh", "fish", "branches".
 ! help: See 'omnigraph completion --help'.
 [exit 2]
 
