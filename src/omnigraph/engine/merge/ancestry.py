@@ -46,6 +46,17 @@ def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphV
             return version
 
 
+def shared_past(ours: Iterable[GraphVersion], theirs: GraphVersion) -> dict[str, int]:
+    """For each chain that both have in their past, up to which version. Nothing else of the two
+    decides on their merge bases."""
+    mine: dict[str, int] = {}
+    for one in ours:
+        for chain, number in past(one).items():
+            mine[chain] = max(number, mine.get(chain, 0))
+    yours = past(theirs)
+    return {chain: min(mine[chain], yours[chain]) for chain in mine.keys() & yours.keys()}
+
+
 def find_merge_bases(
     session: Session, ours: Iterable[GraphVersion], theirs: GraphVersion, ledger: Ledger
 ) -> list[GraphVersion]:
@@ -57,12 +68,7 @@ def find_merge_bases(
     usually come from takes one or two reads, and never more than there are chains.
     """
     ours = list(ours)
-    mine: dict[str, int] = {}
-    for one in ours:
-        for chain, number in past(one).items():
-            mine[chain] = max(number, mine.get(chain, 0))
-    yours = past(theirs)
-    shared = {chain: min(mine[chain], yours[chain]) for chain in mine.keys() & yours.keys()}
+    shared = shared_past(ours, theirs)
     if not shared:
         raise Corrupt(f"{ours[0].branch!r} and {theirs.branch!r} have no history in common.")
     heads = [*ours, theirs]

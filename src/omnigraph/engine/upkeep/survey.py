@@ -7,11 +7,12 @@ import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.merge.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.trace import read_versions
 from omnigraph.errors import Corrupt, OmnigraphError
-from omnigraph.model.version import GraphVersion, chain_key
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.points import Points
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import encode_branch, version_number
 from omnigraph.telemetry import Ledger
@@ -107,8 +108,7 @@ def needed_versions(
 ) -> set[tuple[str, int]]:
     """What tags stand for, and what merges to come will compare with: of living branches, and of
     those that somebody makes from an older version that is `retained`, or is found to be needed
-    here. Versions of one chain that took in the same of others have the same bases; of two on one
-    chain the older one is the base."""
+    here."""
     found: set[tuple[str, int]] = set()
     waiting: list[GraphVersion] = []
     for end in ends:
@@ -119,16 +119,16 @@ def needed_versions(
     for branch, number in sorted(found):
         with contextlib.suppress(Absent):
             waiting.append(session.read_record(branch, number, ledger))
-    known: dict[tuple[str, tuple[tuple[str, int], ...]], GraphVersion] = {}
+    points = Points()
+    compared: set[tuple[tuple[str, int], ...]] = set()
     while waiting:
         one = waiting.pop()
-        key = chain_key(one), tuple(sorted(one.ancestry.items()))
-        held = known.get(key)
-        if one.deleted or (held is not None and held.version >= one.version):
+        if one.deleted or not points.add(one):
             continue  # nobody goes on from the end of a name, nor from a tag itself
-        known[key] = one
-        for other in list(known.values()):
-            if chain_key(other) != key[0]:
+        for other in points.beside(one):
+            shared = tuple(sorted(shared_past([one], other).items()))
+            if shared not in compared:
+                compared.add(shared)
                 waiting += _add_bases(session, [one], other, found, ledger)
     return found
 
