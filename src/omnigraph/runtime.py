@@ -52,7 +52,7 @@ def ulid_after(ulid: str, chance: float) -> str:
 def is_ulid(text: str) -> bool:
     try:
         return str(ULID.from_str(text)) == text
-    except ValueError:
+    except (TypeError, ValueError):
         return False
 
 

@@ -10,6 +10,7 @@ from omnigraph.errors import BranchExists, MainBranch, Reclaimed, TagExists
 from omnigraph.model.keys import NO_KEYS
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import GraphVersion, past
+from omnigraph.model.words import read_word
 from omnigraph.plan.succession import begin, follow
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
@@ -53,6 +54,7 @@ def _create(session: Session, name: str, origin: GraphVersion, ledger: Ledger) -
 
 def delete_branch(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
     """A tombstone at the end of the chain; what it holds stays readable by who has it open."""
+    actor = read_word("actor", actor)
     if name == MAIN:
         raise MainBranch("The branch 'main' cannot be deleted.")
     head = session.live_head(name, ledger)

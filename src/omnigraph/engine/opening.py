@@ -20,6 +20,7 @@ from omnigraph.errors import (
     UnsafeStore,
 )
 from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
+from omnigraph.model.words import read_word
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
 from omnigraph.settings import Settings
@@ -41,6 +42,7 @@ def init(
     The first graph version decides who wins when two create at once; whatever a loser or a crash
     leaves behind is unreferenced.
     """
+    actor = read_word("actor", actor)
     text = schema_text(schema)
     declared = read_schema(text)
     session = _session(root, settings, runtime)

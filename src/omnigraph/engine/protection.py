@@ -6,6 +6,7 @@ from __future__ import annotations
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.publisher import commit_after, put_version
+from omnigraph.model.words import read_word
 from omnigraph.plan.succession import follow
 from omnigraph.telemetry import Ledger
 
@@ -15,6 +16,7 @@ def set_protection(
 ) -> None:
     """One commit on the branch that changes nothing else; none if it is so already. Writes that
     are under way meet it at their put, like any other commit."""
+    actor = read_word("actor", actor)
     while True:
         head = session.live_head(branch, ledger)
         session = session.holding(branch, head.incarnation)

@@ -34,7 +34,7 @@ from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Tables
-from omnigraph.store.versions import Versions, version_key
+from omnigraph.store.versions import Versions, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Session:
     def head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
         """The newest version. Not `fresh`: what was last seen, if that was lately enough for the
         next number not to have come and gone (hazard 8)."""
+        encode_branch(branch)  # which says what is wrong with a name that is none
         seen = self._heads.get(branch)
         try:
             if seen is None or self.slept_since(seen):

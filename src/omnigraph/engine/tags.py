@@ -12,6 +12,7 @@ from omnigraph.errors import BranchMoved, BranchNotFound, Reclaimed, TagNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.words import read_word
 from omnigraph.plan.succession import begin, follow
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
@@ -55,6 +56,7 @@ def _create(session: Session, name: str, target: GraphVersion, ledger: Ledger) -
 
 def delete_tag(session: Session, name: str, actor: str | None, ledger: Ledger) -> None:
     """A tombstone after the tag; the version that it stood for stays what it is."""
+    actor = read_word("actor", actor)
     encode_branch(name)
     meant: int | None = None
     while True:

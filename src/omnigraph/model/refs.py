@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from omnigraph.errors import InvalidBranchName, InvalidRef
 from omnigraph.runtime import is_ulid
+
+_UNSEEN = ("Cc", "Zl", "Zp")
+"""Categories of characters that control how others are shown, and of ends of lines."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +68,16 @@ def _parse(text: str) -> Ref:
 
 
 def check_branch_name(name: str) -> None:
-    """Refuses names that a ref could not tell from something else."""
+    """Refuses names that a ref could not tell from something else, or nobody from another. Only new
+    names are checked: one that was given before stays what it is."""
     if not isinstance(name, str) or not name:
         raise InvalidBranchName("A branch needs a name.")
-    if any(ord(c) < 32 or ord(c) == 127 for c in name):
+    if any(unicodedata.category(c) in _UNSEEN for c in name):
         raise InvalidBranchName(f"The branch name {name!r} holds control characters.")
+    if name != name.strip():
+        raise InvalidBranchName(f"The branch name {name!r} begins or ends with a space.")
+    if name in (".", ".."):
+        raise InvalidBranchName(f"The branch name {name!r} is that of a directory.")
     try:
         plain = parse_ref(name) == BranchRef(name)
         name.encode()

@@ -13,6 +13,7 @@ from omnigraph.errors import IntentNotFound, InvalidArgument
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
 from omnigraph.store.objects import Absent, ObjectStore
+from omnigraph.store.readable import encode_readable
 
 PREFIX = "__recovery/"
 FORMAT = 1
@@ -65,7 +66,8 @@ def intent_key(id: str) -> str:
 
 def write_intent(objects: ObjectStore, intent: Intent) -> None:
     """Also writes it again, with a newer heartbeat or a further plan."""
-    objects.put(intent_key(intent.id), msgspec.json.encode(intent))
+    key = intent_key(intent.id)
+    objects.put(key, encode_readable(intent, _DECODER, f"The intent of the {intent.kind}"))
 
 
 def read_intent(objects: ObjectStore, id: str) -> Intent:

@@ -24,6 +24,7 @@ from omnigraph.model.formats import lift
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
+from omnigraph.store.readable import encode_readable
 
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1
@@ -78,7 +79,8 @@ def version_number(key: str) -> int:
 
 
 def encode_version(version: GraphVersion) -> bytes:
-    data = msgspec.json.encode(version)
+    what = f"Version {version.version} of {version.branch!r}"
+    data = encode_readable(version, _DECODERS[GraphVersion], what)
     if len(data) <= _COMPRESS_ABOVE:
         return data
     # The size goes first, because the decompressor has to know it.

@@ -99,6 +99,8 @@ ALGORITHMS: Mapping[str, Algorithm] = {
 
 
 def find_algorithm(name: str) -> Algorithm:
+    if not isinstance(name, str):
+        raise InvalidArgument(f"An algorithm is named by a text, not by {type(name).__name__}.")
     algorithm = ALGORITHMS.get(name)
     if algorithm is None:
         guess = near(name, list(ALGORITHMS))

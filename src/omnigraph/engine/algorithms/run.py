@@ -21,6 +21,7 @@ from omnigraph.engine.executors import configured_master, find_executor, registe
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgument, PreconditionFailed
 from omnigraph.model.types import type_text
+from omnigraph.model.words import plain_words
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -44,6 +45,9 @@ class AlgorithmCall:
     actor: str | None
     message: str | None
     options: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        plain_words(self)
 
 
 def run_algorithm(graph: Graph, call: AlgorithmCall) -> AlgorithmResult:

@@ -12,6 +12,7 @@ from omnigraph.engine.upkeep.pinning import held_version
 from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.errors import Conflict
 from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.words import read_word
 from omnigraph.plan.publish import (
     Adopt,
     Lineage,
@@ -54,6 +55,7 @@ def restore(
 ) -> Commit:
     """Tables and schema become what they are at the ref; no row is read or copied. When the
     branch moves meanwhile, its new head is restored. The head's own commit, if it is so already."""
+    actor, message = read_word("actor", actor), read_word("message", message)
     with held_version(session, ref, ledger) as target:
         return _restore(
             session,

@@ -27,6 +27,7 @@ from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.refs import CommitRef, parse_ref
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.model.violation import Violation
+from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import reach
@@ -112,6 +113,7 @@ def revert(
     ledger: Ledger,
 ) -> Commit:
     """The head's own commit if there is nothing left to undo."""
+    actor, message = read_word("actor", actor), read_word("message", message)
     history = History(session, ledger)
     head = session.live_head(branch, ledger)
     require_unprotected(head, KIND)

@@ -21,11 +21,15 @@ from omnigraph.errors import (
     BranchExists,
     BranchMoved,
     BranchNotFound,
+    InvalidArgument,
     InvalidData,
     OmnigraphError,
     PreconditionFailed,
 )
+from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.words import plain_words, read_word
+from omnigraph.plan.digest import digest_values
 from omnigraph.plan.load.places import Reject, SourceName, to_violation
 from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
 from omnigraph.store.objects import Absent
@@ -51,6 +55,14 @@ class LoadOptions:
     idempotency_key: str | None = None
     stream: tuple[str, int] | None = None
     job: str | None = None
+
+    def __post_init__(self) -> None:
+        plain_words(self)
+        if self.stream is not None:
+            stream, batch = self.stream
+            read_word("stream_id", stream)
+            if not isinstance(batch, int) or not 0 <= batch < 2**63:
+                raise InvalidArgument(f"The batch of a stream is a number, not {batch!r}.")
 
     @property
     def key(self) -> str | None:
@@ -144,6 +156,7 @@ class BulkLoad(ABC):
         name = options.branch
         if options.create_branch_from is not None:
             name = options.create_branch_from
+            check_branch_name(options.branch)
             try:
                 session.live_head(options.branch, self._ledger)
             except BranchNotFound:
@@ -242,7 +255,7 @@ def _lineage(session: Session, options: LoadOptions) -> Lineage:
         actor=options.actor,
         message=options.message,
         key=None if options.key is None else hash_call(options.key),
-        call=hash_call([options.type, options.mode, options.branch]),
+        call=digest_values([options.type, options.mode, options.branch]),
         stream=None if options.stream is None else hash_call(options.stream[0]),
         batch=0 if options.stream is None else options.stream[1],
     )

@@ -24,6 +24,7 @@ from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.words import read_word
 from omnigraph.plan.merge import Side, Strategy
 from omnigraph.plan.publish import (
     Adopt,
@@ -65,6 +66,7 @@ def merge_branches(
     dry_run: bool,
 ) -> Merge:
     """All or nothing. When the target moves meanwhile, it is done again on its new head."""
+    actor, message = read_word("actor", actor), read_word("message", message)
     if source == into:
         raise SelfMerge(f"The branch {source!r} cannot be merged into itself.")
     ledger = Ledger()

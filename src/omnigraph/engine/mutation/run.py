@@ -18,6 +18,7 @@ from omnigraph.engine.write.statements import Statement
 from omnigraph.errors import Invalid, InvalidArgument, InvalidData, InvalidQuery
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.version import GraphVersion
+from omnigraph.model.words import plain_words
 from omnigraph.plan.digest import digest_values
 from omnigraph.plan.publish import Lineage
 from omnigraph.plan.values.rows import Bindings
@@ -32,6 +33,9 @@ class MutationOptions:
     if_commit: str | None
     idempotency_key: str | None
     retry_for: float
+
+    def __post_init__(self) -> None:
+        plain_words(self)
 
 
 def mutate(

@@ -73,6 +73,8 @@ class Preparations:
     def query(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
         if not isinstance(text, str):
             raise InvalidArgument(f"A query is a text, not {type(text).__name__}.")
+        if name is not None and not isinstance(name, str):
+            raise InvalidArgument(f"A query is named by a text, not by {type(name).__name__}.")
         key = (text, name, catalog.digest)
         with self._lock:
             found = self._held.get(key)

@@ -18,6 +18,7 @@ from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
 from omnigraph.model.formats import lift_plan
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
+from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.store.intents import (
     Intent,
@@ -29,6 +30,7 @@ from omnigraph.store.intents import (
 )
 from omnigraph.store.jobs import delete_below, is_passing
 from omnigraph.store.objects import Absent
+from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
 
 ACTOR = "omnigraph:recovery"
@@ -87,10 +89,13 @@ class Recovery:
     ) -> Intent:
         """Writes down that something long begins: what it stages from now on is safe, and so are
         the versions that it pins; with `created_at` also what it has staged since."""
+        actor = read_word("actor", actor)
+        if branch is not None:
+            encode_branch(branch)
         runtime = self._session.runtime
         now = runtime.now()
         intent = Intent(
-            id=id or runtime.ulid(),
+            id=runtime.ulid() if id is None else id,
             kind=kind,
             created_at=now if created_at is None else created_at,
             heartbeat=now,

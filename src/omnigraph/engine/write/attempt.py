@@ -29,7 +29,6 @@ from omnigraph.engine.write.statements import Statement, hash_statements
 from omnigraph.engine.write.work import Work
 from omnigraph.errors import (
     Conflict,
-    InvalidArgument,
     InvalidData,
     PreconditionFailed,
     Reclaimed,
@@ -285,6 +284,4 @@ class Write:
 
 
 def _hash_key(key: str) -> str:
-    if not isinstance(key, str):
-        raise InvalidArgument(f"An idempotency key is a text, not {type(key).__name__}.")
     return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -23,6 +23,7 @@ from omnigraph.model.schema import Schema
 from omnigraph.model.types import arrow_type
 from omnigraph.model.version import Commit, GraphVersion, TablePin
 from omnigraph.model.violation import Violation
+from omnigraph.model.words import read_word
 from omnigraph.plan.convert import convert_values
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
 from omnigraph.plan.migrate.steps import (
@@ -332,6 +333,7 @@ def apply_schema(
 ) -> Applied:
     """Publishes a schema as one commit. Rows written meanwhile make it start again; another
     schema change does not, because the plan was made against the one before it."""
+    actor, message = read_word("actor", actor), read_word("message", message)
     ledger = Ledger()
     deadline = session.runtime.monotonic() + retry_for
     first_catalog: str | None = None

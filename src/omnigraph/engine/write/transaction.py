@@ -26,6 +26,7 @@ from omnigraph.engine.write.work import refuse
 from omnigraph.errors import InvalidArgument, InvalidData, OmnigraphError, TypeNotFound
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import Commit
+from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage
 from omnigraph.plan.rows import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
@@ -51,6 +52,7 @@ class Transaction:
         idempotency_key: str | None,
         retry_for: float,
     ) -> None:
+        actor, message = read_word("actor", actor), read_word("message", message)
         self._new_id = session.runtime.ulid
         self._retry_for = retry_for
         self._state: Literal["open", "published", "abandoned"] = "open"
@@ -64,8 +66,8 @@ class Transaction:
             lineage=Lineage(
                 kind="write", operation=session.runtime.ulid(), actor=actor, message=message
             ),
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+            if_commit=read_word("if_commit", if_commit),
+            idempotency_key=read_word("idempotency_key", idempotency_key),
             reshape=self._reshape,
             ledger=self.io,
             tells=True,

@@ -32,7 +32,6 @@ BEAT = 10.0
 """Seconds between two signs of life of a job."""
 
 _SILENT = 6 * BEAT
-_LONGEST_NAME = 200
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -99,8 +98,6 @@ class Job:
 def claim_job(session: Session, name: str, call: str) -> Job:
     """The job, if nobody runs it. What an earlier run left is there to go on from, if it was asked
     for the same."""
-    if not name or len(name) > _LONGEST_NAME:
-        raise InvalidArgument(f"The name of a job has 1 to {_LONGEST_NAME} characters.")
     prefix = job_prefix(name)
     last = _last_attempt(session, prefix)
     intent = None

@@ -12,6 +12,7 @@ from omnigraph.engine.load.run import load
 from omnigraph.engine.opening import open_root
 from omnigraph.engine.snapshot import find_type
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.words import read_word
 from omnigraph.spark.pipeline import map_columns
 from omnigraph.telemetry import Ledger
 
@@ -42,7 +43,7 @@ class BatchWriter:
         self._settings = session.settings
         self._held = dict(session.held)
         self._options = options
-        self._stream_id = stream_id
+        self._stream_id = read_word("stream_id", stream_id)
         self._mapping = mapping
         self._local = local
 

@@ -1,0 +1,20 @@
+"""Owns turning values into bytes that can be turned back: what is put is never unreadable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from omnigraph.errors import InvalidArgument
+
+
+def encode_readable(value: msgspec.Struct, decoder: msgspec.json.Decoder[Any], what: str) -> bytes:
+    """The value as JSON, which its decoder has read. What the types promise holds only for who
+    checks them, and a version that nobody can read ends its branch."""
+    try:
+        data = msgspec.json.encode(value)
+        decoder.decode(data)
+    except (msgspec.MsgspecError, TypeError, ValueError, OverflowError) as error:
+        raise InvalidArgument(f"{what} could not be read again: {error}.") from error
+    return data
