@@ -81,7 +81,7 @@ SMALL = {
     "engine.query.rows": {"_FEW": 1, "_ONE_BY_ONE": 0},
     "engine.query.frame": {"_SAMPLE": 2},
     "engine.query.groups": {"_MARKS": 0},
-    "engine.lookup": {"_ONE_BY_ONE": 0},
+    "engine.key_index": {"_ONE_BY_ONE": 0},
     "engine.query.ordering": {"_BATCH": 2},
     "engine.query.scan": {"_SMALL": 1},
     "engine.query.gather": {"_BATCH": 2},

@@ -34,11 +34,12 @@ def run_item(shell: Shell, item: Item, text: str) -> int:
         case BranchCreate(name=name, source=source):
             _program(shell, "branch", "create", name.text, "--from", _name(source, shell))
         case BranchDelete(name=name):
-            return _program(shell, "branch", "delete", name.text)
+            return _program(shell, "branch", "delete", name.text, *_by(shell))
         case BranchList():
             _program(shell, "branch", "list")
         case BranchMerge(source=source, target=target):
-            return _program(shell, "merge", source.text, "--into", _name(target, shell))
+            into = _name(target, shell)
+            return _program(shell, "merge", source.text, "--into", into, *_by(shell))
         case _:
             assert_never(item)
     return 0
@@ -64,6 +65,11 @@ def _change(shell: Shell, item: Query, text: str) -> int:
 
 def _program(shell: Shell, *words: str) -> int:
     return shell.run_program(list(words))
+
+
+def _by(shell: Shell) -> list[str]:
+    """Who the shell writes as, for a command that writes too."""
+    return [] if shell.actor is None else ["--as", shell.actor]
 
 
 def _name(given: Any, shell: Shell) -> str:
