@@ -18,6 +18,7 @@ from omnigraph.engine.cache import ENTRY, Cache
 from omnigraph.engine.key_index import KeyIndex
 from omnigraph.engine.query.adjacency import Adjacency
 from omnigraph.engine.query.vertices import Vertices
+from omnigraph.store.tables import Table
 from tests.unit.engine.query.people import fill, graph, pairs, scanned
 
 LIMIT = 20 * ENTRY
@@ -203,3 +204,24 @@ def test_ids_that_are_numbered_anew_meet_nothing_of_the_old_numbers() -> None:
         cache.keep(key, renumbered, renumbered.nbytes)
         g._session.workspaces.clear()
         assert pairs(g, kernel="adjacency") == before
+
+
+def test_a_query_goes_on_with_the_numbers_that_it_began_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever it reads, all that was kept is let go before it reads on."""
+    real = Table.read_physical
+
+    def read(table: Table, *given: Any) -> Any:
+        cache = g._session.cache
+        cache.keep(("everything",), None, cache.limit - ENTRY)
+        return real(table, *given)
+
+    monkeypatch.setattr(Table, "read_physical", read)
+    with graph() as g:
+        people = [{"name": name} for name in "abcd"]
+        for start in range(2):
+            fill(g, {"Person": people[start * 2 : start * 2 + 2]})
+        fill(g, {"Knows": [{"from": "c", "to": "b"}, {"from": "d", "to": "a"}]})
+        assert pairs(g, kernel="adjacency") == scanned(g)
+        assert g._session.cache.evictions > 1

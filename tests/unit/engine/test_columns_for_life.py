@@ -221,6 +221,25 @@ def test_both_directions_of_a_merge_end_in_the_same_rows() -> None:
     assert world.rows("main") == {"a": 9, "b": 8, "c": 6, "d": None}
 
 
+@pytest.mark.usefixtures("named")
+def test_files_that_hold_leftovers_beside_values_are_not_shared() -> None:
+    """Maintenance carries what a column held before along with what another holds now."""
+    world = World()
+    world.g.create_branch("other")
+    for branch in ("main", "other"):
+        world.apply(NUMBER, branch)
+    world.put("other", b=5)
+    world.apply(NONE, "other")
+    assert world.g.merge("main", "other").outcome == "merged"
+    world.put("other", d=8)
+    columns = {world.g.snapshot(b).type("P").properties[1].column for b in ("main", "other")}
+    assert len(columns) == 2
+    assert world.g.optimize(branch="other").commit is not None
+    world.put(c=6)
+    assert world.g.merge("other", "main").outcome == "merged"
+    assert world.rows() == {"b": None, "c": 6, "d": 8}
+
+
 def test_a_type_that_two_branches_made_gets_columns_of_the_other_with_ids() -> None:
     world = World()
     world.g.create_branch("other")

@@ -138,12 +138,9 @@ def _shared(
     fragments: list[str] = []
     new = overlay.origins == NEW
     ids = overlay.rows["id"].combine_chunks()
-    theirs = {p.id: p.column for p in yours.properties}
-    if any(theirs.get(p.id, p.column) != p.column for p in kind.properties):
-        return (), left
-    needed = _valued(kind, yours)
+    theirs = {p.id for p in yours.properties}
     unwanted = {p.column for p in kind.properties if p.id not in theirs}
-    for number, text in shared_fragments(view.table, table, known, needed, unwanted):
+    for number, text in shared_fragments(view.table, table, known, _valued(kind, yours), unwanted):
         held = view.fragment_ids_of(number, m.ledger)
         where = pc.index_in(held, value_set=ids)
         if where.null_count or answered.intersection(held.to_pylist()):
