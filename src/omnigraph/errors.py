@@ -295,6 +295,13 @@ class GraphExists(AlreadyExists):
     help = "Open it with omnigraph.open(root), or choose another root."
 
 
+class RootNotEmpty(AlreadyExists):
+    """At the root is something that is no part of a graph."""
+
+    code = "root_not_empty"
+    help = "Choose another root: a graph has its folder, or its prefix, for itself."
+
+
 class BranchExists(AlreadyExists):
     """There is a branch of this name already."""
 

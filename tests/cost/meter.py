@@ -20,7 +20,7 @@ _GROUPS = {
         ("scan", "take", "lookup", "columns", "compaction", "data", "deletion"), "rows"
     ),
     # Lance looks at a version before it lets a tag name it.
-    **dict.fromkeys(("table", "table_version", "transaction", "tag", "other"), "table"),
+    **dict.fromkeys(("table", "table_version", "transaction", "tag", "object", "other"), "table"),
 }
 
 

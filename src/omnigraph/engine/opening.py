@@ -25,7 +25,9 @@ from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
+from omnigraph.store.occupants import list_occupants, refuse_foreign
 from omnigraph.store.roots import Root, parse_root
+from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 
 
@@ -48,8 +50,7 @@ def init(
     session = _session(root, settings, runtime)
     ledger = Ledger()
     _refuse_file(session)
-    if _has_graph(session, ledger):
-        raise GraphExists(f"There is a graph at {session.root.uri} already.")
+    _refuse_occupied(session, ledger)
     catalog = apply_steps(None, plan_migration(None, declared).steps)
     texts = session.write_schema(text, catalog, ledger)
     pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
@@ -153,11 +154,13 @@ def _refuse_file(session: Session) -> None:
             return
 
 
-def _has_graph(session: Session, ledger: Ledger) -> bool:
-    objects = session.metered(ledger)
-    if objects.exists("_graph.json"):
-        return True
-    return bool(objects.list("__manifest/main/", limit=1))
+def _refuse_occupied(session: Session, ledger: Ledger) -> None:
+    objects, root = session.metered(ledger), session.root
+    if not (occupants := list_occupants(root, objects)):
+        return
+    if objects.exists(STAMP_KEY) or objects.list("__manifest/main/", limit=1):
+        raise GraphExists(f"There is a graph at {root.uri} already.")
+    refuse_foreign(root, occupants)
 
 
 def _session(root: str | os.PathLike[str], settings: Settings | None, runtime: Runtime) -> Session:

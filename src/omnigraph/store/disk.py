@@ -39,16 +39,16 @@ class DiskStore:
             raise Absent(key) from None
         except OSError as error:
             raise explain_os_error(error, key) from error
-        with _explained(key), os.fdopen(held, "rb") as file:
+        with explained_files(key), os.fdopen(held, "rb") as file:
             return file.read()
 
     def exists(self, key: str) -> bool:
-        with _explained(key):
+        with explained_files(key):
             return (self._root / key).exists()
 
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         path = self._root / key
-        with _explained(key):
+        with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             try:
@@ -75,7 +75,7 @@ class DiskStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = self._root / key
-        with _explained(key):
+        with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             _write(temporary, data)
@@ -90,13 +90,13 @@ class DiskStore:
             raise Absent(key) from None
         except OSError as error:
             raise explain_os_error(error, key) from error
-        with _explained(key), file:
+        with explained_files(key), file:
             while part := file.read(_PART):
                 yield part
 
     def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
         path = self._root / key
-        with _explained(key):
+        with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
             try:
@@ -112,7 +112,7 @@ class DiskStore:
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         base = self._root / prefix
         keys: list[str] = []
-        with _explained(prefix):
+        with explained_files(prefix):
             for directory, _, names in os.walk(base, onerror=_refuse_unreadable):
                 below = Path(directory).relative_to(self._root)
                 keys += [str(below / name) for name in names if not name.startswith(_TEMPORARY)]
@@ -120,7 +120,7 @@ class DiskStore:
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
         found: list[StoredFile] = []
-        with _explained(prefix):
+        with explained_files(prefix):
             for directory, _, names in os.walk(self._root / prefix, onerror=_refuse_unreadable):
                 below = Path(directory).relative_to(self._root)
                 for name in names:
@@ -134,7 +134,7 @@ class DiskStore:
 
     def groups(self, prefix: str) -> Sequence[str]:
         """A directory in which nobody came to put anything yet does not count."""
-        with _explained(prefix):
+        with explained_files(prefix):
             try:
                 entries = [e for e in os.scandir(self._root / prefix) if e.is_dir()]
             except FileNotFoundError:
@@ -145,7 +145,7 @@ class DiskStore:
         return [self.exists(key) for key in keys]
 
     def delete(self, key: str) -> None:
-        with _explained(key):
+        with explained_files(key):
             (self._root / key).unlink(missing_ok=True)
 
     def _ensure_directory(self, directory: Path) -> None:
@@ -190,7 +190,7 @@ def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:
 def sync_files(paths: Sequence[Path], directories: Iterable[Path]) -> None:
     """Makes files, and the entries of directories, survive a power cut. Side by side, because a
     file system can then write its journal once."""
-    with _explained("table files"):
+    with explained_files("table files"):
         first, *others = [*paths, *directories]
         running = [_SYNCERS.submit(_sync, path) for path in others]
         try:
@@ -243,7 +243,7 @@ def _place(where: object) -> object:
 
 
 @contextlib.contextmanager
-def _explained(what: str) -> Iterator[None]:
+def explained_files(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.store.indexes import list_segments
+from omnigraph.store.occupants import LOCATION
 from omnigraph.store.panics import explained
 from omnigraph.store.tables import Table
 from omnigraph.store.version_files import transaction_file
@@ -58,4 +59,5 @@ def is_candidate(key: str, location: str) -> bool:
 def location_of(key: str) -> str | None:
     """The table that a key lies in, None for what is no part of a table."""
     parts = key.split("/", 2)
-    return "/".join(parts[:2]) if len(parts) == 3 and parts[0] in ("nodes", "edges") else None
+    location = "/".join(parts[:2])
+    return location if len(parts) == 3 and LOCATION.fullmatch(location) else None

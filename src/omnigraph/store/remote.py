@@ -101,7 +101,7 @@ class RemoteStore:
         with self._explained(prefix):
             # The first chunk needs only the first page, which holds up to 1,000 keys.
             chunk = 1000 if limit is None else limit
-            for page in obstore.list(self._store, prefix, chunk_size=chunk):
+            for page in obstore.list(self._store, prefix or None, chunk_size=chunk):
                 keys += [entry["path"] for entry in page]
                 if limit is not None and len(keys) >= limit:
                     break

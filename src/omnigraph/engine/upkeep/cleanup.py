@@ -26,6 +26,7 @@ from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.occupants import is_unfinished
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
 
@@ -237,7 +238,7 @@ class _Cleanup:
             return "unfinished write" if passed else None
         if file.modified >= cutoffs.files:
             return None
-        if "/.tmp-" in f"/{file.key}":
+        if is_unfinished(file.key):
             return "unfinished write"
         location = location_of(file.key)
         if location is None:

@@ -40,6 +40,7 @@ from omnigraph.settings import Settings
 from omnigraph.store.files import is_candidate, location_of
 from omnigraph.store.history import Archive, Segment
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
+from omnigraph.store.occupants import list_occupants, refuse_foreign
 from omnigraph.store.roots import parse_root
 from omnigraph.store.versions import STAMP_KEY, encode_version, version_key
 from omnigraph.telemetry import Ledger
@@ -102,6 +103,8 @@ class _Copy:
         stamp = self._read_stamp()
         if self._target.objects.exists(STAMP_KEY):
             raise GraphExists(f"There is a graph at {self._target.root.uri} already.")
+        place = self._target.root
+        refuse_foreign(place, list_occupants(place, self._target.objects))
         chains = self._survey(refs)
         reach("chains surveyed")
         while not self._copied_tables(chains):
