@@ -223,7 +223,10 @@ class World:
         before = self.past.commits[parents[0]]
         if commit.created_at <= before.created_at or commit.id <= before.id:
             raise Fault(f"the commit {commit.id} does not come after its parent {before.id}")
-        record = self.by_label.get(commit.message or "")
+        name, _, number = (commit.message or "").partition(".")
+        record = self.by_label.get(name)
+        if record is not None and number:
+            record.facts["number"] = int(number)
         seen = read_state(self, g.snapshot(commit.id))
         label, loses = record.step.label if record else commit.kind, False
         if commit.kind in UNSEEN or commit.kind in ("protect", "unprotect"):
@@ -263,7 +266,10 @@ class World:
 
     def _account(self, record: Record, made: list[Known]) -> None:
         label = record.step.label
-        if len(made) > 1:
+        told = record.facts.get("commits")
+        if told is not None and record.outcome == "ok" and told != [one.id for one in made]:
+            raise Fault(f"{label} was told the commits {told}, and made {[one.id for one in made]}")
+        if told is None and len(made) > 1:
             raise Fault(f"{label} has {len(made)} commits")
         if record.outcome == "refused" and made:
             raise Fault(f"{label} was refused ({record.code}) and has a commit all the same")

@@ -668,3 +668,42 @@ operation(
         settle=settle_publish,
     )
 )
+
+
+# Many small commits in a row, so that fragments, dead rows and versions become many
+
+
+def draw_burst(world: World, chance: Random) -> dict[str, Any] | None:
+    args = draw_place(world, chance)
+    if args["branch"] not in world.past.lines or args["via"] == "held":
+        return None
+    return args | {"name": chance.choice(NAMES), "many": chance.randrange(3, 15)}
+
+
+def foresee_burst(world: World, step: Step) -> None:
+    foresee_place(world, step.args)
+    model.run_statements(state_of(world, step.args["branch"]), [_burst_statement(step, 0)])
+
+
+def _burst_statement(step: Step, number: int) -> Statement:
+    return Statement("upsert", "Person", ({"name": step.args["name"], "age": 100 + number},))
+
+
+def perform_burst(world: World, g: Graph, record: Record) -> None:
+    for number in range(record.args["many"]):
+        hand = take(world, g, record.args)
+        message = f"{record.step.label}.{number}"
+        with hand.call("transaction", message=message, actor="burst") as tx:
+            say(tx, _burst_statement(record.step, number))
+        record.facts.setdefault("commits", []).append(tx.commit_id)
+
+
+def burst_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
+    return model.run_statements(before, [_burst_statement(record.step, record.facts["number"])])[0]
+
+
+operation(
+    Operation(
+        "burst", 4, ("transaction",), draw_burst, perform_burst, foresee_burst, burst_effect
+    )
+)
