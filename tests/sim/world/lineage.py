@@ -137,6 +137,8 @@ def perform_hold(world: World, g: Graph, record: Record) -> None:
 
 def settle_hold(world: World, record: Record) -> None:
     name = record.args["branch"]
+    if record.step.by == "read":
+        return
     world.held[name] = HeldBranch(record.facts["held"], world.past.lines[name].incarnation)
 
 
