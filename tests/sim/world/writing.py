@@ -261,16 +261,25 @@ def settle_write(world: World, record: Record) -> None:
             )
     elif known is None and record.repeated:
         raise Fault(f"{record.step.label} uses a new key and was told that it repeats")
-    if record.commit is not None and not record.repeated:
-        world.memory["keys"][args["key"]] = {
-            "call": repr(args["statements"]),
-            "commit": record.commit,
-            "label": record.step.label,
-            "branch": args["branch"],
-            "incarnation": world.past.lines[args["branch"]].incarnation,
-            "at": world.place.clock.time,
-        }
+    remember_key(world, record)
     return None
+
+
+def remember_key(world: World, record: Record) -> None:
+    """From now on the key belongs to this call, if it made a commit, or may have."""
+    args = record.args
+    line = world.past.lines.get(args.get("branch", ""))
+    landed = record.commit is not None and not record.repeated
+    if "key" not in args or line is None or not (landed or record.outcome in ("unknown", "crashed")):
+        return
+    world.memory.setdefault("keys", {})[args["key"]] = {
+        "call": repr(args["statements"]),
+        "commit": record.commit,
+        "label": record.step.label,
+        "branch": args["branch"],
+        "incarnation": line.incarnation if record.outcome == "ok" else -1,
+        "at": world.place.clock.time,
+    }
 
 
 def settle_none(world: World, record: Record) -> None:
