@@ -303,7 +303,7 @@ def perform_log(world: World, g: Graph, record: Record) -> None:
         one.id
         for one in map(world.past.commits.__getitem__, every)
         if one.kind == "write" and world.by_label[one.label].step.by == "long"
-        and world.by_label[one.label].step.op != "begin"
+        and world.by_label[one.label].step.op not in ("begin", "burst")
     }
     if set(by) != mine:
         raise Fault(f"the log of one actor is {by}, and must be {sorted(mine)}")

@@ -5,17 +5,22 @@ from __future__ import annotations
 import random
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 from tests.sim.world import table
+from tests.sim.world.actors import Troubles
 from tests.sim.world.checks import check_all, check_some
+from tests.sim.world.rounds import draw_round, take_round
 from tests.sim.world.steps import Fault, Step
 from tests.sim.world.upkeep import check_sound
-from tests.sim.world.world import World
+from tests.sim.world.world import CALM, World
 
-HANDLES = {"long": 5, "fold": 3, "late": 2, "new": 3, "read": 1}
+HANDLES = ("long", "fold", "late", "new", "read")
+SHARES = ((5, 3, 2, 3, 1), (16, 1, 1, 2, 1), (1, 16, 1, 2, 1), (2, 2, 12, 2, 1))
+"""How often each handle is used: in some worlds one of them does nearly everything."""
 
 
 @dataclass
@@ -34,22 +39,29 @@ class Run:
         return "\n".join([*lines, f"{self.fault}"])
 
 
-def draw_weights(chance: random.Random, without: Iterable[str]) -> dict[str, float]:
+@dataclass
+class Habits:
     """Each world does some things often and others never: what needs many of one kind is found in
     a world that does little else."""
-    return {
+
+    weights: dict[str, float]
+    shares: tuple[int, ...]
+
+
+def draw_habits(chance: random.Random, without: Iterable[str]) -> Habits:
+    weights = {
         one.name: 0.0 if one.name in without else one.weight * chance.choice((0, 0.3, 1, 1, 2, 4))
         for one in table.OPERATIONS.values()
-    } | {"write": table.OPERATIONS["write"].weight}
+    }
+    weights["write"] = table.OPERATIONS["write"].weight
+    return Habits(weights, chance.choice(SHARES))
 
 
-def draw_step(
-    world: World, chance: random.Random, weights: Mapping[str, float], number: int
-) -> Step:
+def draw_step(world: World, chance: random.Random, habits: Habits, number: int) -> Step:
     while True:
-        (name,) = chance.choices(list(weights), list(weights.values()))
+        (name,) = chance.choices(list(habits.weights), list(habits.weights.values()))
         what = table.OPERATIONS[name]
-        by = chance.choices(list(HANDLES), list(HANDLES.values()))[0]
+        by = chance.choices(HANDLES, habits.shares)[0]
         if by == "read" and not what.reads and chance.random() < 0.95:
             continue
         args = what.draw(world, chance)
@@ -67,19 +79,19 @@ def run_world(
     """Draws so many steps and takes them, or takes those that are given."""
     place = Path(tempfile.mkdtemp(prefix="omnigraph-world-", dir=_memory()))
     run = Run(seed, without=tuple(without))
-    chance = random.Random(seed)
-    weights = draw_weights(chance, without)
     try:
-        world = World(place / "graph", seed, without)
+        world = World(place / "graph", seed, without, troubles_of(seed))
         try:
-            for number in range(steps) if isinstance(steps, int) else steps:
-                step = draw_step(world, chance, weights, number) if isinstance(number, int) else number
-                run.steps.append(step)
-                world.take(step)
+            for some in draw_steps(world, steps) if isinstance(steps, int) else grouped(steps):
+                run.steps += some
+                if some[0].round:
+                    take_round(world, some)
+                else:
+                    world.take(some[0])
                 if thorough:
                     check_all(world)
                 else:
-                    check_some(world, random.Random(f"{seed} {step.number}"))
+                    check_some(world, random.Random(f"{seed} {some[0].number}"))
             check_all(world)
             with world.place.open() as g:
                 check_sound(g)
@@ -92,6 +104,30 @@ def run_world(
     finally:
         shutil.rmtree(place, ignore_errors=True)
     return run
+
+
+def troubles_of(seed: int) -> Troubles:
+    """Every other world has rounds, and half of those have requests that fail and crashes."""
+    return Troubles(rate=0.01, crashes=0.004) if seed % 4 == 3 else CALM
+
+
+def draw_steps(world: World, many: int) -> Iterator[list[Step]]:
+    chance = random.Random(world.seed)
+    habits = draw_habits(chance, world.without)
+    rounds = 0.3 if world.seed % 2 and "rounds" not in world.without else 0.0
+    number = 0
+    while number < many:
+        if chance.random() < rounds:
+            some = draw_round(world, chance, number)
+        else:
+            some = [draw_step(world, chance, habits, number)]
+        number += len(some)
+        yield some
+
+
+def grouped(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    for _, some in groupby(steps, key=lambda one: one.round or -one.number - 1):
+        yield list(some)
 
 
 def _memory() -> str | None:

@@ -137,6 +137,8 @@ def perform_hold(world: World, g: Graph, record: Record) -> None:
 
 def settle_hold(world: World, record: Record) -> None:
     name = record.args["branch"]
+    if record.step.by == "read":
+        return
     world.held[name] = HeldBranch(record.facts["held"], world.past.lines[name].incarnation)
 
 
@@ -282,15 +284,41 @@ def foresee_merge(world: World, step: Step) -> None:
     foresee_place(world, args, writing=False)
     foresee_place(world, {"branch": args["source"]}, writing=False)
     ours, theirs = (world.past.lines[args[one]].head for one in ("branch", "source"))
+    _require_names(world, args, ours, theirs)
+    if args.get("resolve"):
+        _require_merge(world, args, ours, theirs)
     if world.past.is_up_to_date(ours, theirs) or world.past.is_behind(ours, theirs):
-        if args.get("resolve"):
-            raise Unsure("rows that resolve what is no merge")
         return
     try:
         merge_effect_of(world, args, ours, theirs)
     except Refused:
         if not args["dry_run"]:
             raise
+
+
+def _require_names(world: World, args: Any, ours: str, theirs: str) -> None:
+    if not isinstance(args["strategy"], dict):
+        return
+    (name,) = args["strategy"]
+    kind, _, one = name.partition(".")
+    for state in (world.past.state(ours), world.past.state(theirs)):
+        held = [p.name for p in state.type(kind).properties] if state.has(kind) else None
+        if held is None or (one and one not in held):
+            raise Unsure("the strategy names what is not there")
+
+
+def _require_merge(world: World, args: Any, ours: str, theirs: str) -> None:
+    """Rows that resolve are an error where nothing is merged."""
+    past = world.past
+    if past.is_up_to_date(ours, theirs) or past.is_behind(ours, theirs):
+        raise Unsure("rows that resolve what is no merge")
+    plain = {**args, "resolve": None}
+    try:
+        merged = merge_effect_of(world, plain, ours, theirs)
+    except Refused:
+        return
+    if merged.shown() == past.state(ours).shown():
+        raise Unsure("rows that resolve what may be no merge")
 
 
 def merge_effect_of(world: World, args: Any, ours: str, theirs: str) -> State:
@@ -331,7 +359,10 @@ def settle_merge(world: World, record: Record) -> None:
             raise Fault(f"{record.step.label} was {outcome}, and there was nothing to merge")
         return
     if outcome == "already_up_to_date":
-        raise Fault(f"{record.step.label} says that there was nothing to merge")
+        # So it is also when all that is new there is that it was brought up to this one.
+        if merge_effect_of(world, args, ours, theirs).shown() != past.state(ours).shown():
+            raise Fault(f"{record.step.label} says that there was nothing to merge")
+        return
     if args["dry_run"]:
         try:
             merge_effect_of(world, args, ours, theirs)
@@ -438,6 +469,8 @@ def foresee_revert(world: World, step: Step) -> None:
     if known.parents[0] in world.past.fragile:
         raise Unsure("a cleanup may have taken what was before")
     before = world.past.state(known.parents[0])
+    if known.kind in ("merge", "restore") and any(r.step.op == "apply_schema" for r in world.records):
+        raise Unsure("the catalog may count it as a change of the schema")
     merging.revert(before, known.state, state_of(world, step.args["branch"]))
 
 

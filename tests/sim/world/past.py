@@ -36,6 +36,8 @@ class Line:
     commits: list[str]
     own: int
     protected: bool = False
+    real: int = 1
+    """Its incarnation as the graph counts; `incarnation` is as the model counts."""
     gone: set[str] = field(default_factory=set)
     """Commits that refs through this branch may no longer reach."""
     bare: set[str] = field(default_factory=set)

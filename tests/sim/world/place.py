@@ -138,18 +138,8 @@ class WorldStore:
     def groups(self, prefix: str) -> Sequence[str]:
         return self._ask("list", prefix, lambda: self.inner.groups(prefix))
 
-    def last(
-        self,
-        prefix: str,
-        key_of: Callable[[int], str],
-        number_of: Callable[[str], int],
-        *,
-        at_least: int,
-    ) -> int:
-        def effect() -> int:
-            return self.inner.last(prefix, key_of, number_of, at_least=at_least)
-
-        return self._ask("last", prefix, effect)
+    def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
+        return self._ask("glance", keys[0] if keys else "", lambda: self.inner.glance(keys))
 
     def delete(self, key: str) -> None:
         self._ask("delete", key, lambda: self.inner.delete(key))
@@ -195,9 +185,12 @@ class Place:
         settings: Settings = QUICK,
         skew: float = 0.0,
         door: Request = carry_out,
+        on_sleep: Callable[[], None] = lambda: None,
     ) -> Graph:
         root = WorldRoot(str(self.directory), self.directory, clock=self.clock, door=door)
-        return open_root(root, mode=mode, settings=settings, runtime=self.time(skew))
+        time = self.time(skew)
+        time.on_sleep = on_sleep
+        return open_root(root, mode=mode, settings=settings, runtime=time)
 
     def time(self, skew: float = 0.0) -> WorldTime:
         return WorldTime(self.clock, random.Random(self.chance.getrandbits(64)), skew)

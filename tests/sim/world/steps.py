@@ -27,6 +27,8 @@ class Step:
     op: str
     by: str
     args: Mapping[str, Any] = field(default_factory=dict)
+    round: int = 0
+    """Steps of one round are taken at the same time, unless it is 0."""
 
     @property
     def label(self) -> str:
@@ -34,7 +36,8 @@ class Step:
 
     def __str__(self) -> str:
         args = ", ".join(f"{name}={_short(value)}" for name, value in self.args.items())
-        return f"{self.number:3} {self.by:4} {self.op}({args})"
+        together = f" round {self.round}" if self.round else ""
+        return f"{self.number:3} {self.by:4}{together} {self.op}({args})"
 
 
 def _short(value: Any) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from tests.sim.world import asking, lineage, schemas, upkeep, writing
+from tests.sim.world import asking, lineage, rounds, schemas, upkeep, writing
 from tests.sim.world.steps import OPERATIONS
 
-MODULES = (asking, lineage, schemas, upkeep, writing)
+MODULES = (asking, lineage, rounds, schemas, upkeep, writing)
 
 COVERED_BY = {
     "Graph.close": "every world closes its handles",

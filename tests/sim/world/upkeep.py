@@ -11,6 +11,7 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.plan.optimize import Limits
 from tests.sim.world.hands import draw_place, foresee_place, take
+from tests.sim.world.past import Kept
 from tests.sim.world.place import HOUR, QUICK
 from tests.sim.world.reading import read_state
 from tests.sim.world.steps import Fault, Operation, Record, Step, operation
@@ -53,13 +54,16 @@ def draw_cleanup(world: World, chance: Random) -> dict[str, Any] | None:
     }
 
 
+def kept_by(world: World, step: Step) -> Kept:
+    """What a cleanup now has to leave. A minute less, for clocks that differ."""
+    longest = (step.args["older_than"] - 60.0, QUICK.grace - 60.0)
+    return world.past.clean(world.place.clock.time, step.args["keep"], *longest)
+
+
 def perform_cleanup(world: World, g: Graph, record: Record) -> None:
     args = record.args
     if not args["dry_run"]:
-        now = world.place.clock.time
-        # A minute less, for clocks that differ.
-        longest = [args["older_than"] - 60.0, QUICK.grace - 60.0]
-        record.facts["kept"] = world.past.clean(now, args["keep"], *longest)
+        record.facts["kept"] = kept_by(world, record.step)
     g.cleanup(keep=args["keep"], older_than=args["older_than"], dry_run=args["dry_run"])
 
 
@@ -139,6 +143,8 @@ operation(
 def perform_look(world: World, g: Graph, record: Record) -> None:
     """What tells of the graph as a whole."""
     report = g.format()
+    if world.memory.get("crashed"):
+        return
     if g.recovery.list():
         raise Fault(f"something is said to be under way: {g.recovery.list()}")
     if g.maintenance is not None and g.maintenance.failed is not None:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph import Graph, Mode
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import Commit
 from tests.bench.faults import Crashed
 from tests.sim.world import checks, table
+from tests.sim.world.actors import Schedule, Troubles
 from tests.sim.world.hands import HeldBranch
 from tests.sim.world.model import (
     Declared,
@@ -80,9 +81,18 @@ TELLING = frozenset(
 """Codes that a caller acts on. Where there are several reasons to refuse, any may be told."""
 
 
+CALM = Troubles()
+LONG_LIVED = ("long", "fold", "late", "read")
+
+
 class World:
-    def __init__(self, directory: Path, seed: int, without: Iterable[str] = ()) -> None:
+    def __init__(
+        self, directory: Path, seed: int, without: Iterable[str] = (), troubles: Troubles = CALM
+    ) -> None:
         self.seed = seed
+        self.troubles = troubles
+        self.schedule: Schedule | None = None
+        self.grace = QUICK.grace
         self.without = frozenset(without)
         self.place = Place(directory, Clock(), random.Random(f"{seed} ids"))
         self.past = Past()
@@ -107,20 +117,46 @@ class World:
             self.take(replace(step, number=number - len(BEGINNING)))
 
     def _open_handles(self) -> dict[str, Graph]:
-        small = replace(QUICK, lookup_rows=2, query_rows=3, cache_bytes=4096)
-        return {
-            "long": self.place.open(),
-            "fold": self.place.open(settings=replace(QUICK, folding="inline")),
-            "late": self.place.open(settings=small, skew=0.0 if "skew" in self.without else -3.0),
-            "read": self.place.open(mode="r"),
-        }
+        return {name: self._open(name) for name in LONG_LIVED}
+
+    def _open(self, name: str) -> Graph:
+        match name:
+            case "fold":
+                settings, skew = replace(QUICK, folding="inline"), 0.0
+            case "late":
+                settings = replace(QUICK, lookup_rows=2, query_rows=3, cache_bytes=4096)
+                skew = 0.0 if "skew" in self.without else -3.0
+            case _:
+                settings, skew = QUICK, 0.0
+        mode: Mode = "r" if name == "read" else "rw"
+        return self.place.open(
+            mode=mode, settings=settings, skew=skew, door=self._door, on_sleep=self._asleep
+        )
+
+    def _door(self, method: str, key: str, effect: Callable[[], Any]) -> Any:
+        if self.schedule is None:
+            return effect()
+        return self.schedule.request(method, key, effect)
+
+    def _asleep(self) -> None:
+        if self.schedule is not None:
+            self.schedule.pause()
 
     def close(self) -> None:
         for one in self.handles.values():
             one.close()
 
     def handle(self, name: str) -> Graph:
-        return self.handles[name] if name in self.handles else self.place.open()
+        if name not in self.handles and name in LONG_LIVED:
+            self.handles[name] = self._open(name)
+        return self.handles[name] if name in self.handles else self._open(name)
+
+    def crash(self, name: str) -> None:
+        """Whoever had this handle is dead; the next one opens another."""
+        self.memory["crashed"] = True
+        self.held = {}
+        self.memory.pop("open", None)
+        self.handles.pop(name, None)
 
     # Steps
 
@@ -194,6 +230,60 @@ class World:
             label = record.facts.get("label", record.step.label)
             self._account(record, [one for one in new if one.label == label])
 
+    def observe_round(self, records: list[Record], touched: set[Any]) -> None:
+        """After a round: branches and tags are what is found, if steps can have made them so."""
+        for record in records:
+            if record.code in DAMAGE - {"outcome_unknown", "corrupt"}:
+                raise Fault(f"{record.step.label} says {record.code}: {record.error}")
+        with self.place.open(mode="r") as g:
+            gone = self._adopt_names(g, touched)
+            new = self._learn(g, records)
+            self._adopt_lines(g, gone)
+            self._follow_branches(g, {one.id for one in new})
+            self._adopt_tags(g, records)
+        for record in records:
+            if record.args.get("branch") not in touched:
+                self._account(record, [one for one in new if one.label == record.step.label])
+
+    def _adopt_names(self, g: Graph, touched: set[Any]) -> set[str]:
+        """Branches that are another, or no more, or new."""
+        found = {name: g.snapshot(name).graph_version.incarnation for name in g.branches()}
+        known = {name: line.real for name, line in self.past.lines.items()}
+        changed = {name for name in found.keys() | known.keys() if found.get(name) != known.get(name)}
+        if changed - touched:
+            raise Fault(f"the branches {sorted(changed - touched)} are others, and nobody did that")
+        for name in changed:
+            self.past.lines.pop(name, None)
+        return changed
+
+    def _adopt_lines(self, g: Graph, names: set[str]) -> None:
+        for name in sorted(names & set(g.branches())):
+            version = g.snapshot(name).graph_version
+            path = [one.id for one in g.log(name, first_parent=True)][::-1]
+            own = [one for one in path if self._made_on(one) == name]
+            made = self.past.made[name] = self.past.made.get(name, 0) + 1
+            self.past.lines[name] = Line(made, path, len(path) - len(own) - 1)
+            for commit in path:
+                if self.past.commits[commit].kind in ("protect", "unprotect"):
+                    self.past.lines[name].protected = version.protected
+            self.past.lines[name].gone |= set(path) & self.past.gone
+
+    def _made_on(self, commit: str) -> str | None:
+        record = self.by_label.get(self.past.commits[commit].label)
+        return None if record is None else record.args.get("branch")
+
+    def _adopt_tags(self, g: Graph, records: list[Record]) -> None:
+        found = {name: commit.id for name, commit in g.tags().items()}
+        named = {one.args["name"] for one in records if one.step.op in ("tag", "delete_tag")}
+        changed = {
+            name
+            for name in found.keys() | self.past.tags.keys()
+            if found.get(name) != self.past.tags.get(name)
+        }
+        if changed - named:
+            raise Fault(f"the tags {sorted(changed - named)} are others, and nobody did that")
+        self.past.tags = found
+
     def _learn(self, g: Graph, records: list[Record]) -> list[Known]:
         found: dict[str, Commit] = {}
         for commit in reversed(list(g.log(all=True))):
@@ -223,7 +313,10 @@ class World:
         before = self.past.commits[parents[0]]
         if commit.created_at <= before.created_at or commit.id <= before.id:
             raise Fault(f"the commit {commit.id} does not come after its parent {before.id}")
-        record = self.by_label.get(commit.message or "")
+        name, _, number = (commit.message or "").partition(".")
+        record = self.by_label.get(name)
+        if record is not None and number:
+            record.facts["number"] = int(number)
         seen = read_state(self, g.snapshot(commit.id))
         label, loses = record.step.label if record else commit.kind, False
         if commit.kind in UNSEEN or commit.kind in ("protect", "unprotect"):
@@ -263,7 +356,10 @@ class World:
 
     def _account(self, record: Record, made: list[Known]) -> None:
         label = record.step.label
-        if len(made) > 1:
+        told = record.facts.get("commits")
+        if told is not None and record.outcome == "ok" and told != [one.id for one in made]:
+            raise Fault(f"{label} was told the commits {told}, and made {[one.id for one in made]}")
+        if told is None and len(made) > 1:
             raise Fault(f"{label} has {len(made)} commits")
         if record.outcome == "refused" and made:
             raise Fault(f"{label} was refused ({record.code}) and has a commit all the same")
@@ -283,6 +379,7 @@ class World:
             raise Fault(f"there are the branches {sorted(names)}, not {sorted(self.past.lines)}")
         for name in sorted(names):
             line = self.past.lines[name]
+            line.real = g.snapshot(name).graph_version.incarnation
             found = [one.id for one in g.log(name, first_parent=True)][::-1]
             if found[: len(line.commits)] != line.commits:
                 raise Fault(

@@ -261,16 +261,25 @@ def settle_write(world: World, record: Record) -> None:
             )
     elif known is None and record.repeated:
         raise Fault(f"{record.step.label} uses a new key and was told that it repeats")
-    if record.commit is not None and not record.repeated:
-        world.memory["keys"][args["key"]] = {
-            "call": repr(args["statements"]),
-            "commit": record.commit,
-            "label": record.step.label,
-            "branch": args["branch"],
-            "incarnation": world.past.lines[args["branch"]].incarnation,
-            "at": world.place.clock.time,
-        }
+    remember_key(world, record)
     return None
+
+
+def remember_key(world: World, record: Record) -> None:
+    """From now on the key belongs to this call, if it made a commit, or may have."""
+    args = record.args
+    line = world.past.lines.get(args.get("branch", ""))
+    landed = record.commit is not None and not record.repeated
+    if "key" not in args or line is None or not (landed or record.outcome in ("unknown", "crashed")):
+        return
+    world.memory.setdefault("keys", {})[args["key"]] = {
+        "call": repr(args["statements"]),
+        "commit": record.commit,
+        "label": record.step.label,
+        "branch": args["branch"],
+        "incarnation": line.incarnation if record.outcome == "ok" else -1,
+        "at": world.place.clock.time,
+    }
 
 
 def settle_none(world: World, record: Record) -> None:
@@ -666,5 +675,44 @@ operation(
         perform_publish,
         foresee_publish,
         settle=settle_publish,
+    )
+)
+
+
+# Many small commits in a row, so that fragments, dead rows and versions become many
+
+
+def draw_burst(world: World, chance: Random) -> dict[str, Any] | None:
+    args = draw_place(world, chance)
+    if args["branch"] not in world.past.lines or args["via"] == "held":
+        return None
+    return args | {"name": chance.choice(NAMES), "many": chance.randrange(3, 15)}
+
+
+def foresee_burst(world: World, step: Step) -> None:
+    foresee_place(world, step.args)
+    model.run_statements(state_of(world, step.args["branch"]), [_burst_statement(step, 0)])
+
+
+def _burst_statement(step: Step, number: int) -> Statement:
+    return Statement("upsert", "Person", ({"name": step.args["name"], "age": 100 + number},))
+
+
+def perform_burst(world: World, g: Graph, record: Record) -> None:
+    for number in range(record.args["many"]):
+        hand = take(world, g, record.args)
+        message = f"{record.step.label}.{number}"
+        with hand.call("transaction", message=message, actor="burst") as tx:
+            say(tx, _burst_statement(record.step, number))
+        record.facts.setdefault("commits", []).append(tx.commit_id)
+
+
+def burst_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
+    return model.run_statements(before, [_burst_statement(record.step, record.facts["number"])])[0]
+
+
+operation(
+    Operation(
+        "burst", 4, ("transaction",), draw_burst, perform_burst, foresee_burst, burst_effect
     )
 )
