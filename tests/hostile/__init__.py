@@ -1,0 +1,1 @@
+"""Graphs and files that somebody made to do harm: they are only data."""

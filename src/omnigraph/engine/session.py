@@ -301,7 +301,7 @@ class Session:
             raise Corrupt(f"The catalog {key} is missing.") from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise Corrupt(f"The catalog {key} is not what its name says ({len(data)} bytes).")
-        return decode_catalog(data)
+        return decode_catalog(data, key)
 
     def read_schema_text(self, digest: str, ledger: Ledger) -> str:
         key = _schema_key(digest)
@@ -311,7 +311,10 @@ class Session:
             raise Corrupt(f"The schema text {key} is missing.") from None
         if hashlib.sha256(data).hexdigest() != digest:
             raise Corrupt(f"The schema text {key} is not what its name says.")
-        return data.decode()
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            raise Corrupt(f"The schema text {key} is no text: {error}.") from error
 
     def write_schema(self, text: str, catalog: Catalog, ledger: Ledger) -> tuple[str, str]:
         """Stores a text and a catalog under their hashes; having them already is as good."""

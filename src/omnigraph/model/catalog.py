@@ -21,6 +21,9 @@ from functools import cached_property
 import msgspec
 import pyarrow as pa
 
+from omnigraph.errors import Corrupt
+from omnigraph.model.catalog_form import find_flaw
+from omnigraph.model.forms import UNDECODABLE, Name
 from omnigraph.model.schema import (
     Default,
     EdgeDecl,
@@ -41,7 +44,7 @@ class Property(PropertyDecl, frozen=True, omit_defaults=True, kw_only=True):
     got that were there before the property, or of None for null."""
 
     id: str
-    column: str
+    column: Name
     twins: tuple[str, ...] = ()
     filled: tuple[Default | None, ...] = ()
 
@@ -55,7 +58,7 @@ class NodeType(
     id: str
     twins: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()
-    retired: tuple[str, ...] = ()
+    retired: tuple[Name, ...] = ()
 
     @property
     def table_key(self) -> str:
@@ -68,7 +71,7 @@ class EdgeType(
     id: str
     twins: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()
-    retired: tuple[str, ...] = ()
+    retired: tuple[Name, ...] = ()
 
     @property
     def table_key(self) -> str:
@@ -123,8 +126,15 @@ def encode_catalog(catalog: Catalog) -> bytes:
 _DECODER = msgspec.json.Decoder(Catalog)
 
 
-def decode_catalog(data: bytes) -> Catalog:
-    return _DECODER.decode(data)
+def decode_catalog(data: bytes, key: str = "The catalog") -> Catalog:
+    """Names are names of the language, and each of them is there: see `forms`, `catalog_form`."""
+    try:
+        catalog = _DECODER.decode(data)
+    except UNDECODABLE as error:
+        raise Corrupt(f"{key} is not a catalog: {error}.") from error
+    if (flaw := find_flaw(catalog)) is not None:
+        raise Corrupt(f"{key} is not a catalog: {flaw}.")
+    return catalog
 
 
 def declared(catalog: Catalog) -> Schema:

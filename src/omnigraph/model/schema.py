@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from omnigraph.model.forms import Name
 from omnigraph.model.types import PropertyType
 
 Atom = str | int | float | bool | None
@@ -82,7 +83,7 @@ class Card(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PropertyDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    name: str
+    name: Name
     type: PropertyType
     nullable: bool = False
     default: Default | None = None
@@ -97,7 +98,7 @@ class InterfaceDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
     """`key`, `uniques` and `indexes` come from `@key`, `@unique`, `@index` of its properties; the
     nodes that implement it hold copies of them, before their own."""
 
-    name: str
+    name: Name
     properties: tuple[PropertyDecl, ...] = ()
     key: tuple[str, ...] = ()
     uniques: tuple[tuple[str, ...], ...] = ()
@@ -114,7 +115,7 @@ class TypeDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     without duplicates; `key` is () for a type without one.
     """
 
-    name: str
+    name: Name
     properties: tuple[PropertyDecl, ...] = ()
     key: tuple[str, ...] = ()
     uniques: tuple[tuple[str, ...], ...] = ()

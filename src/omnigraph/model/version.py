@@ -6,6 +6,16 @@ from functools import cached_property
 
 import msgspec
 
+from omnigraph.model.forms import (
+    BranchName,
+    ChainKey,
+    Digest,
+    LanceVersion,
+    Location,
+    Number,
+    TableKey,
+    Ulid,
+)
 from omnigraph.model.keys import NO_KEYS, Keys
 
 FORMAT = 2
@@ -24,31 +34,31 @@ class TablePin(msgspec.Struct, frozen=True, kw_only=True):
     table on the branch; it is a number to show, and decides nothing.
     """
 
-    key: str
+    key: TableKey
     type_id: str
-    location: str
-    table_version: int
+    location: Location
+    table_version: Number
     content: str
-    lance_version: str
-    rows: int
-    fragments: int
+    lance_version: LanceVersion
+    rows: Number
+    fragments: Number
 
 
 class TableStatistics(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
-    bytes: int = 0
+    inserted: Number = 0
+    updated: Number = 0
+    deleted: Number = 0
+    bytes: Number = 0
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The lineage of a graph version. `operation` stays the same over all attempts of a write,
     `id` is new for each, grows along a branch and starts with the time of `created_at`."""
 
-    id: str
-    parents: tuple[str, ...]
+    id: Ulid
+    parents: tuple[Ulid, ...]
     kind: str
-    created_at: int
+    created_at: Number
     operation: str
     actor: str | None = None
     message: str | None = None
@@ -59,14 +69,14 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     """The last batch of a stream that the branch has, and the commit that brought it."""
 
     batch: int
-    version: int
-    commit: str
+    version: Number
+    commit: Ulid
 
 
 class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
-    branch: str
-    incarnation: int
-    version: int
+    branch: BranchName
+    incarnation: Number
+    version: Number
 
 
 class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
@@ -95,30 +105,30 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     format: int
     graph: str
     token: str
-    branch: str
-    incarnation: int
-    version: int
+    branch: BranchName
+    incarnation: Number
+    version: Number
     commit: Commit
-    schema: str
-    catalog: str
+    schema: Digest
+    catalog: Digest
     tables: tuple[TablePin, ...]
     merged: ForkPoint | None = None
     forwarded: bool = False
     keys: Keys = NO_KEYS
     streams: dict[str, StreamMark] = {}
-    ancestry: dict[str, int] = {}
-    first: int = 1
+    ancestry: dict[ChainKey, Number] = {}
+    first: Number = 1
     forked_from: ForkPoint | None = None
     deleted: bool = False
     tag: bool = False
     protected: bool = False
-    floor: int = 1
-    folded: int = 1
-    gc_cutoff: int = 0
-    kept: tuple[int, ...] = ()
-    same: tuple[str, ...] = ()
-    maintained: int = 0
-    forgotten: int = 1
+    floor: Number = 1
+    folded: Number = 1
+    gc_cutoff: Number = 0
+    kept: tuple[Number, ...] = ()
+    same: tuple[Ulid, ...] = ()
+    maintained: Number = 0
+    forgotten: Number = 1
 
     @cached_property
     def pins(self) -> dict[str, TablePin]:

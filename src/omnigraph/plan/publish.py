@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from omnigraph.model.forms import BranchName, Digest, Key, LanceVersion, Number, Ulid
 from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
 
@@ -12,9 +13,9 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     fragments. On any other version the action is carried out without. `unsynced` are the files
     that came with it, which a power cut could still take, by their keys."""
 
-    base: str
-    version: str
-    unsynced: tuple[str, ...] = ()
+    base: LanceVersion
+    version: LanceVersion
+    unsynced: tuple[Key, ...] = ()
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
@@ -32,7 +33,7 @@ class RowChange(msgspec.Struct, frozen=True, kw_only=True):
     """Rows replaced or removed on exactly one table version, `base`."""
 
     table: str
-    base: str
+    base: LanceVersion
     updated_fragments: tuple[str, ...]
     removed_fragments: tuple[int, ...]
     fragments: tuple[str, ...]
@@ -57,7 +58,7 @@ class Delete(RowChange, frozen=True, kw_only=True, tag="delete"):
 
 class Overwrite(msgspec.Struct, frozen=True, kw_only=True, tag="overwrite"):
     table: str
-    base: str
+    base: LanceVersion
     fragments: tuple[str, ...]
     rows: int
     deleted: int
@@ -79,9 +80,9 @@ class Index(msgspec.Struct, frozen=True, kw_only=True, tag="index"):
     segments: tuple[msgspec.Raw, ...]
     files: dict[int, tuple[str, ...]]
     removed: tuple[str, ...] = ()
-    base: str | None = None
-    staged: str | None = None
-    unsynced: tuple[str, ...] = ()
+    base: LanceVersion | None = None
+    staged: LanceVersion | None = None
+    unsynced: tuple[Key, ...] = ()
 
 
 class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
@@ -92,9 +93,9 @@ class Rewrite(msgspec.Struct, frozen=True, kw_only=True, tag="rewrite"):
     table: str
     groups: tuple[RewriteGroup, ...]
     index: Index | None = None
-    base: str | None = None
-    staged: str | None = None
-    unsynced: tuple[str, ...] = ()
+    base: LanceVersion | None = None
+    staged: LanceVersion | None = None
+    unsynced: tuple[Key, ...] = ()
 
 
 class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):
@@ -102,7 +103,7 @@ class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):
     that have a default, `casts` names for each other filled column the one it is cast from."""
 
     table: str
-    base: str
+    base: LanceVersion
     columns: bytes
     fill: bytes | None = None
     casts: dict[str, str] = {}
@@ -138,9 +139,9 @@ class Adopt(msgspec.Struct, frozen=True, kw_only=True, tag="adopt"):
     the files that came with it, or if `published` one that a graph version already holds."""
 
     table: str
-    base: str
+    base: LanceVersion
     pin: TablePin
-    unsynced: tuple[str, ...] = ()
+    unsynced: tuple[Key, ...] = ()
     statistics: TableStatistics = TableStatistics()
     published: bool = False
 
@@ -165,15 +166,15 @@ TableAction = (
 class SchemaChange(msgspec.Struct, frozen=True, kw_only=True):
     """Hashes of a schema text and a catalog that are already stored."""
 
-    schema: str
-    catalog: str
+    schema: Digest
+    catalog: Digest
 
 
 class Merged(msgspec.Struct, frozen=True, kw_only=True):
     """The second parent of a merge, where it is, and the past that comes with it. With `forwarded`
     the branch becomes exactly what that is."""
 
-    commit: str
+    commit: Ulid
     at: ForkPoint
     ancestry: dict[str, int]
     forwarded: bool = False
@@ -202,14 +203,14 @@ class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     `folded` are in the archive, and leave the chain. What `forgets` leaves no version before its
     own to readers, as soon as cleanup may take them."""
 
-    branch: str
-    base_version: int
-    base_incarnation: int
+    branch: BranchName
+    base_version: Number
+    base_incarnation: Number
     actions: tuple[TableAction, ...]
     lineage: Lineage
     reads: dict[str, str] = {}
     checks: dict[str, str] = {}
     schema: SchemaChange | None = None
     if_commit: str | None = None
-    folded: int = 1
+    folded: Number = 1
     forgets: bool = False

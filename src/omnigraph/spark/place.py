@@ -21,6 +21,7 @@ from omnigraph.errors import EngineMissing, InvalidArgument
 from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
+from omnigraph.store.intents import ELSEWHERE
 from omnigraph.store.jobs import SPOOL
 from omnigraph.store.roots import Root
 
@@ -137,7 +138,7 @@ def passing_spool(session: Session, operation: str, *, remote: bool) -> Iterator
     _sweep_temporary()
     directory = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{os.getpid()}-"))
     try:
-        yield Spool(Root(str(directory), directory), "pieces", session.settings)
+        yield Spool(Root(str(directory), directory), ELSEWHERE, session.settings)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

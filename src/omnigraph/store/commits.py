@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import Conflict, StoreFailure
+from omnigraph.errors import Conflict, Corrupt, StoreFailure
+from omnigraph.model.forms import UNDECODABLE, is_file_name
 from omnigraph.store.panics import explained
 from omnigraph.store.staging import StagedDeletes
 from omnigraph.store.tables import Table, fragment_keys, mark_of
@@ -238,7 +239,16 @@ def commit_operation(
 
 
 def _fragment(table: Table, text: str) -> Any:
+    """A fragment of a plan, which may come from anybody: its files lie in the table."""
     from lance.fragment import FragmentMetadata
 
-    with explained(table.location):
-        return FragmentMetadata.from_json(text)
+    try:
+        with explained(table.location):
+            fragment = FragmentMetadata.from_json(text)
+        named = [(file.path, file.base_id) for file in fragment.files]
+    except UNDECODABLE as error:
+        raise Corrupt(f"A staged fragment cannot be read: {error}.") from error
+    for path, base in named:
+        if base is not None or not is_file_name(path):
+            raise Corrupt(f"A staged fragment names the file {path!r}, outside of its table.")
+    return fragment

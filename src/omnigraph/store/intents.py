@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import msgspec
 
 from omnigraph.errors import IntentNotFound, InvalidArgument
+from omnigraph.model.forms import UNDECODABLE, BranchName, Number
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
+from omnigraph.store.jobs import is_folder
 from omnigraph.store.objects import Absent, ObjectStore
 from omnigraph.store.readable import encode_readable
 
@@ -23,6 +25,12 @@ PIN = "pin"
 """The kind of an intent that only holds versions in place while something is bound to them."""
 
 
+FILES = "files"
+"""The detail of an intent under which it names its folder beside the graph, if it has one."""
+ELSEWHERE = "pieces"
+"""What it says there when the folder is on its own machine."""
+
+
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`heartbeat` is when it was last known to be alive, both times in microseconds by the clock
     of who wrote it. `pins` are versions that it needs; `operation` is that of the commit it will
@@ -32,12 +40,12 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: int = FORMAT
     id: str
     kind: str
-    created_at: int
-    heartbeat: int
+    created_at: Number
+    heartbeat: Number
     actor: str | None = None
-    branch: str | None = None
-    base: int | None = None
-    incarnation: int | None = None
+    branch: BranchName | None = None
+    base: Number | None = None
+    incarnation: Number | None = None
     operation: str | None = None
     pins: tuple[ForkPoint, ...] = ()
     plan: str | None = None
@@ -71,8 +79,18 @@ def write_intent(objects: ObjectStore, intent: Intent) -> None:
 
 
 def read_intent(objects: ObjectStore, id: str) -> Intent:
-    """Raises `Absent`, or what msgspec raises."""
-    return _DECODER.decode(objects.get(intent_key(id)))
+    """Raises `Absent`; `InvalidArgument` where there is something else than an intent."""
+    data = objects.get(intent_key(id))
+    try:
+        intent = _DECODER.decode(data)
+    except UNDECODABLE as error:
+        raise InvalidArgument(str(error)) from error
+    if intent.id != id or intent.format > FORMAT:
+        raise InvalidArgument(f"it is {intent.id} in format {intent.format}")
+    files = intent.details.get(FILES, ELSEWHERE)
+    if files != ELSEWHERE and not is_folder(files):
+        raise InvalidArgument(f"its files are in {files!r}, which is no folder of a job")
+    return intent
 
 
 def list_intents(objects: ObjectStore) -> list[KnownIntent]:
@@ -80,17 +98,15 @@ def list_intents(objects: ObjectStore) -> list[KnownIntent]:
     known = []
     for file in objects.files(PREFIX):
         name = file.key.removeprefix(PREFIX)
-        if name.startswith(".tmp-"):
-            continue
+        if not (name.endswith(".json") and is_ulid(name.removesuffix(".json"))):
+            continue  # not ours
         name = name.removesuffix(".json")
         try:
             intent = read_intent(objects, name)
-            if intent.id != name or intent.format > FORMAT:
-                raise InvalidArgument(f"it is {intent.id} in format {intent.format}")
             known.append(KnownIntent(name, file.key, file.modified, intent))
         except Absent:
             continue
-        except (msgspec.MsgspecError, InvalidArgument) as error:
+        except InvalidArgument as error:
             known.append(KnownIntent(name, file.key, file.modified, None, str(error)))
     return known
 

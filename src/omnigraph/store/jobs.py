@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 
 from omnigraph.store.objects import Absent, ObjectStore
@@ -11,6 +12,7 @@ from omnigraph.store.roots import Root
 
 JOBS = "__jobs/"
 SPOOL = "__spool/"
+_FOLDER = re.compile(rf"{JOBS}[0-9a-f]{{32}}|{SPOOL}[0-9A-Z]{{26}}")
 
 
 def job_prefix(name: str) -> str:
@@ -23,8 +25,14 @@ def is_passing(key: str) -> bool:
     return key.startswith((JOBS, SPOOL))
 
 
+def is_folder(prefix: str) -> bool:
+    """Whether this is the folder of one job, or of one spool, by its form: what lies below it may
+    be deleted whoever named it."""
+    return _FOLDER.fullmatch(prefix) is not None
+
+
 def delete_below(root: Root, objects: ObjectStore, prefix: str) -> None:
-    """Everything below a prefix of a job or a spool."""
+    """Everything below the folder of a job or a spool, or below a part of it."""
     if root.directory is not None:
         shutil.rmtree(root.directory / prefix, ignore_errors=True)
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -21,6 +23,7 @@ from omnigraph.errors import (
     OmnigraphError,
 )
 from omnigraph.model.formats import lift
+from omnigraph.model.forms import UNDECODABLE
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
@@ -33,10 +36,9 @@ _COMPRESS_ABOVE = 4096
 _LONGEST_NAME = 200
 _WALK = 8
 _PAGE = 1000
+_VERSION_NAME = re.compile(r"[0-9]{20}\.json")
 _ATTEMPTS = 8
 _PAUSE = 0.1
-_UNLIFTABLE = (AttributeError, LookupError, TypeError, ValueError)
-"""What a step between formats comes to when it meets what no program has written."""
 
 T = TypeVar("T", GraphVersion, GraphStamp)
 
@@ -64,14 +66,25 @@ def _segment(name: str) -> str:
     return encoded
 
 
+def named_branches(groups: Iterable[str]) -> list[str]:
+    """The branches whose folders these are, sorted; a folder of another form is not ours."""
+    found = []
+    for group in groups:
+        name = unquote(group)
+        with contextlib.suppress(InvalidBranchName):
+            if encode_branch(name) == group:
+                found.append(name)
+    return sorted(found)
+
+
 def version_key(branch: str, version: int) -> str:
     """Numbers are reversed, so that the newest name sorts first."""
     return f"__manifest/{encode_branch(branch)}/{_TOP - version:020d}.json"
 
 
-def _is_version(key: str) -> bool:
-    name = key.rsplit("/", 1)[1]
-    return len(name) == 25 and name.endswith(".json") and name[:20].isdigit()
+def is_version(key: str) -> bool:
+    """By form: whatever else lies there is not ours."""
+    return _VERSION_NAME.fullmatch(key.rsplit("/", 1)[1]) is not None
 
 
 def version_number(key: str) -> int:
@@ -110,25 +123,39 @@ def _unpack(data: bytes, key: str) -> bytes:
 def _decode(data: bytes, kind: type[T], key: str) -> T:
     try:
         stamp = _FORMAT_DECODER.decode(data)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         raise Corrupt(f"{key} is not readable ({len(data)} bytes): {error}.") from error
     _require_known(stamp.format, key)
     try:
         if stamp.format < FORMAT and kind is GraphVersion:
-            return msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
-        held: T = _DECODERS[kind].decode(data)
-        return held
-    except (msgspec.DecodeError, *_UNLIFTABLE) as error:
+            held: T = msgspec.convert(lift(msgspec.json.decode(data), to=FORMAT), type=kind)
+        else:
+            held = _DECODERS[kind].decode(data)
+    except UNDECODABLE as error:
         raise Corrupt(f"{key} is not a {kind.__name__}: {error}.") from error
+    if isinstance(held, GraphVersion):
+        _require_ordered(held, key)
+    return held
 
 
 def convert_version(fields: dict[str, Any], key: str) -> GraphVersion:
     """A version from what JSON has of it, written in whatever format."""
-    _require_known(fields.get("format", 0), key)
     try:
-        return msgspec.convert(lift(fields, to=FORMAT), type=GraphVersion)
-    except (msgspec.ValidationError, *_UNLIFTABLE) as error:
+        _require_known(fields.get("format", 0), key)
+        held = msgspec.convert(lift(fields, to=FORMAT), type=GraphVersion)
+    except UNDECODABLE as error:
         raise Corrupt(f"{key} does not hold versions: {error}.") from error
+    _require_ordered(held, key)
+    return held
+
+
+def _require_ordered(version: GraphVersion, key: str) -> None:
+    """Nothing that a version says of its chain lies after it: loops go up to there."""
+    for name in ("first", "floor", "folded", "forgotten"):
+        if (number := getattr(version, name)) > version.version:
+            raise Corrupt(f"{key}, version {version.version}, says {number} for {name!r}.")
+    if max(version.kept, default=0) > version.version:
+        raise Corrupt(f"{key}, version {version.version}, keeps versions that come after it.")
 
 
 def _require_known(format: int, key: str) -> None:
@@ -196,7 +223,7 @@ class Versions:
         try:
             data = _unpack(self._objects.get(key), key)
             return _FORMAT_DECODER.decode(data).format
-        except msgspec.DecodeError as error:
+        except UNDECODABLE as error:
             raise Corrupt(f"{key} is not readable: {error}.") from error
 
     def find_head(self, branch: str) -> int:
@@ -277,14 +304,14 @@ class Versions:
     def _list_newest(self, branch: str) -> list[int]:
         """The newest numbers of a chain, newest first: as many as one request lists."""
         keys = self._objects.list(f"__manifest/{encode_branch(branch)}/", limit=_PAGE)
-        numbers = [version_number(key) for key in keys if _is_version(key)]
+        numbers = [version_number(key) for key in keys if is_version(key)]
         if not numbers:
             raise Absent(branch)
         return numbers
 
     def list_branches(self) -> list[str]:
         """Every branch that ever was, tombstones included."""
-        return sorted(unquote(name) for name in self._objects.groups("__manifest/"))
+        return named_branches(self._objects.groups("__manifest/"))
 
     def put(self, version: GraphVersion, *, after: Sequence[Path] = ()) -> PutOutcome:
         """The commit point. After a lost answer the same bytes go to the same key again, because

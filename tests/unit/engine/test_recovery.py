@@ -215,21 +215,24 @@ def test_files_that_a_load_kept_beside_the_graph_go_with_it(g: Graph, place: Pat
         path.write_bytes(b"rows")
         return path
 
-    kept = keep("__jobs/a")
-    intent = g.recovery.begin("load", details={"files": "__jobs/a", "job": "nightly"})
+    kept = keep(f"__jobs/{'a' * 32}")
+    intent = g.recovery.begin("load", details={"files": f"__jobs/{'a' * 32}", "job": "nightly"})
     assert [one.job for one in g.recovery.list()] == ["nightly"]
     g.recovery.discard(intent.id)
     assert not kept.exists()
     odd = place / "nodes"
-    g.recovery.discard(g.recovery.begin("load", details={"files": "nodes"}).id)
+    wrong = g.recovery.begin("load", details={"files": "nodes"})
+    with pytest.raises(Corrupt, match="nodes"):
+        g.recovery.discard(wrong.id)
+    g.recovery.end(wrong)
     assert odd.is_dir()  # only what passes is ever deleted
-    lost = keep("__spool/b")
+    lost = keep(f"__spool/{'B' * 26}")
     age(place, 2 * HOUR)
     g.cleanup(keep=1)
     assert lost.exists()  # a write without an intent may take that long
-    g.recovery.end(g.recovery.begin("load", details={"files": "__spool/b"}))
+    g.recovery.end(g.recovery.begin("load", details={"files": f"__spool/{'B' * 26}"}))
     assert not lost.exists()
-    lost = keep("__spool/c")
+    lost = keep(f"__spool/{'C' * 26}")
     age(place, 30 * 24 * HOUR)
     g.cleanup(keep=1)
     assert not lost.exists()

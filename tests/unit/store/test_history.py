@@ -40,8 +40,8 @@ def version(number: int) -> GraphVersion:
             operation="o",
             actor="ann",
         ),
-        schema="s",
-        catalog="c",
+        schema="5" * 64,
+        catalog="c" * 64,
         tables=(),
     )
 

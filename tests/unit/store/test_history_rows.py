@@ -26,6 +26,7 @@ from omnigraph.store.history_rows import decode_rows, encode_rows
 from omnigraph.store.versions import convert_version
 
 KEY = "__history/main/segment"
+OTHER = "01J00000000000000000000000"
 
 
 def restored(data: bytes) -> list[GraphVersion]:
@@ -36,7 +37,7 @@ def pin(key: str, lance: int, count: int, content: str = "content") -> TablePin:
     return TablePin(
         key=key,
         type_id=f"id of {key}",
-        location=f"nodes/{key}",
+        location="nodes/0123456789abcdef-01J00000000000000000000000",
         table_version=count,
         content=content,
         lance_version=str(lance),
@@ -71,7 +72,7 @@ def one_row_commits(count: int) -> Iterator[GraphVersion]:
             incarnation=1,
             version=number,
             commit=commit,
-            schema="s" * 64,
+            schema="5" * 64,
             catalog="c" * 64,
             tables=(pin("node:Person", luck.getrandbits(63) + 2**63, number, content),),
         )
@@ -95,7 +96,7 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
         before = versions[-1].commit.id if versions else draw(_ULIDS)
         commit = Commit(
             id=draw(_ULIDS),
-            parents=draw(st.sampled_from([(before,), (), (before, "x")])),
+            parents=draw(st.sampled_from([(before,), (), (before, OTHER)])),
             kind=draw(st.sampled_from(["write", "optimize", "merge"])),
             created_at=draw(st.integers(1, 2**50)),
             operation=draw(_ULIDS | st.sampled_from(["", "o", "not a ulid"])),
@@ -112,7 +113,7 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
             st.lists(
                 st.builds(
                     pin,
-                    st.sampled_from("abc"),
+                    st.sampled_from(["node:A", "node:B", "edge:C"]),
                     st.integers(1, 2**64 - 1),
                     st.integers(0, 9),
                     _ULIDS
@@ -137,11 +138,11 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 incarnation=draw(st.integers(1, 2)),
                 version=number,
                 commit=commit,
-                schema=draw(st.sampled_from("st")),
-                catalog="c",
+                schema=draw(st.sampled_from(["5" * 64, "7" * 64])),
+                catalog="c" * 64,
                 tables=tuple(tables),
                 keys=keys,
-                streams=draw(st.sampled_from([{}, {"q": StreamMark(1, 2, "i")}])),
+                streams=draw(st.sampled_from([{}, {"q": StreamMark(1, 2, OTHER)}])),
                 ancestry=draw(st.sampled_from([{}, {"1:other": 4}])),
                 first=draw(st.sampled_from([1, number])),
                 merged=draw(
@@ -153,13 +154,13 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 ),
                 deleted=draw(st.booleans()),
                 tag=draw(st.booleans()),
-                floor=draw(st.integers(1, 3)),
-                folded=draw(st.integers(1, 3)),
+                floor=draw(st.integers(1, min(3, number))),
+                folded=draw(st.integers(1, min(3, number))),
                 gc_cutoff=draw(st.integers(0, 3)),
                 kept=draw(st.sampled_from([(), (1,)])),
-                same=draw(st.sampled_from([(), (before,), (before, "x"), ("x",)])),
+                same=draw(st.sampled_from([(), (before,), (before, OTHER), (OTHER,)])),
                 maintained=draw(st.integers(0, 5)),
-                forgotten=draw(st.integers(1, 3)),
+                forgotten=draw(st.integers(1, min(3, number))),
             )
         )
     return versions

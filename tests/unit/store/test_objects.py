@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidArgument, NewerFormat
 from omnigraph.model.version import FORMAT, Commit, GraphVersion, TablePin
+from omnigraph.runtime import encode_ulid
 from omnigraph.settings import Settings
 from omnigraph.store.disk import DiskStore
 from omnigraph.store.objects import Absent, MeteredStore, ObjectStore
@@ -187,7 +188,7 @@ def graph_version(types: int, **changes: Any) -> GraphVersion:
         TablePin(
             key=f"node:T{n}",
             type_id=str(n),
-            location=f"nodes/{n:032x}",
+            location=f"nodes/{n:016x}-01J00000000000000000000000",
             table_version=n,
             content=str(n),
             lance_version=str(2**63 + n),
@@ -196,7 +197,13 @@ def graph_version(types: int, **changes: Any) -> GraphVersion:
         )
         for n in range(types)
     )
-    commit = Commit(id="C", parents=("P",), kind="write", created_at=1, operation="O")
+    commit = Commit(
+        id=encode_ulid(1, 1),
+        parents=(encode_ulid(0, 0),),
+        kind="write",
+        created_at=1,
+        operation="O",
+    )
     fields: dict[str, Any] = {
         "format": FORMAT,
         "graph": "G",
@@ -205,8 +212,8 @@ def graph_version(types: int, **changes: Any) -> GraphVersion:
         "incarnation": 1,
         "version": 7,
         "commit": commit,
-        "schema": "S",
-        "catalog": "K",
+        "schema": "5" * 64,
+        "catalog": "c" * 64,
         "tables": pins,
     }
     return GraphVersion(**(fields | changes))
@@ -260,7 +267,11 @@ def test_a_warm_head_is_one_probe_and_a_far_one_no_walk() -> None:
 
     def made(number: int) -> GraphVersion:
         commit = Commit(
-            id=f"C{number}", parents=(f"C{number - 1}",), kind="w", created_at=1, operation="O"
+            id=encode_ulid(1, number),
+            parents=(encode_ulid(1, number - 1),),
+            kind="w",
+            created_at=1,
+            operation="O",
         )
         return graph_version(1, version=number, commit=commit)
 

@@ -17,10 +17,12 @@ from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import Publisher
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
 from omnigraph.model.formats import lift_plan
+from omnigraph.model.forms import UNDECODABLE
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
 from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.store.intents import (
+    FILES,
     Intent,
     KnownIntent,
     delete_intent,
@@ -28,16 +30,13 @@ from omnigraph.store.intents import (
     list_intents,
     write_intent,
 )
-from omnigraph.store.jobs import delete_below, is_passing
+from omnigraph.store.jobs import delete_below, is_folder
 from omnigraph.store.objects import Absent
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
 
 ACTOR = "omnigraph:recovery"
 DISCARD = "discard"
-FILES = "files"
-"""The detail of an intent under which it names its files beside the graph."""
-
 JOB = "job"
 _PLAN_DECODER = msgspec.json.Decoder(PublishPlan)
 
@@ -132,7 +131,7 @@ class Recovery:
         """Also of the files that it kept beside the graph; cleanup takes what a crash leaves."""
         delete_intent(self._session.metered(Ledger()), intent.id)
         files = intent.details.get(FILES, "")
-        if is_passing(files):
+        if is_folder(files):
             delete_below(self._session.root, self._session.objects, files)
 
     def resume(self, id: str) -> Commit:
@@ -260,7 +259,7 @@ def _read_plan(intent: Intent, text: str, base: GraphVersion) -> PublishPlan:
             {key: pin.content for key, pin in base.pins.items()},
         )
         return _PLAN_DECODER.decode(msgspec.json.encode(held))
-    except (msgspec.MsgspecError, AttributeError, LookupError, TypeError) as error:
+    except UNDECODABLE as error:
         raise Corrupt(f"The plan of the intent {intent.id} cannot be read: {error}.") from error
 
 

@@ -11,15 +11,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.recovery import Recovery
-from omnigraph.errors import InvalidArgument, JobRunning, OmnigraphError
+from omnigraph.errors import Corrupt, InvalidArgument, JobRunning, OmnigraphError
+from omnigraph.model.forms import UNDECODABLE, Number, Ulid
 from omnigraph.runtime import reach
 from omnigraph.spark.load.journal import Journal, create
 from omnigraph.spark.load.pieces import Spool
@@ -32,20 +35,21 @@ BEAT = 10.0
 """Seconds between two signs of life of a job."""
 
 _SILENT = 6 * BEAT
+_NUMBER = re.compile(r"[0-9]{8,19}")
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One run of a job. `call` is a digest of what was asked for; `place` and `process` say where
     it runs, so that somebody in the same place can see whether it does."""
 
-    number: int
+    number: Number
     name: str
-    intent: str
-    operation: str
+    intent: Ulid
+    operation: Ulid
     call: str
     place: str
-    process: str
-    began: int
+    process: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(/|\Z)")]
+    began: Number
     ended: bool = False
 
 
@@ -175,24 +179,31 @@ def _attempt_key(prefix: str, number: int) -> str:
 
 def _attempts(session: Session, prefix: str) -> list[int]:
     keys = _objects(session).list(f"{prefix}/attempts/")
-    return [int(key.rsplit("/", 1)[1].removesuffix(".json")) for key in keys]
+    names = [key.rsplit("/", 1)[1].removesuffix(".json") for key in keys]
+    return [int(name) for name in names if _NUMBER.fullmatch(name)]
 
 
 def _last_attempt(session: Session, prefix: str) -> Attempt | None:
     numbers = _attempts(session, prefix)
     if not numbers:
         return None
+    key = _attempt_key(prefix, max(numbers))
     try:
-        data = _objects(session).get(_attempt_key(prefix, max(numbers)))
+        data = _objects(session).get(key)
     except Absent:  # it has just ended
         return None
-    return _DECODER.decode(data)
+    try:
+        return _DECODER.decode(data)
+    except UNDECODABLE as error:
+        raise Corrupt(
+            f"{key} does not say who ran a job: {error}.", help="Delete it to begin the job anew."
+        ) from error
 
 
 def _intent_of(session: Session, attempt: Attempt) -> Intent | None:
     try:
         return read_intent(session.metered(Ledger()), attempt.intent)
-    except (Absent, msgspec.MsgspecError):
+    except (Absent, InvalidArgument):
         return None
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.recovery import FILES, JOB, Recovery
+from omnigraph.engine.upkeep.recovery import JOB, Recovery
 from omnigraph.errors import JobRunning, OmnigraphError
 from omnigraph.model.version import ForkPoint, GraphVersion
 from omnigraph.plan.publish import PublishPlan
 from omnigraph.runtime import reach
 from omnigraph.spark.load.job import BEAT, Job
-from omnigraph.store.intents import Intent, write_intent
+from omnigraph.store.intents import FILES, Intent, write_intent
 from omnigraph.telemetry import Ledger
 
 _OFTEN = 60.0
