@@ -17,6 +17,7 @@ from omnigraph.model.version import (
     Commit,
     ForkPoint,
     GraphVersion,
+    SeenCommit,
     StreamMark,
     TablePin,
     TableStatistics,
@@ -157,7 +158,12 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 folded=draw(st.integers(1, 3)),
                 gc_cutoff=draw(st.integers(0, 3)),
                 kept=draw(st.sampled_from([(), (1,)])),
-                same=draw(st.sampled_from([(), (before,), (before, "x"), ("x",)])),
+                seen=draw(
+                    st.sampled_from(
+                        [None, SeenCommit(before, number - 1), SeenCommit("x", 1)]
+                        + ([kept.seen] if kept else [])
+                    )
+                ),
                 maintained=draw(st.integers(0, 5)),
                 forgotten=draw(st.integers(1, 3)),
             )
