@@ -16,7 +16,16 @@ Lift = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def _lift_from_1(held: dict[str, Any]) -> dict[str, Any]:
-    return lift_keys(_lift_counters(held))
+    return lift_keys(_lift_same(_lift_counters(held)))
+
+
+def _lift_same(held: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 listed the commits that a reader could not tell from the newest, up to a limit. The
+    last of them is the one that they all show, or as far back as is known."""
+    if not (same := held.get("same")):
+        return held
+    version = max(held["version"] - len(same), held.get("first", 1))
+    return held | {"seen": [same[-1], version]}
 
 
 def _lift_counters(held: dict[str, Any]) -> dict[str, Any]:

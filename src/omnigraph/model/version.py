@@ -73,6 +73,13 @@ class StreamMark(msgspec.Struct, frozen=True, array_like=True):
     commit: Ulid
 
 
+class SeenCommit(msgspec.Struct, frozen=True, array_like=True):
+    """A commit that everything since then only maintained."""
+
+    commit: Ulid
+    version: Number
+
+
 class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
     branch: BranchName
     incarnation: Number
@@ -94,9 +101,10 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     branch to direct writes. `floor` is the oldest version that cleanup left, `kept` are those below
     it that something still needs (tags, forks, merges to come); versions below `folded` are in the
     archive of the branch and no longer on its chain; `gc_cutoff` is the time before which nothing
-    may have been staged or looked up that is bound to this version (hazard 7). `same` are the
-    commits just before this one that a reader cannot tell from it, newest first; `maintained`
-    counts the commits since `first` that only maintenance made. Versions below `forgotten` have
+    may have been staged or looked up that is bound to this version (hazard 7). `seen` is the
+    commit before this one that a reader cannot tell from it, if maintenance alone came since, and
+    the version from which on this chain shows it; `maintained` counts the commits since `first`
+    that only maintenance made. Versions below `forgotten` have
     what a schema change dropped for good: cleanup keeps none of them for readers. `streams` holds
     the last batch of each stream, for longer than `keys` are held: a stream may lie still for a
     year and go on.
@@ -126,7 +134,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     folded: Number = 1
     gc_cutoff: Number = 0
     kept: tuple[Number, ...] = ()
-    same: tuple[Ulid, ...] = ()
+    seen: SeenCommit | None = None
     maintained: Number = 0
     forgotten: Number = 1
 
@@ -144,8 +152,18 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return number >= self.floor or number in self.kept
 
     def holds(self, commit: str) -> bool:
-        """Whether a reader who pinned this commit finds here what was there."""
-        return commit == self.commit.id or commit in self.same
+        """Whether this is the commit that a reader sees here, or the version's own. Another one
+        that maintenance made in between is known by the number of its version (`shows`)."""
+        return commit == self.commit.id or (self.seen is not None and commit == self.seen.commit)
+
+    def shows(self, number: int) -> bool:
+        """Whether a reader cannot tell this version from an older one of its chain."""
+        return self.seen is not None and self.seen.version <= number <= self.version
+
+    @property
+    def visible(self) -> str:
+        """The commit that a reader sees here: whatever maintenance does, it stays the same."""
+        return self.commit.id if self.seen is None else self.seen.commit
 
 
 def chain_key(version: GraphVersion) -> str:

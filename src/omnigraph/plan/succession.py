@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.model.keys import NO_KEYS
-from omnigraph.model.version import FORMAT, ForkPoint, GraphVersion
+from omnigraph.model.version import FORMAT, UNSEEN, ForkPoint, GraphVersion, SeenCommit
 
 
 def point_to(version: GraphVersion) -> ForkPoint:
@@ -22,6 +22,9 @@ def follow(end: GraphVersion, *, token: str, **changes: Any) -> GraphVersion:
     """The version after the end of a chain: the same in everything that is not changed. Whether
     a version is a merge, and what a call was told, is said by that version alone."""
     anew: dict[str, Any] = {"merged": None, "forwarded": False, "keys": end.keys.passed_on()}
+    if (commit := changes.get("commit")) is not None:
+        unseen = commit.kind in UNSEEN
+        anew["seen"] = (end.seen or SeenCommit(end.commit.id, end.version)) if unseen else None
     return msgspec.structs.replace(
         end, format=FORMAT, token=token, version=end.version + 1, **anew | changes
     )
@@ -37,6 +40,7 @@ def begin(
         "merged": None,
         "forwarded": False,
         "keys": NO_KEYS,
+        "seen": None if origin.seen is None else SeenCommit(origin.seen.commit, number),
         "maintained": 0,
         "protected": False,
         "floor": 1 if end is None else end.floor,

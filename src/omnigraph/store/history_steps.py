@@ -37,7 +37,7 @@ def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
             case "keys":
                 recent, *rest = value
                 step[name] = [*_added(_recent(before), recent), *rest]
-            case "same" if value == _same(before):
+            case "seen" if value == _seen(before):
                 step[name] = True
             case "maintained" if name in before:
                 step[name] = value - old
@@ -64,8 +64,10 @@ def apply_step(before: Fields, step: Fields, pins: list[int], commit: str) -> Fi
             case "keys":
                 added, letters, *rest = value
                 fields[name] = [(added + _recent(before))[:letters], *rest]
-            case "same" if value is True:
+            case "same" if value is True:  # of format 1
                 fields[name] = _same(before)
+            case "seen" if value is True:
+                fields[name] = _seen(before)
             case "maintained" if name in before:
                 fields[name] = before[name] + value
             case _:
@@ -143,6 +145,11 @@ def _added(before: str, after: str) -> list[Any]:
         if before.startswith(after[count:]):
             return [after[:count], len(after)]
     return [after, len(after)]
+
+
+def _seen(before: Fields) -> list[Any] | None:
+    """What maintenance writes after a commit that a reader can see."""
+    return [before["commit"]["id"], before["version"]] if before else None
 
 
 def _same(before: Fields) -> list[str]:

@@ -17,6 +17,7 @@ from omnigraph.model.version import (
     Commit,
     ForkPoint,
     GraphVersion,
+    SeenCommit,
     StreamMark,
     TablePin,
     TableStatistics,
@@ -158,7 +159,12 @@ def chains(draw: st.DrawFn) -> list[GraphVersion]:
                 folded=draw(st.integers(1, min(3, number))),
                 gc_cutoff=draw(st.integers(0, 3)),
                 kept=draw(st.sampled_from([(), (1,)])),
-                same=draw(st.sampled_from([(), (before,), (before, OTHER), (OTHER,)])),
+                seen=draw(
+                    st.sampled_from(
+                        [None, SeenCommit(before, max(1, number - 1)), SeenCommit(OTHER, 1)]
+                        + ([kept.seen] if kept else [])
+                    )
+                ),
                 maintained=draw(st.integers(0, 5)),
                 forgotten=draw(st.integers(1, min(3, number))),
             )

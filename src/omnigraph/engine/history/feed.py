@@ -97,7 +97,7 @@ class Feed:
                 incarnation=head.incarnation,
                 filter=self._digest,
             )
-            return self._path.passed(cursor.place, cursor.commit)
+            return self._path.passed(cursor.place)
         ref = parse_ref(since)
         if isinstance(ref, CommitRef) and ref.branch is None:
             since = f"{self._branch}@{ref.commit}"

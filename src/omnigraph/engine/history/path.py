@@ -53,13 +53,13 @@ class Path:
             return None
         return Place(self._stretches[index + 1].branch, self._stretches[index + 1].low)
 
-    def passed(self, place: Place, commit: str) -> Place:
+    def passed(self, place: Place) -> Place:
         """The place of a commit or, if cleanup has passed that and left what maintenance made of
         it, the place of this: nothing happened in between."""
         head = self.head
         if place.branch == head.branch and head.first <= place.version < head.floor:
             oldest = Place(head.branch, head.floor)
-            if self.read(oldest).holds(commit):
+            if self.read(oldest).shows(place.version):
                 return oldest
         return place
 

@@ -199,7 +199,7 @@ class History:
         """A version that cleanup left, or what maintenance made of it, which reads the same."""
         if end.retains(version.version):
             return version
-        if end.floor <= end.version and (oldest := self._oldest(end)).holds(version.commit.id):
+        if end.floor <= end.version and (oldest := self._oldest(end)).shows(version.version):
             return oldest
         raise Reclaimed(f"The commit {version.commit.id} of {version.branch!r} was reclaimed.")
 

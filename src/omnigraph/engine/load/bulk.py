@@ -15,6 +15,7 @@ from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, T
 from omnigraph.engine.load.state import TOLD, Mode
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.write.precondition import require_commit
 from omnigraph.engine.write.published import Published, recall
 from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.errors import (
@@ -24,7 +25,6 @@ from omnigraph.errors import (
     InvalidArgument,
     InvalidData,
     OmnigraphError,
-    PreconditionFailed,
 )
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
@@ -95,6 +95,7 @@ class BulkLoad(ABC):
         self._rows = 0
         self._bytes = 0
         self._replanned = False
+        self._pinned: str | None = None
         self._actions: list[TableAction] = []
         self._checks: set[str] = set()
         self._lineage = _lineage(session, options)
@@ -170,10 +171,8 @@ class BulkLoad(ABC):
         else:
             head = session.live_head(name, self._ledger)
             self._session = session.holding(name, head.incarnation)
-        if options.if_commit is not None and not head.holds(options.if_commit):
-            raise PreconditionFailed(
-                f"The branch {name!r} is at commit {head.commit.id}, not at {options.if_commit}."
-            )
+        if options.if_commit is not None:
+            self._pinned = require_commit(session, head, options.if_commit, self._ledger)
         if options.create_branch_from is None:
             require_unprotected(head, self._lineage.kind)
         return session.snapshot(head, self._ledger)
@@ -189,7 +188,7 @@ class BulkLoad(ABC):
             actions=tuple(self._actions),
             lineage=self._lineage,
             checks={table: pins[table].content for table in self._checks},
-            if_commit=None if self._options.create_branch_from else self._options.if_commit,
+            if_commit=None if self._options.create_branch_from else self._pinned,
         )
 
     def _create_branch(self, source: str) -> None:

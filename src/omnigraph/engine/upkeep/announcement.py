@@ -4,12 +4,11 @@ time since when everything must have been staged that is bound to it (hazard 7).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-
-import msgspec
+from typing import Any
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import Chain, survey_chain, survey_chains
-from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
 from omnigraph.plan.succession import follow
@@ -78,6 +77,13 @@ class Announcement:
                 for branch, number in self._wanted
                 if branch == end.branch and end.retains(number)
             }
+            if end.tag:  # it goes on standing for the same commit
+                said: dict[str, Any] = {"first": end.version + 1}
+            else:
+                commit = commit_after(
+                    session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR
+                )
+                said = {"commit": commit, "maintained": end.maintained + 1}
             version = follow(
                 end,
                 token=session.runtime.ulid(),
@@ -85,18 +91,8 @@ class Announcement:
                 kept=tuple(sorted(number for number in kept if number < floor)),
                 gc_cutoff=max(end.gc_cutoff, self._cutoffs.binding),
                 ancestry={key: n for key, n in end.ancestry.items() if key not in spent},
+                **said,
             )
-            if end.tag:  # it goes on standing for the same commit
-                version = msgspec.structs.replace(version, first=version.version)
-            else:
-                version = msgspec.structs.replace(
-                    version,
-                    commit=commit_after(
-                        session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR
-                    ),
-                    same=(end.commit.id, *end.same)[:RECENT_SAME],
-                    maintained=end.maintained + 1,
-                )
             if put_version(session, version, ledger) is None:
                 return
             chain = survey_chain(session, end.branch, ledger)

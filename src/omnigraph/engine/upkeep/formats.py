@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.publisher import RECENT_SAME, commit_after, put_version
+from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import OlderFormat
 from omnigraph.model import version as model
 from omnigraph.model.version import GraphStamp, GraphVersion
@@ -91,13 +91,8 @@ def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
 
 
 def _next(session: Session, end: GraphVersion) -> GraphVersion:
-    version = follow(end, token=session.runtime.ulid())
+    token = session.runtime.ulid()
     if end.tag:
-        return msgspec.structs.replace(version, first=version.version)
+        return follow(end, token=token, first=end.version + 1)
     commit = commit_after(session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)
-    return msgspec.structs.replace(
-        version,
-        commit=commit,
-        same=(end.commit.id, *end.same)[:RECENT_SAME],
-        maintained=end.maintained + 1,
-    )
+    return follow(end, token=token, commit=commit, maintained=end.maintained + 1)

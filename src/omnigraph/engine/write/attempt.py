@@ -22,6 +22,7 @@ from omnigraph.engine.write.answers import (
     pack_numbers,
 )
 from omnigraph.engine.write.integrity import check_integrity
+from omnigraph.engine.write.precondition import require_commit
 from omnigraph.engine.write.published import Published, another_call, find_keyed, recalled
 from omnigraph.engine.write.publisher import Publisher, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
@@ -30,7 +31,6 @@ from omnigraph.engine.write.work import Work
 from omnigraph.errors import (
     Conflict,
     InvalidData,
-    PreconditionFailed,
     Reclaimed,
     TypeNotFound,
 )
@@ -276,11 +276,9 @@ class Write:
         return msgspec.structs.replace(self._lineage, key=self._key, call=call, answers=answers)
 
     def _require_commit(self, head: GraphVersion) -> None:
-        if self._if_commit is not None and not head.holds(self._if_commit):
-            raise PreconditionFailed(
-                f"The branch {self._branch!r} is at commit {head.commit.id}, not at "
-                f"{self._if_commit}."
-            )
+        if self._if_commit is not None:
+            pinned = require_commit(self._session, head, self._if_commit, self._ledger)
+            self._if_commit = pinned
 
 
 def _hash_key(key: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, assert_never
 
 from omnigraph.engine.session import Session, branch_moved
 from omnigraph.engine.write.bind import bind_action, merge_pins
+from omnigraph.engine.write.precondition import moved_on
 from omnigraph.engine.write.published import Published, recall
 from omnigraph.errors import (
     Conflict,
@@ -20,7 +21,6 @@ from omnigraph.errors import (
     NewerFormat,
     OmnigraphError,
     OutcomeUnknown,
-    PreconditionFailed,
     ProtectedBranch,
 )
 from omnigraph.model.version import (
@@ -43,7 +43,6 @@ from omnigraph.store.tables import Table
 from omnigraph.store.versions import Put
 from omnigraph.telemetry import Ledger
 
-RECENT_SAME = 64
 RECENT_STREAMS = 512
 PASSES_PROTECTION = UNSEEN | {"merge"}
 _PARALLEL = 8
@@ -150,10 +149,7 @@ class Publisher:
             case BranchGone():
                 raise branch_moved(plan.branch)
             case HeadMoved():
-                raise PreconditionFailed(
-                    f"The branch {plan.branch!r} is at commit {head.commit.id}, not at "
-                    f"{plan.if_commit}."
-                )
+                raise moved_on(head, str(plan.if_commit))
             case Clash(mismatch=mismatch, because=because):
                 raise Conflict(
                     f"{mismatch.table_key} is at version {mismatch.actual}, not at "
@@ -233,7 +229,6 @@ class Publisher:
             forwarded=merged is not None and merged.forwarded,
             folded=max(head.folded, plan.folded),
             forgotten=head.version + 1 if plan.forgets else head.forgotten,
-            same=(head.commit.id, *head.same)[:RECENT_SAME] if unseen else (),
             maintained=head.maintained + unseen,
         )
 

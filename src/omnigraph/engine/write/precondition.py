@@ -1,0 +1,57 @@
+"""Owns `if_commit`: whether a branch is still what a caller saw there, whatever maintenance has
+done to it since."""
+
+from __future__ import annotations
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import PreconditionFailed
+from omnigraph.model.version import GraphVersion
+from omnigraph.store.objects import Absent
+from omnigraph.telemetry import Ledger
+
+
+def require_commit(session: Session, head: GraphVersion, commit: str, ledger: Ledger) -> str:
+    """The commit that stands for the one given from here on: what a reader sees at the head, which
+    maintenance does not change. Raises if something has come since that a reader can see."""
+    if not _shows(session, head, commit, ledger):
+        raise moved_on(head, commit)
+    return head.visible
+
+
+def moved_on(head: GraphVersion, commit: str) -> PreconditionFailed:
+    return PreconditionFailed(
+        f"The branch {head.branch!r} is at commit {head.commit.id}, not at {commit}."
+    )
+
+
+def _shows(session: Session, head: GraphVersion, commit: str, ledger: Ledger) -> bool:
+    """The head's own commit and the one that is seen there are told without a read. One that
+    maintenance made in between is looked for among the versions since then: ids grow along a
+    branch, but another branch may have made one between two of them, by whatever clock."""
+    if head.holds(commit):
+        return True
+    seen = head.seen
+    if seen is None or not seen.commit < commit < head.commit.id:
+        return False
+    low, high = seen.version, head.version
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = _read(session, head.branch, middle, ledger)
+        if found is None or found.commit.id == commit:
+            return found is not None
+        low, high = (middle, high) if found.commit.id < commit else (low, middle)
+    oldest = _read(session, head.branch, low, ledger)
+    if oldest is None or oldest.commit.id <= commit:
+        return oldest is not None and oldest.commit.id == commit
+    # It began on the branch that this one was made from.
+    fork = oldest.forked_from
+    origin = None if fork is None else _read(session, fork.branch, fork.version, ledger)
+    return origin is not None and _shows(session, origin, commit, ledger)
+
+
+def _read(session: Session, branch: str, number: int, ledger: Ledger) -> GraphVersion | None:
+    """A copy of some branches has not all of them."""
+    try:
+        return session.read_record(branch, number, ledger)
+    except Absent:
+        return None
