@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
+
+_PASSWORD = re.compile(r"(\w://)[^/\s:@]*:[^/\s@]*@")
+"""The user and password of an address. No error shows them, whoever's words it repeats."""
 
 
 class OmnigraphError(Exception):
@@ -22,6 +26,7 @@ class OmnigraphError(Exception):
     applied: ClassVar[bool | None] = False
 
     def __init__(self, message: str, *, help: str | None = None, **details: Any) -> None:
+        message = _PASSWORD.sub(r"\1***@", message)
         super().__init__(message)
         self.message = message
         self.hint = self.help if help is None else help

@@ -20,6 +20,8 @@ from omnigraph.store.versions import encode_branch
 
 _STREAK = 0.5
 _TICKET_LIFE = 5.0
+_OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+"""A link is not followed: it may lead out of the graph."""
 
 
 class LocalQueue:
@@ -35,7 +37,7 @@ class LocalQueue:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             path = self._directory / f"{encode_branch(branch)}.lock"
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(path, _OPEN, 0o666)
         except OSError:
             yield True
             return

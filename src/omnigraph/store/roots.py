@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import functools
 import hashlib
 import os
 import re
 import shutil
+import stat
+import string
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,6 +34,7 @@ _S3_VARIABLES = {
     "AWS_ENDPOINT_URL_S3": "aws_endpoint_url_s3",
 }
 _TRUE = ("1", "true", "yes")
+_PLAIN = string.ascii_letters + string.digits + "-"
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,7 @@ class Root:
         if self.directory is not None:
             return self.directory / "__wait"
         digest = hashlib.sha256(self.uri.encode()).hexdigest()[:16]
-        return Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}" / digest
+        return _own_directory(Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}") / digest
 
 
 def parse_root(text: str | os.PathLike[str], environment: Mapping[str, str] | None = None) -> Root:
@@ -63,39 +68,135 @@ def parse_root(text: str | os.PathLike[str], environment: Mapping[str, str] | No
         raise InvalidRoot("The root is empty.", help="Give a path, s3://bucket/prefix or file://.")
     scheme = text.split("://", 1)[0].lower() if "://" in text else ""
     if scheme in ("", "file"):
-        return _local(text if not scheme else unquote(urlsplit(text).path))
+        return _local(_file_path(text) if scheme else text)
     if scheme == "memory":
         return _memory(text)
     if scheme in _REMOTE_SCHEMES:
         return _remote(text, scheme, environment)
     if scheme in ("http", "https"):
-        raise InvalidRoot(f"{text} is a server, not storage; the client comes later.", help="")
+        raise InvalidRoot(
+            f"{_shown(text)} is a server, not storage; the client comes later.", help=""
+        )
     raise InvalidRoot(
         f"{scheme}:// is not a kind of root.", help="Use a path, file://, s3:// or memory://."
     )
 
 
 def _local(path: str) -> Root:
-    directory = Path(path).expanduser().absolute()
+    try:
+        directory = Path(path).expanduser().absolute()
+        os.fsencode(directory)
+    except RuntimeError:
+        raise InvalidRoot(
+            f"{path}: there is no user of this name.",
+            help="Write ./ before a name that begins with ~.",
+        ) from None
+    except FileNotFoundError:
+        raise InvalidRoot(
+            "The working directory is gone.", help="Go to another one, or give a whole path."
+        ) from None
+    except UnicodeEncodeError:
+        raise InvalidRoot(f"The root {path!r} is not a text in UTF-8.") from None
+    if not _is_text(str(directory)) or "\0" in path:
+        raise InvalidRoot(f"The root {path!r} is not a text in UTF-8.")
     return Root(uri=str(directory), directory=directory)
+
+
+def _is_text(path: str) -> bool:
+    """Lance and the versions of a graph know paths as UTF-8 alone."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _file_path(text: str) -> str:
+    """A URL has its own rules for some characters, so that two URLs could be one place."""
+    parts = urlsplit(text)
+    if parts.query or parts.fragment or "#" in text or "?" in text:
+        raise InvalidRoot(
+            f"{_shown(text)} goes on with ? or #.", help="Write the path, without file://."
+        )
+    if parts.netloc not in ("", "localhost"):
+        raise InvalidRoot(f"{_shown(text)} names a machine.", help="Write file:///the/path.")
+    path = unquote(parts.path)
+    _refuse_dots(text, path)
+    return path
+
+
+def _refuse_dots(text: str, path: str) -> None:
+    if {".", ".."} & set(path.split("/")):
+        raise InvalidRoot(
+            f"{_shown(text)} holds . or .. as a name.", help="Write where it leads instead."
+        )
+
+
+def _shown(text: str) -> str:
+    """An address without what may be secret in it."""
+    start, _, rest = re.split(r"[?#]", text, maxsplit=1)[0].partition("://")
+    place, slash, path = rest.partition("/")
+    return f"{start}://{place.rsplit('@', 1)[-1]}{slash}{path}"
+
+
+def _own_directory(wanted: Path) -> Path:
+    """A directory that only this user can use. In a place where everybody may write, somebody
+    else may have put that name, or a link of that name, before: then it is another one."""
+    try:
+        with contextlib.suppress(FileExistsError):
+            wanted.mkdir(mode=0o700)
+        held = wanted.lstat()
+        if stat.S_ISDIR(held.st_mode) and held.st_uid == os.getuid():
+            if held.st_mode & 0o077:
+                wanted.chmod(0o700)
+            return wanted
+        return _of_this_process(tempfile.gettempdir(), os.getpid())
+    except OSError:
+        return Path(os.devnull) / wanted.name  # nothing can be there, so nobody queues
+
+
+@functools.cache
+def _of_this_process(parent: str, process: int) -> Path:
+    """A new directory with a name that nobody can know before, which goes at exit."""
+    directory = tempfile.mkdtemp(prefix=f"omnigraph-{os.getuid()}-{process}-", dir=parent)
+    atexit.register(_remove_of, process, directory)
+    return Path(directory)
+
+
+def _remove_of(process: int, directory: str) -> None:
+    """A child that was forked does not take its parent's directory along."""
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _memory(text: str) -> Root:
     """pylance cannot open a memory dataset again, so memory is a directory that goes at exit."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", text.split("://", 1)[1]) or "default"
+    given = text.split("://", 1)[1].encode(errors="surrogatepass")
+    name = "".join(chr(byte) if chr(byte) in _PLAIN else f"_{byte:02x}" for byte in given)
+    name = name or "default"
     shared = Path("/dev/shm")
     parent = shared if shared.is_dir() else Path(tempfile.gettempdir())
-    directory = parent / f"omnigraph-{os.getuid()}-{os.getpid()}"
-    if not directory.exists():
-        directory.mkdir(mode=0o700)
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    directory = _of_this_process(str(parent), os.getpid())
     return Root(uri=str(directory / name), directory=directory / name)
 
 
 def _remote(text: str, scheme: str, environment: Mapping[str, str]) -> Root:
+    if ":" in text.split("://", 1)[1].rpartition("@")[0].split("/", 1)[0]:
+        raise InvalidRoot(
+            f"{_shown(text)} was given with a password.",
+            help="Passwords and keys come from the environment: AWS_ACCESS_KEY_ID and the like.",
+        )
+    if strange := sorted(set("#?%\\").intersection(text)):
+        raise InvalidRoot(
+            f"{_shown(text)}: {' '.join(strange)} means something else in an address.",
+            help="Choose another prefix.",
+        )
     parts = urlsplit(text)
     if not parts.netloc:
         raise InvalidRoot(f"{text} names no bucket.", help="Write s3://bucket/prefix.")
+    _refuse_dots(text, parts.path)
+    if not _is_text(text) or any(ord(c) < 32 or ord(c) == 127 for c in text):
+        raise InvalidRoot(f"The root {text!r} is not a text in UTF-8.")
     uri = f"{'s3' if scheme == 's3a' else scheme}://{parts.netloc}/{parts.path.strip('/')}"
     uri = uri.rstrip("/")
     if scheme not in ("s3", "s3a"):
@@ -113,7 +214,7 @@ def _remote(text: str, scheme: str, environment: Mapping[str, str]) -> Root:
     endpoint = options.get("aws_endpoint_url_s3", "")
     if endpoint.startswith("http://") and "allow_http" not in options:
         raise InvalidRoot(
-            f"The endpoint {endpoint} is plain http.",
+            f"The endpoint {_shown(endpoint)} is plain http.",
             help="Set AWS_ALLOW_HTTP=true if that is what you want.",
         )
     return Root(uri=uri, directory=None, options=options)
