@@ -161,14 +161,14 @@ def test_an_intent_that_names_files_outside_of_its_own_is_not_carried_out(
     (world.root / "__spool").mkdir()
     (world.root / "__spool" / "mine").write_text("x")
     (world.root / "__jobs").mkdir()
-    id = world.write_intent(details={"files": files})
+    intent = world.write_intent(details={"files": files})
     with world.open() as g:
         (told,) = g.recovery.list()
         assert told.problem
-        with pytest.raises(Corrupt, match=id):
-            g.recovery.discard(id)
-        with pytest.raises(Corrupt, match=id):
-            g.recovery.resume(id)
+        with pytest.raises(Corrupt, match=intent):
+            g.recovery.discard(intent)
+        with pytest.raises(Corrupt, match=intent):
+            g.recovery.resume(intent)
     assert (world.root / "__spool" / "mine").exists()
     assert (world.root / "_graph.json").exists()
 
@@ -190,10 +190,10 @@ def test_the_plan_of_an_intent_cannot_adopt_a_table_of_another_graph(world: Worl
         ],
         "lineage": {"kind": "load", "operation": "01J00000000000000000000000"},
     }
-    id = world.write_intent(branch="main", base=head["version"], plan=json.dumps(plan))
+    intent = world.write_intent(branch="main", base=head["version"], plan=json.dumps(plan))
     with world.open() as g:
-        with pytest.raises(Corrupt, match=id):
-            g.recovery.resume(id)
+        with pytest.raises(Corrupt, match=intent):
+            g.recovery.resume(intent)
         assert g.snapshot().version == head["version"]
 
 
@@ -235,10 +235,10 @@ def test_the_plan_of_an_intent_cannot_append_files_of_another_place(
         ],
         "lineage": {"kind": "load", "operation": "01J00000000000000000000000"},
     }
-    id = world.write_intent(branch="main", base=head["version"], plan=json.dumps(plan))
+    intent = world.write_intent(branch="main", base=head["version"], plan=json.dumps(plan))
     with world.open() as g:
         with pytest.raises(Corrupt, match=r"outside|file"):
-            g.recovery.resume(id)
+            g.recovery.resume(intent)
         assert g.snapshot().version == head["version"]
 
 

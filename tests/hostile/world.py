@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -69,12 +68,12 @@ class World:
         self.change_head(lambda version: version.update(catalog=digest))
 
     def write_intent(self, **fields: object) -> str:
-        id = "01J00000000000000000000000"
-        intent = {"format": 1, "id": id, "kind": "load", "created_at": 1, "heartbeat": 1} | fields
-        path = self.root / "__recovery" / f"{id}.json"
+        name = "01J00000000000000000000000"
+        intent = {"format": 1, "id": name, "kind": "load", "created_at": 1, "heartbeat": 1} | fields
+        path = self.root / "__recovery" / f"{name}.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(intent))
-        return id
+        return name
 
 
 def change_json(path: Path, change: Callable[[JsonObject], None]) -> None:
@@ -89,7 +88,7 @@ def fingerprint(directory: Path) -> dict[str, str]:
     for path in sorted(directory.rglob("*")):
         name = str(path.relative_to(directory))
         if path.is_symlink():
-            found[name] = f"link to {os.readlink(path)}"
+            found[name] = f"link to {path.readlink()}"
         elif path.is_file():
             found[name] = hashlib.sha256(path.read_bytes()).hexdigest()
         else:

@@ -29,6 +29,7 @@ class StoredBlob:
 
 def open_blob(table: Table, column: str, address: int, ledger: Ledger) -> StoredBlob | None:
     """None where the value is null."""
+    table.require_own_blobs([column], [address >> 32], ledger)
     with explained(table.location, missing=f"a file of the table {table.location}"):
         (found,) = table.handle.take_blobs(column, addresses=[address])
     table.book(ledger, "blob", writes=0)

@@ -235,7 +235,15 @@ def commit_operation(
         unsynced += [key for each in fragments for key in fragment_keys(table, each)]
         unsynced += [f"{base}/{path}" for path in extra]
     table.book(ledger, "table", reads=0, writes=2)
-    return Table(handle, table.location, table.directory, inherited, tuple(unsynced), table.tally)
+    return Table(
+        handle,
+        table.location,
+        table.directory,
+        inherited,
+        tuple(unsynced),
+        table.tally,
+        table.own_blobs,
+    )
 
 
 def _fragment(table: Table, text: str) -> Any:

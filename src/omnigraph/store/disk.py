@@ -7,16 +7,18 @@ import errno
 import heapq
 import os
 import secrets
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal
 
-from omnigraph.errors import DiskFull, OmnigraphError, PermissionDenied, StoreFailure
+from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied, StoreFailure
 from omnigraph.store.objects import Absent, Gone, StoredFile, Unsettled, purpose_of
 
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 _SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
 
 
@@ -29,12 +31,14 @@ class DiskStore:
         self._below = f"{root}{os.sep}"
         self._acknowledge_synced = durability == "full"
         self._known_directories: set[Path] = set()
+        self._inside: set[str] = set()
 
     def get(self, key: str) -> bytes:
         """Every read of a head comes here to find that there is no newer one, so this is plain
         system calls."""
+        self._require_inside(key)
         try:
-            held = os.open(self._below + key, os.O_RDONLY | os.O_CLOEXEC)
+            held = os.open(self._below + key, _READ)
         except (FileNotFoundError, NotADirectoryError):
             raise Absent(key) from None
         except OSError as error:
@@ -42,12 +46,21 @@ class DiskStore:
         with explained_files(key), os.fdopen(held, "rb") as file:
             return file.read()
 
+    def _require_inside(self, key: str) -> None:
+        """No folder on the way to a key is a link that leads out of the root (decision 36). Looked
+        up once for each folder: it costs more than the read itself."""
+        folder = key.rpartition("/")[0]
+        if folder not in self._inside:
+            require_inside(self._root, folder)
+            self._inside.add(folder)
+
     def exists(self, key: str) -> bool:
         with explained_files(key):
             return (self._root / key).exists()
 
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
         path = self._root / key
+        self._require_inside(key)
         with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
@@ -75,6 +88,7 @@ class DiskStore:
 
     def put(self, key: str, data: bytes) -> None:
         path = self._root / key
+        self._require_inside(key)
         with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
@@ -84,8 +98,9 @@ class DiskStore:
             _settle(path)
 
     def get_parts(self, key: str) -> Iterator[bytes]:
+        self._require_inside(key)
         try:
-            file = (self._root / key).open("rb")
+            file = os.fdopen(os.open(self._below + key, _READ), "rb")
         except (FileNotFoundError, NotADirectoryError):
             raise Absent(key) from None
         except OSError as error:
@@ -96,6 +111,7 @@ class DiskStore:
 
     def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
         path = self._root / key
+        self._require_inside(key)
         with explained_files(key):
             self._ensure_directory(path.parent)
             temporary = path.parent / f"{_TEMPORARY}{secrets.token_hex(8)}"
@@ -111,6 +127,7 @@ class DiskStore:
 
     def list(self, prefix: str, *, limit: int | None = None) -> list[str]:
         base = self._root / prefix
+        self._require_inside(prefix)
         keys: list[str] = []
         with explained_files(prefix):
             for directory, _, names in os.walk(base, onerror=_refuse_unreadable):
@@ -119,14 +136,18 @@ class DiskStore:
         return sorted(keys) if limit is None else heapq.nsmallest(limit, keys)
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
+        """A link is no object, wherever it leads."""
         found: list[StoredFile] = []
+        self._require_inside(prefix)
         with explained_files(prefix):
             for directory, _, names in os.walk(self._root / prefix, onerror=_refuse_unreadable):
                 below = Path(directory).relative_to(self._root)
                 for name in names:
                     try:
-                        held = (self._root / below / name).stat()
+                        held = (self._root / below / name).lstat()
                     except FileNotFoundError:  # gone since it was listed
+                        continue
+                    if stat.S_ISLNK(held.st_mode):
                         continue
                     key = (below / name).as_posix()
                     found.append(StoredFile(key, held.st_size, held.st_mtime_ns // 1000))
@@ -134,10 +155,11 @@ class DiskStore:
 
     def groups(self, prefix: str) -> Sequence[str]:
         """A directory in which nobody came to put anything yet does not count."""
+        self._require_inside(prefix)
         with explained_files(prefix):
             try:
                 entries = [e for e in os.scandir(self._root / prefix) if e.is_dir()]
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
             return sorted(entry.name for entry in entries if _holds_anything(entry.path))
 
@@ -145,6 +167,7 @@ class DiskStore:
         return [self.exists(key) for key in keys]
 
     def delete(self, key: str) -> None:
+        self._require_inside(key)
         with explained_files(key):
             (self._root / key).unlink(missing_ok=True)
 
@@ -175,6 +198,16 @@ class DiskStore:
 def _holds_anything(directory: str) -> bool:
     with os.scandir(directory) as entries:
         return any(not entry.name.startswith(_TEMPORARY) for entry in entries)
+
+
+def require_inside(root: Path, place: str) -> None:
+    """Raises if a place below a root is, by a link, one outside of it."""
+    real, base = os.path.realpath(root / place), os.path.realpath(root)
+    if real != base and not real.startswith(base.rstrip(os.sep) + os.sep):
+        raise Corrupt(
+            f"{place} leads out of the graph, to {real}: it is a link, or lies below one.",
+            help="Put what it leads to in its place, if that is what you want.",
+        )
 
 
 def files_below(directory: Path) -> list[Path]:
@@ -256,4 +289,6 @@ def explain_os_error(error: OSError, what: str) -> OmnigraphError:
         return DiskFull(f"No space is left on the device of {where}.")
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return PermissionDenied(f"No permission for {where} ({os.strerror(error.errno)}).")
+    if error.errno == errno.ELOOP:  # `_READ` follows none
+        return Corrupt(f"{where} is a link, which no object of a graph is.")
     return StoreFailure(f"The disk refused {where}: {error.strerror or error}.")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from omnigraph.store.indexes import list_segments
 from omnigraph.store.occupants import LOCATION
 from omnigraph.store.panics import explained
-from omnigraph.store.tables import Table
+from omnigraph.store.tables import Table, version_file
 from omnigraph.store.version_files import transaction_file
 
 CANDIDATES = ("data/", "_deletions/", "_indices/", "_transactions/", "_versions/d")
@@ -21,13 +21,6 @@ class TableFiles:
 
     files: dict[str, int | None] = field(default_factory=dict)
     folders: dict[str, int | None] = field(default_factory=dict)
-
-
-def version_file(location: str, version: str) -> str:
-    """The first version of a table is attached, all others are detached."""
-    number = int(version)
-    name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
-    return f"{location}/_versions/{name}.manifest"
 
 
 def files_of_version(table: Table) -> TableFiles:

@@ -7,6 +7,7 @@ import hashlib
 import re
 import shutil
 
+from omnigraph.store.disk import require_inside
 from omnigraph.store.objects import Absent, ObjectStore
 from omnigraph.store.roots import Root
 
@@ -34,6 +35,7 @@ def is_folder(prefix: str) -> bool:
 def delete_below(root: Root, objects: ObjectStore, prefix: str) -> None:
     """Everything below the folder of a job or a spool, or below a part of it."""
     if root.directory is not None:
+        require_inside(root.directory, prefix)
         shutil.rmtree(root.directory / prefix, ignore_errors=True)
         return
     with contextlib.suppress(Absent):

@@ -18,7 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.store.disk import directories_above, files_below, sync_files
+from omnigraph.errors import Corrupt
+from omnigraph.model.forms import is_file_name
+from omnigraph.store.disk import directories_above, files_below, require_inside, sync_files
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
@@ -32,6 +34,8 @@ _OPEN_TABLES = 512
 _LARGE_ROWS = 64 * 1024
 _LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
+_DEDICATED = 2
+"""The last kind of a blob that lies in its table; the next one lies anywhere."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ class Tables:
         self.tally = Tally()
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
+        self._unlinked: set[str] = set()
+        self._own_blobs: set[str] = set()
 
     @cached_property
     def _lance(self) -> Any:
@@ -88,7 +94,9 @@ class Tables:
                 storage_options=self._root.options or None,
                 session=self._session,
             )
-        table = Table(handle, location, self._root.directory, tally=self.tally)
+        table = Table(
+            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
+        )
         table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
             created = files_below(Path(uri))
@@ -101,6 +109,7 @@ class Tables:
             if (table := self._open.get(key)) is not None:
                 self._open.move_to_end(key)
                 return table
+        self._require_unlinked(location, version)
         with explained(location, missing=f"version {version} of the table {location}"):
             handle = self._lance.dataset(
                 f"{self._root.uri}/{location}",
@@ -108,9 +117,27 @@ class Tables:
                 storage_options=self._root.options or None,
                 session=self._session,
             )
-        table = Table(handle, location, self._root.directory, tally=self.tally)
+            require_own_files(handle, location, version)
+        table = Table(
+            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
+        )
         table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
+
+    def _require_unlinked(self, location: str, version: str) -> None:
+        """Neither the folders of a table nor its version file are links (decision 36)."""
+        root = self._root.directory
+        if root is None:
+            return
+        if location not in self._unlinked:
+            require_inside(root, location)
+            for held in (root / location).glob("*"):
+                if held.is_symlink():
+                    raise Corrupt(f"{location}/{held.name} is a link.")
+            self._unlinked.add(location)
+        key = version_file(location, version)
+        if (root / key).is_symlink():
+            raise Corrupt(f"{key} is a link.")
 
     def _remember(self, table: Table) -> Table:
         with self._lock:
@@ -139,6 +166,8 @@ class Table:
     """Keys of the files that came with this version and that a power cut could still take. Only
     who has just made it has them; whoever opens a version finds none."""
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
+    own_blobs: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Data files whose large values are known to lie in the table, of all tables of a root."""
 
     def carrying(self, unsynced: tuple[str, ...]) -> Table:
         """The same version, with all that is known of it, and these files to sync."""
@@ -277,8 +306,9 @@ class Table:
         options: dict[str, Any] = {}
         if large:
             options |= {"batch_size": _LARGE_ROWS, "batch_size_bytes": _LARGE_BYTES}
-        if self.blobs.intersection(columns):
+        if large_values := self.blobs.intersection(columns):
             options["blob_handling"] = "all_binary"
+            self.require_own_blobs(large_values, fragments, ledger)
         if fragments is not None:
             if not fragments:
                 return
@@ -330,9 +360,41 @@ class Table:
         self.book(ledger, "take", hops=lambda reads, _: -(-reads // max(2 * touched, 1)))
         return rows
 
+    def require_own_blobs(
+        self, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
+    ) -> None:
+        """Raises if a large value lies anywhere else than in this table: Lance can refer to any
+        file of the machine, and would read it. Each data file is looked at once."""
+        names = sorted(columns)
+        wanted = self.marks.keys() if fragments is None else fragments
+        marks = [self.marks[number] for number in wanted if number in self.marks]
+        unknown = [m for m in marks if not self.own_blobs.issuperset(_blob_marks(m, names))]
+        if not unknown:
+            return
+        with explained(self.location, missing=f"a file of the table {self.location}"):
+            described = self.handle.scanner(
+                columns=names,
+                fragments=[self.handle.get_fragment(mark.id) for mark in unknown],
+                blob_handling="blobs_descriptions",
+            ).to_table()
+        self.book(ledger, "blob", hops=self._scan_hops(mark.id for mark in unknown))
+        for name in names:
+            kinds, uris = (pc.struct_field(described[name], part) for part in ("kind", "blob_uri"))
+            outside = pc.any(pc.or_(pc.greater(kinds, _DEDICATED), pc.not_equal(uris, "")))
+            if outside.as_py():
+                files = ", ".join(f"{self.location}/data/{f}" for m in unknown for f in m.files)
+                raise Corrupt(
+                    f"A value of {name!r} in the table {self.location} ({files}) refers to a file "
+                    "outside of the graph.",
+                    help="Nothing outside of a graph is read for it. Do not trust this graph.",
+                )
+        self.own_blobs.update(key for mark in unknown for key in _blob_marks(mark, names))
+
     def _take_blobs(
         self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger
     ) -> pa.Table:
+        touched = {int(address) >> 32 for address in addresses}
+        self.require_own_blobs(self.blobs.intersection(columns), touched, ledger)
         listed = ",".join(str(int(address)) for address in addresses)
         with explained(self.location, missing=f"a file of the table {self.location}"):
             rows = self.handle.scanner(
@@ -343,6 +405,34 @@ class Table:
             ).to_table()
         self.book(ledger, "take", hops=self._scan_hops(np.unique(addresses >> np.uint64(32))))
         return rows
+
+
+def version_file(location: str, version: str) -> str:
+    """The first version of a table is attached, all others are detached."""
+    number = int(version)
+    name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
+    return f"{location}/_versions/{name}.manifest"
+
+
+def _blob_marks(mark: FragmentMark, columns: Iterable[str]) -> Iterator[str]:
+    return (f"{file}/{column}" for file in mark.files for column in columns)
+
+
+def require_own_files(handle: Any, location: str, version: str) -> None:
+    """Raises if a version of a table names files outside of it: a Lance version file can name
+    other folders, and paths in them. It is in memory by now; names of ours have no slash."""
+    if bases := handle._ds.base_paths():  # noqa: SLF001
+        named = ", ".join(sorted(str(base.path) for base in bases.values()))
+        raise Corrupt(f"{version_file(location, version)} names files outside of it: {named}.")
+    if b"/" not in handle._ds.serialized_manifest():  # noqa: SLF001
+        return
+    for fragment in handle.get_fragments():
+        for file in fragment.metadata.files:
+            if not is_file_name(file._path):  # noqa: SLF001
+                raise Corrupt(
+                    f"{version_file(location, version)} names the file {file._path!r}, outside of "  # noqa: SLF001
+                    "its table."
+                )
 
 
 def mark_of(metadata: Any) -> FragmentMark:

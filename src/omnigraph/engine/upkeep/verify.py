@@ -26,10 +26,11 @@ from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.engine.upkeep.verify_rows import RowChecks
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
-from omnigraph.store.files import TableFiles, is_candidate, location_of, version_file
+from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import Archive
 from omnigraph.store.intents import list_intents
 from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.tables import version_file
 from omnigraph.store.versions import STAMP_KEY, encode_branch, version_key, version_number
 from omnigraph.telemetry import Ledger
 

@@ -19,8 +19,7 @@ from omnigraph.model.identity import derive_ids
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.validate import check_rows
-from omnigraph.store.files import version_file
-from omnigraph.store.tables import FragmentMark, Table
+from omnigraph.store.tables import FragmentMark, Table, version_file
 from omnigraph.telemetry import Ledger
 
 _TOLD = 5
