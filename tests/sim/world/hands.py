@@ -84,6 +84,8 @@ def foresee_place(world: World, args: Mapping[str, Any], *, writing: bool = True
             raise Unsure("no handle is held")
         if line is None or line.incarnation != world.held[branch].incarnation:
             raise Refused("the branch is another", "branch_moved")
+    if line is None and branch in world.past.tags and not writing:
+        raise Unsure("a tag, where that is as good")
     if line is None:
         raise Refused("there is no such branch", "branch_not_found", "ref_not_found")
     if writing and line.protected:

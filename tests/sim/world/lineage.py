@@ -416,7 +416,8 @@ def perform_restore(world: World, g: Graph, record: Record) -> None:
     except PerhapsGone as why:
         record.facts["target"] = why.commit
     except (Refused, Unsure):
-        pass
+        if record.args["ref"].form == "commit":
+            record.facts["target"] = ref
     hand = take(world, g, record.args)
     done = hand.call("restore", ref, message=record.step.label, actor=record.step.by)
     record.commit = done.id

@@ -142,7 +142,6 @@ class Past:
     def clean(self, now: int, keep: int, older_than: float, grace: float) -> Kept:
         """What a cleanup at this time must leave."""
         young = {one.id for one in self.commits.values() if one.created_at > now - grace * 1e6}
-        young |= set(self.tags.values())
         kept = Kept(whole=set(young), bare=set(young))
         for name, line in self.lines.items():
             held = {line.head, *self._kept_of(line, now, keep, older_than)}

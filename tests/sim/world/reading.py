@@ -22,18 +22,21 @@ class Seen:
     shown: Shown
     snapshot: Snapshot
 
-    def adopt(self, states: list[State]) -> tuple[State, list[tuple[int, int]]]:
+    def adopt(self, sides: list[State], others: list[State]) -> tuple[State, list[tuple[int, int]]]:
         """A state of what is seen, where the model could not foretell it, and which numbers turned
         out to mean one thing: types and properties are those of the states that it came from, by
-        name."""
+        name, or of any other."""
         types, rows, twins = [], {}, []
         for kind in (*self.snapshot.catalog.nodes, *self.snapshot.catalog.edges):
-            known = [state.type(kind.name) for state in states if state.has(kind.name)]
+            known = [state.type(kind.name) for state in sides if state.has(kind.name)]
+            every = [state.type(kind.name) for state in others if state.has(kind.name)]
+            known = known or every[:1]
             if not known:
                 raise Fault(f"the type {kind.name} comes from nowhere")
             properties = []
             for one in kind.properties:
                 held = [p for k in known for p in k.properties if p.name == one.name]
+                held = held or [p for k in every for p in k.properties if p.name == one.name][:1]
                 if not held:
                     raise Fault(f"{kind.name}.{one.name} comes from nowhere")
                 properties.append(held[0])
