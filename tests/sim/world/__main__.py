@@ -32,7 +32,10 @@ def main() -> int:
         if asked.shrink:
             run = shrunk(run)
         first = str(run.fault).splitlines()[0]
-        print(run.report() if asked.shrink or asked.to is None else f"{seed}: {first[:220]}", flush=True)
+        print(
+            run.report() if asked.shrink or asked.to is None else f"{seed}: {first[:220]}",
+            flush=True,
+        )
     print(f"{failed} failed, {time.perf_counter() - began:.1f} s", file=sys.stderr)
     return 1 if failed else 0
 

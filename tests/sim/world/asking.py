@@ -161,9 +161,7 @@ def perform_entities(world: World, g: Graph, record: Record) -> None:
 
 
 operation(
-    Operation(
-        "entity", 1.5, ("entity", "blob"), draw_at, perform_entities, foresee_at, reads=True
-    )
+    Operation("entity", 1.5, ("entity", "blob"), draw_at, perform_entities, foresee_at, reads=True)
 )
 
 
@@ -200,9 +198,10 @@ def check_query(rows_of: Any, expected: State, kind: model.Type) -> None:
     ]
     same_rows(text, rows_of(text), wanted)
     if kind.identity == "key" and expected.rows[kind.uid]:
-        key = sorted(expected.rows[kind.uid])[-1]
+        key = max(expected.rows[kind.uid])
         first = kind.first.name
-        text = f"match {{ $v: {kind.name} {{ {first}: {json.dumps(key)} }} }} return {{ {', '.join(values)} }}"
+        found = f"$v: {kind.name} {{ {first}: {json.dumps(key)} }}"
+        text = f"match {{ {found} }} return {{ {', '.join(values)} }}"
         same_rows(text, rows_of(text), [one for one in wanted if one[first] == key])
 
 
@@ -214,9 +213,7 @@ def same_rows(text: str, found: list[dict[str, Any]], wanted: list[dict[str, Any
         raise Fault(f"{text}\n  gave {ordered(found)}\n  must be {ordered(wanted)}")
 
 
-operation(
-    Operation("query", 1.5, ("query",), draw_at, perform_query, foresee_at, reads=True)
-)
+operation(Operation("query", 1.5, ("query",), draw_at, perform_query, foresee_at, reads=True))
 
 
 # Exports, manifests
@@ -232,10 +229,16 @@ def perform_export(world: World, g: Graph, record: Record) -> None:
     for kind in expected.types:
         told = [one for one in lines if one.get("type", one.get("edge")) == kind.name]
         if len(told) != len(expected.rows[kind.uid]):
-            raise Fault(f"{len(told)} of {kind.name} were exported, not {len(expected.rows[kind.uid])}")
+            raise Fault(
+                f"{len(told)} of {kind.name} were exported, not {len(expected.rows[kind.uid])}"
+            )
         for line in told:
             data = line["data"]
-            key = model.pair(line["from"], line["to"]) if kind.identity == "ends" else data[kind.first.name]
+            key = (
+                model.pair(line["from"], line["to"])
+                if kind.identity == "ends"
+                else data[kind.first.name]
+            )
             row = kind.named(expected.rows[kind.uid][key])
             for name, value in row.items():
                 if name in ("src", "dst"):
@@ -302,7 +305,8 @@ def perform_log(world: World, g: Graph, record: Record) -> None:
     mine = {
         one.id
         for one in map(world.past.commits.__getitem__, every)
-        if one.kind == "write" and world.by_label[one.label].step.by == "long"
+        if one.kind == "write"
+        and world.by_label[one.label].step.by == "long"
         and world.by_label[one.label].step.op not in ("begin", "burst")
     }
     if set(by) != mine:
@@ -403,9 +407,7 @@ def foresee_changes(world: World, step: Step) -> None:
 
 
 operation(
-    Operation(
-        "changes", 3, ("changes",), draw_branch, perform_changes, foresee_changes, reads=True
-    )
+    Operation("changes", 3, ("changes",), draw_branch, perform_changes, foresee_changes, reads=True)
 )
 
 
@@ -495,8 +497,14 @@ def perform_algorithm(world: World, g: Graph, record: Record) -> None:
         done = hand.call("algorithm", "degrees", **options)
         record.commit = None if done.commit is None else done.commit.id
         return
-    found = {row["id"]: row["value"] for row in hand.call("algorithm", args["name"], **options).to_pylist() if row["type"] == "Person"}
-    loops = any(row["src"] == row["dst"] for row in state_of(world, args["branch"]).of("Knows").values())
+    found = {
+        row["id"]: row["value"]
+        for row in hand.call("algorithm", args["name"], **options).to_pylist()
+        if row["type"] == "Person"
+    }
+    loops = any(
+        row["src"] == row["dst"] for row in state_of(world, args["branch"]).of("Knows").values()
+    )
     if not loops:  # whether a loop counts once or twice is not said
         wanted = values_of(args["name"], state_of(world, args["branch"]))
         if args["name"] == "connected_components":
@@ -533,7 +541,9 @@ def foresee_algorithm(world: World, step: Step) -> None:
     foresee_place(world, step.args, writing=step.args["write"])
 
 
-def algorithm_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
+def algorithm_effect(
+    world: World, record: Record, before: State, parents: tuple[str, ...]
+) -> State:
     state = before.copy()
     kind = state.type("Person")
     if any(row["src"] == row["dst"] for row in state.of("Knows").values()):

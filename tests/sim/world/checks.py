@@ -31,7 +31,9 @@ def tell_difference(wanted: Shown, seen: Shown) -> str:
 
 def compare(what: str, wanted: Shown, seen: Shown) -> None:
     if wanted != seen:
-        raise Fault(f"{what} shows something else than the model says:\n" + tell_difference(wanted, seen))
+        raise Fault(
+            f"{what} shows something else than the model says:\n" + tell_difference(wanted, seen)
+        )
 
 
 def normal_ids(world: World, kind: Type, key: str) -> str:
@@ -50,7 +52,9 @@ def check_branch(world: World, g: Graph, who: str, branch: str, how: str) -> Non
         compare(what, expected.shown(), read_state(world, g.snapshot(branch)).shown)
     elif how == "query":
         for kind in expected.types:
-            check_query(lambda text: [dict(row) for row in g.query(text, ref=branch)], expected, kind)
+            check_query(
+                lambda text: [dict(row) for row in g.query(text, ref=branch)], expected, kind
+            )
     else:
         for kind in expected.types:
             rows = expected.rows[kind.uid]
@@ -58,7 +62,9 @@ def check_branch(world: World, g: Graph, who: str, branch: str, how: str) -> Non
                 found = g.entity(kind.name, normal_ids(world, kind, key), branch)
                 known = key_rows(world, kind.name, [found]).get(key) if found else None
                 if known != (kind.named(rows[key]) if key in rows else None):
-                    raise Fault(f"{what}: {kind.name} {key} is {known}, and must be {rows.get(key)}")
+                    raise Fault(
+                        f"{what}: {kind.name} {key} is {known}, and must be {rows.get(key)}"
+                    )
 
 
 def check_some(world: World, chance: Random) -> None:
@@ -97,7 +103,9 @@ def check_refs(world: World, chance: Random, count: int) -> None:
             seen = read_state(world, g.snapshot(write_ref(world, ref)))
         except Reclaimed:
             if not gone:
-                raise Fault(f"{ref} ({commit}) through {who} was reclaimed, and must be kept") from None
+                raise Fault(
+                    f"{ref} ({commit}) through {who} was reclaimed, and must be kept"
+                ) from None
             continue
         except RefNotFound as error:
             raise Fault(f"{ref} ({commit}) through {who} is not found: {error}") from None

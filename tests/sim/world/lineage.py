@@ -1,4 +1,4 @@
-"""Owns the operations on branches and tags: made, deleted, merged, restored, reverted, protected."""
+"""Owns the operations on branches and tags: made, deleted, merged, restored, protected."""
 
 from __future__ import annotations
 
@@ -333,7 +333,7 @@ def merge_effect_of(world: World, args: Any, ours: str, theirs: str) -> State:
 
 
 def perform_merge(world: World, g: Graph, record: Record) -> None:
-    args, past = record.args, world.past
+    args = record.args
     hand = take(world, g, args)
     done = hand.call(
         "merge",
@@ -470,7 +470,9 @@ def foresee_revert(world: World, step: Step) -> None:
     if known.parents[0] in world.past.fragile:
         raise Unsure("a cleanup may have taken what was before")
     before = world.past.state(known.parents[0])
-    if known.kind in ("merge", "restore") and any(r.step.op == "apply_schema" for r in world.records):
+    if known.kind in ("merge", "restore") and any(
+        r.step.op == "apply_schema" for r in world.records
+    ):
         raise Unsure("the catalog may count it as a change of the schema")
     merging.revert(before, known.state, state_of(world, step.args["branch"]))
 

@@ -1,4 +1,4 @@
-"""Owns what a merge of two states is, and what taking back a commit is; naive and over plain dicts."""
+"""Owns what a merge of two states is, and taking back a commit: naive, over plain dicts."""
 
 from __future__ import annotations
 
@@ -201,6 +201,19 @@ def _merge_row(
     return result
 
 
+def _take_back(was: Any, made: Any, here: Any) -> tuple[list[str], bool]:
+    """Of one row: the properties that were changed again since, and whether one was taken back."""
+    clashes, again = [], False
+    for name in (one for one in was if was[one] != made[one]):
+        if here[name] == was[name]:
+            again = True
+        elif here[name] != made[name]:
+            clashes.append(name)
+        else:
+            here[name] = was[name]
+    return clashes, again
+
+
 def revert(before: State, after: State, now: State) -> State:
     """Takes back what led from before to after, of what is there now."""
     if not (before.same_schema(after) and before.same_schema(now)):
@@ -225,13 +238,9 @@ def revert(before: State, after: State, now: State) -> State:
             elif here is None:
                 conflicts.append(f"{kind.name} {key}")
             else:
-                for name in (one for one in was if was[one] != made[one]):
-                    if here[name] == was[name]:
-                        undone = True
-                    elif here[name] != made[name]:
-                        conflicts.append(f"{kind.name} {key} {name}")
-                    else:
-                        here[name] = was[name]
+                clashes, again = _take_back(was, made, here)
+                conflicts += [f"{kind.name} {key} {name}" for name in clashes]
+                undone = undone or again
     if undone:
         raise Unsure("some of it was taken back before")
     if conflicts:

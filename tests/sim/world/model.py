@@ -142,7 +142,9 @@ class State:
     rows: dict[int, Rows] = field(default_factory=dict)
 
     def copy(self) -> State:
-        rows = {uid: {key: dict(row) for key, row in rows.items()} for uid, rows in self.rows.items()}
+        rows = {
+            uid: {key: dict(row) for key, row in rows.items()} for uid, rows in self.rows.items()
+        }
         return State(self.types, rows)
 
     def type(self, name: str) -> Type:
@@ -199,7 +201,9 @@ def renumber(state: State, old: int, new: int) -> None:
             new if kind.uid == old else kind.uid,
             kind.declared,
             tuple(replace(p, uid=new) if p.uid == old else p for p in kind.properties),
-            None if kind.ends is None else (
+            None
+            if kind.ends is None
+            else (
                 new if kind.ends[0] == old else kind.ends[0],
                 new if kind.ends[1] == old else kind.ends[1],
             ),
@@ -250,7 +254,11 @@ class Statement:
         parts = [repr(list(map(dict, self.rows)))] if self.rows else []
         parts += [f"set={dict(self.set)}"] if self.set else []
         parts += [f"{self.add} += 1"] if self.add else []
-        parts += [f"where {self.where.property} {self.where.op} {self.where.value!r}"] if self.where else []
+        parts += (
+            [f"where {self.where.property} {self.where.op} {self.where.value!r}"]
+            if self.where
+            else []
+        )
         return f"{self.verb} {self.type} {' '.join(parts)}".strip()
 
 
@@ -274,7 +282,11 @@ def run_statement(state: State, statement: Statement) -> Any:
         case "update":
             return _update(kind, rows, statement)
         case "delete":
-            gone = [key for key, row in rows.items() if statement.where is None or statement.where.holds(kind, row)]
+            gone = [
+                key
+                for key, row in rows.items()
+                if statement.where is None or statement.where.holds(kind, row)
+            ]
             for key in gone:
                 remove(state, kind, key)
             return len(gone)
@@ -336,7 +348,9 @@ def give_row(state: State, kind: Type, given: Mapping[str, Any], *, must_be_new:
         rows[key] = {one.uid: one.declared.default for one in kind.properties}
         if kind.ends is not None:
             rows[key] |= {"src": given["from"], "dst": given["to"]}
-    rows[key] |= {kind.find(name).uid: value for name, value in given.items() if name not in ("from", "to")}
+    rows[key] |= {
+        kind.find(name).uid: value for name, value in given.items() if name not in ("from", "to")
+    }
 
 
 def check_value(one: Property, value: Any) -> None:
@@ -411,7 +425,9 @@ def migrate(state: State, types: Text) -> State:
     rows: dict[int, Rows] = {}
     for one in types:
         old = _renamed(held, one.name, one.rename_from)
-        properties = _properties(old, one.properties, 0 if old is None else len(state.rows[old.uid]))
+        properties = _properties(
+            old, one.properties, 0 if old is None else len(state.rows[old.uid])
+        )
         uid = next(_UIDS) if old is None else old.uid
         ends = None if one.ends is None else (made[one.ends[0]].uid, made[one.ends[1]].uid)
         if old is not None and ends != old.ends:
@@ -429,20 +445,26 @@ def _renamed(held: Mapping[str, Any], name: str, rename_from: str | None) -> Any
         return held.get(name)
     if rename_from not in held:
         # A text that says again what was renamed before is not decided here.
-        raise Refused("nothing to rename", "unsupported_change") if name not in held else Unsure(name)
+        raise (
+            Refused("nothing to rename", "unsupported_change") if name not in held else Unsure(name)
+        )
     if name in held:
         raise Refused("the name is taken", "unsupported_change")
     return held[rename_from]
 
 
-def _properties(old: Type | None, declared: tuple[Declared, ...], rows: int) -> tuple[Property, ...]:
+def _properties(
+    old: Type | None, declared: tuple[Declared, ...], rows: int
+) -> tuple[Property, ...]:
     held = {} if old is None else {one.name: one for one in old.properties}
     made = []
     for one in declared:
         before = _renamed(held, one.name, one.rename_from)
         if before is None:
             if one.required and rows:
-                raise Refused("a required property for entities that are there", "unsupported_change")
+                raise Refused(
+                    "a required property for entities that are there", "unsupported_change"
+                )
             made.append(Property(next(_UIDS), one, one.default))
         elif before.declared.kind != one.kind:
             raise Refused("values do not change their kind", "unsupported_change")

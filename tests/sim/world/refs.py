@@ -44,7 +44,9 @@ def draw_ref(world: World, chance: Random) -> Ref:
     if form == "back":
         return Ref("back", name, chance.randrange(1, 5))
     if form == "commit":
-        return Ref("commit", label=chance.choice([one.label for one in world.past.commits.values()]))
+        return Ref(
+            "commit", label=chance.choice([one.label for one in world.past.commits.values()])
+        )
     if form in ("at", "time"):
         line = world.past.lines[name]
         return Ref(form, name, label=world.past.commits[chance.choice(line.commits)].label)
@@ -81,11 +83,7 @@ def resolve(world: World, ref: Ref) -> str:
     a cleanup may have taken it."""
     past = world.past
     if ref.form == "tag":
-        if ref.name in past.lines:
-            return past.lines[ref.name].head
-        if ref.name not in past.tags:
-            raise Refused("there is no such tag", "tag_not_found", "ref_not_found", "branch_not_found")
-        return past.tags[ref.name]
+        return _named(world, ref.name)
     if ref.form == "commit":
         commit = commit_of(world, ref.label)
         if commit not in past.reachable():
@@ -112,6 +110,15 @@ def resolve(world: World, ref: Ref) -> str:
                 raise Refused("there was nothing yet", "ref_not_found")
             return _kept(world, before[-1], ref.name)
     return line.head
+
+
+def _named(world: World, name: str) -> str:
+    past = world.past
+    if name in past.lines:
+        return past.lines[name].head
+    if name not in past.tags:
+        raise Refused("there is no such tag", "tag_not_found", "ref_not_found", "branch_not_found")
+    return past.tags[name]
 
 
 class PerhapsGone(Unsure):

@@ -198,4 +198,3 @@ def _require_one_of_each_key(world: World, records: list[Record]) -> None:
         ]
         if len(told) > 1 or len(made) > 1:
             raise Fault(f"the key {key} was told {sorted(told)} and made {made}")
-

@@ -107,9 +107,7 @@ def check_sound(g: Graph) -> None:
 
 
 operation(
-    Operation(
-        "verify", 0.5, ("Graph.verify",), lambda w, c: {}, perform_verify, always, reads=True
-    )
+    Operation("verify", 0.5, ("Graph.verify",), lambda w, c: {}, perform_verify, always, reads=True)
 )
 
 
@@ -118,9 +116,7 @@ def perform_copy(world: World, g: Graph, record: Record) -> None:
     target = world.place.directory.parent / f"copy-{record.step.label}"
     try:
         omnigraph.copy(world.place.directory, target, settings=QUICK, runtime=world.place.time())
-        with omnigraph.open(
-            target, mode="r", settings=QUICK, runtime=world.place.time()
-        ) as copied:
+        with omnigraph.open(target, mode="r", settings=QUICK, runtime=world.place.time()) as copied:
             if set(copied.branches()) != world.past.lines.keys():
                 raise Fault(f"the copy has the branches {copied.branches()}")
             if {n: c.id for n, c in copied.tags().items()} != world.past.tags:

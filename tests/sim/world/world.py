@@ -30,8 +30,8 @@ from tests.sim.world.model import (
 )
 from tests.sim.world.past import UNSEEN, Known, Line, Past
 from tests.sim.world.place import QUICK, Clock, Place
-from tests.sim.world.refs import Ref
 from tests.sim.world.reading import Seen, read_state
+from tests.sim.world.refs import Ref
 from tests.sim.world.steps import Fault, Record, Step
 
 FIRST: Text = (
@@ -44,7 +44,9 @@ FIRST: Text = (
             Declared("code", "I64", unique=True),
         ),
     ),
-    DeclaredType("Doc", "key", (Declared("name", "String", required=True), Declared("data", "Blob"))),
+    DeclaredType(
+        "Doc", "key", (Declared("name", "String", required=True), Declared("data", "Blob"))
+    ),
     DeclaredType(
         "Note", "mark", (Declared("mark", "String", required=True), Declared("text", "String"))
     ),
@@ -203,7 +205,9 @@ class World:
         if record.code in DAMAGE:
             raise Fault(f"{label} says {record.code}: {record.error}")
         if record.outcome == "refused" and foreseen is None:
-            raise Fault(f"{label} was refused, and the model sees no reason: {record.code}: {record.error}")
+            raise Fault(
+                f"{label} was refused, and the model sees no reason: {record.code}: {record.error}"
+            )
         if record.outcome == "ok" and isinstance(foreseen, Refused):
             raise Fault(f"{label} was done, and the model refuses it: {foreseen}")
         if (
@@ -249,7 +253,9 @@ class World:
         """Branches that are another, or no more, or new."""
         found = {name: g.snapshot(name).graph_version.incarnation for name in g.branches()}
         known = {name: line.real for name, line in self.past.lines.items()}
-        changed = {name for name in found.keys() | known.keys() if found.get(name) != known.get(name)}
+        changed = {
+            name for name in found.keys() | known.keys() if found.get(name) != known.get(name)
+        }
         if changed - touched:
             raise Fault(f"the branches {sorted(changed - touched)} are others, and nobody did that")
         for name in changed:
@@ -392,7 +398,7 @@ class World:
             for commit in found[len(line.commits) :]:
                 if commit not in new:
                     raise Fault(
-                        f"{name} goes on with {self._labels([commit])}, which is known from elsewhere"
+                        f"{name} goes on with {self._labels([commit])}, known from elsewhere"
                     )
                 kind = self.past.commits[commit].kind
                 if kind in ("protect", "unprotect"):

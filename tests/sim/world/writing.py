@@ -107,13 +107,17 @@ def draw_statement(world: World, chance: Random, state: State, *, reads: bool) -
             one = chance.choice(free)
             if one.declared.kind == "I64" and not one.declared.unique and chance.random() < 0.4:
                 return Statement("update", kind.name, add=one.name, where=where)
-            return Statement("update", kind.name, set={one.name: draw_value(chance, one)}, where=where)
+            return Statement(
+                "update", kind.name, set={one.name: draw_value(chance, one)}, where=where
+            )
         case "delete":
             return Statement("delete", kind.name, where=draw_where(chance, state, kind))
     return Statement(verb, kind.name)
 
 
-def draw_statements(world: World, chance: Random, branch: str, *, reads: bool) -> tuple[Statement, ...]:
+def draw_statements(
+    world: World, chance: Random, branch: str, *, reads: bool
+) -> tuple[Statement, ...]:
     if branch not in world.past.lines:
         branch = "main"
     state = state_of(world, branch)
@@ -134,7 +138,9 @@ def say(tx: Transaction, statement: Statement) -> Any:
         where = {"=": held == value, "<": held < value, ">=": held >= value}[statement.where.op]
     match statement.verb:
         case "append" | "upsert" | "overwrite":
-            return getattr(tx, statement.verb)(statement.type, [dict(row) for row in statement.rows])
+            return getattr(tx, statement.verb)(
+                statement.type, [dict(row) for row in statement.rows]
+            )
         case "update":
             changes = dict(statement.set)
             if statement.add is not None:
@@ -147,7 +153,9 @@ def say(tx: Transaction, statement: Statement) -> Any:
     return tx.count(statement.type)
 
 
-def compare_told(world: World, record: Record, statements: Any, told: list[Any], expected: list[Any]) -> None:
+def compare_told(
+    world: World, record: Record, statements: Any, told: list[Any], expected: list[Any]
+) -> None:
     """What statements told the caller is what they tell on the state that they landed on."""
     for statement, answer, known in zip(statements, told, expected, strict=True):
         if statement.verb == "scan":
@@ -157,7 +165,9 @@ def compare_told(world: World, record: Record, statements: Any, told: list[Any],
             raise Refused(f"{statement} told {answer}, and where it landed it is {known}")
 
 
-def statements_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
+def statements_effect(
+    world: World, record: Record, before: State, parents: tuple[str, ...]
+) -> State:
     statements = record.facts.get("statements", record.args.get("statements", ()))
     state, expected = model.run_statements(before, statements)
     if "told" in record.facts:
@@ -270,7 +280,11 @@ def remember_key(world: World, record: Record) -> None:
     args = record.args
     line = world.past.lines.get(args.get("branch", ""))
     landed = record.commit is not None and not record.repeated
-    if "key" not in args or line is None or not (landed or record.outcome in ("unknown", "crashed")):
+    if (
+        "key" not in args
+        or line is None
+        or not (landed or record.outcome in ("unknown", "crashed"))
+    ):
         return
     world.memory.setdefault("keys", {})[args["key"]] = {
         "call": repr(args["statements"]),
@@ -389,7 +403,9 @@ def perform_mutate(world: World, g: Graph, record: Record) -> None:
 
 
 def foresee_mutate(world: World, step: Step) -> None:
-    if any(one.where is None and one.verb in ("update", "delete") for one in step.args["statements"]):
+    if any(
+        one.where is None and one.verb in ("update", "delete") for one in step.args["statements"]
+    ):
         raise Unsure("a mutation of everything")
     foresee_write(world, step)
 
@@ -478,7 +494,9 @@ def _as_json(value: Any) -> Any:
 
 def settle_load(world: World, record: Record) -> None:
     if "create_from" in record.args:
-        world.past.branch_off(record.args["branch"], world.past.lines[record.args["create_from"]].head)
+        world.past.branch_off(
+            record.args["branch"], world.past.lines[record.args["create_from"]].head
+        )
     settle_none(world, record)
 
 
@@ -638,7 +656,11 @@ def perform_publish(world: World, g: Graph, record: Record) -> None:
         return
     record.facts["opened"] = opened
     for other in reversed(world.records):
-        if other.step.op == "begin" and other.args["slot"] == record.args["slot"] and other is not record:
+        if (
+            other.step.op == "begin"
+            and other.args["slot"] == record.args["slot"]
+            and other is not record
+        ):
             other.facts["opened"] = opened
             record.facts["label"] = other.step.label
             break
@@ -646,7 +668,9 @@ def perform_publish(world: World, g: Graph, record: Record) -> None:
     record.commit, record.repeated = opened.tx.commit_id, False
 
 
-def _published_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
+def _published_effect(
+    world: World, record: Record, before: State, parents: tuple[str, ...]
+) -> State:
     opened: OpenTransaction | None = record.facts.get("opened")
     if opened is None:
         raise Refused("it was never published")
@@ -712,7 +736,5 @@ def burst_effect(world: World, record: Record, before: State, parents: tuple[str
 
 
 operation(
-    Operation(
-        "burst", 4, ("transaction",), draw_burst, perform_burst, foresee_burst, burst_effect
-    )
+    Operation("burst", 4, ("transaction",), draw_burst, perform_burst, foresee_burst, burst_effect)
 )
