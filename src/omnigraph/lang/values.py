@@ -24,7 +24,8 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME = re.compile(
     r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})?", re.ASCII
 )
-_LARGEST_F32 = (2 - 2**-23) * 2.0**127
+_BEYOND_F32 = (2 - 2**-24) * 2.0**127
+"""The smallest number that F32 rounds to infinity."""
 
 
 class MisfitError(ValueError):
@@ -88,7 +89,7 @@ def fit_float(value: Literal, base: Base) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MisfitError(f"{base.value} takes numbers")
     number = float(value)
-    if not math.isfinite(number) or (base is Base.F32 and abs(number) > _LARGEST_F32):
+    if not math.isfinite(number) or (base is Base.F32 and abs(number) >= _BEYOND_F32):
         raise MisfitError(f"the number is too large for {base.value}")
     return number
 
