@@ -332,7 +332,7 @@ def test_an_export_to_where_nothing_may_be_written_is_denied(
 
     to = tmp_path / "out.jsonl"
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", denied)
+        patch.setattr("tempfile.mkstemp", denied)
         ran = Program()(["export", str(to), "--root", str(root)])
     assert (ran.code, ran.err) == (5, f"error: The file {to} may not be written.\n")
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from omnigraph.cli.commands import GROUPS, Command, find_command
 from omnigraph.cli.options import Options, split_options, wants_json
@@ -40,7 +40,12 @@ def run(
     except OmnigraphError as error:
         code = _fail(error, out)
     except BrokenPipeError:
-        code = _close_pipe(streams)
+        _close_output(streams)
+        code = 0
+    except OSError as error:
+        if not _is_output(error):
+            raise
+        code = _fail(unwritable("the output", error), out)
     except KeyboardInterrupt:
         out.warn("Interrupted. The graph is as it was.")
         code = INTERRUPTED
@@ -97,12 +102,27 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
     except Exception as error:
         if invocation.options.debug:
             raise
-        if isinstance(error, OSError) and error.filename is None and error.errno in FULL:
-            raise unwritable("the output", error) from error
+        if _is_output(error):
+            raise _unwritten(invocation, error) from error
         raise OmnigraphError(
             f"Something went wrong that should not: {type(error).__name__}: {error}.",
             help="This is a bug; --debug shows where.",
         ) from error
+
+
+def _is_output(error: Exception) -> TypeGuard[OSError]:
+    return isinstance(error, OSError) and error.filename is None and error.errno in FULL
+
+
+def _unwritten(invocation: Invocation, error: OSError) -> OmnigraphError:
+    """The output is lost. What was done is done, and whoever called must know it."""
+    commit = None
+    with contextlib.suppress(OmnigraphError):
+        commit = invocation.find_interrupted()
+    told = unwritable("the output", error)
+    if commit is not None:
+        told.hint = f"The graph was changed all the same: it is done, in commit {commit}."
+    return told
 
 
 def _interrupted(invocation: Invocation) -> int:
@@ -125,16 +145,17 @@ def _fail(error: OmnigraphError, out: Output) -> int:
         import traceback
 
         out.warn("".join(traceback.format_exception(error)))
-    with contextlib.suppress(BrokenPipeError):
+    try:
         out.streams.stdout.flush()
+    except OSError:
+        _close_output(out.streams)
     for line in failure_lines(error, out):
         out.warn(line)
     return error.exit_code
 
 
-def _close_pipe(streams: Streams) -> int:
-    """Whoever read us has seen enough: `omnigraph log | head -1` is no failure. Nothing may be
-    flushed to the pipe when the interpreter ends."""
+def _close_output(streams: Streams) -> None:
+    """Whoever read us has seen enough (`omnigraph log | head -1` is no failure), or nothing more
+    can be written. Nothing may be flushed to it when the interpreter ends."""
     with contextlib.suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout.fileno())
-    return 0

@@ -126,8 +126,11 @@ class Branch:
         format: ExportFormat = "jsonl",
         to: Any = "-",
         engine: Literal["local", "spark"] = "local",
+        overwrite: bool = True,
     ) -> ExportResult:
-        return self._held().export(ref=self.name, types=types, format=format, to=to, engine=engine)
+        return self._held().export(
+            ref=self.name, types=types, format=format, to=to, engine=engine, overwrite=overwrite
+        )
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
         return self._held().history(type, id, branch=self.name, limit=limit)

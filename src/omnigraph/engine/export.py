@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import AlreadyExists, InvalidArgument
 from omnigraph.model.catalog import EdgeType, GraphType, row_schema
 from omnigraph.plan.load.writing import shown_names, to_csv_columns, to_lines
 from omnigraph.telemetry import Ledger
@@ -43,6 +44,8 @@ def export(
     types: Sequence[str] | None,
     format: str,
     to: Any,
+    root: Path | None = None,
+    overwrite: bool = True,
     elsewhere: Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult] | None = None,
 ) -> ExportResult:
     """JSONL holds all types in one file, nodes before edges; the other formats have one file for
@@ -55,6 +58,8 @@ def export(
     kinds.sort(key=lambda kind: isinstance(kind, EdgeType))
     if len({kind.table_key for kind in kinds}) < len(kinds):
         raise InvalidArgument("A type is asked for twice.")
+    if isinstance(to, str | os.PathLike) and to != "-":
+        _refuse_graph(root, Path(to))
     if elsewhere is not None:
         return elsewhere(snapshot, kinds, format, to)
     if to == "-" or hasattr(to, "write"):
@@ -65,6 +70,12 @@ def export(
     if not isinstance(to, str | os.PathLike):
         raise InvalidArgument(f"`to` is a path or a stream, not {to.__class__.__name__}.")
     plan = _files(snapshot, kinds, format, Path(to), str(to).endswith(("/", os.sep)))
+    taken = [path for path, _ in plan if os.path.lexists(path)]
+    if taken and not overwrite:
+        more = "" if len(taken) == 1 else f" (and {len(taken) - 1} more)"
+        raise AlreadyExists(
+            f"{taken[0]} is there already{more}.", help="Choose another name, or overwrite=True."
+        )
     counts: dict[str, int] = {}
     with ExitStack() as done:
         for path, held in plan:
@@ -73,6 +84,11 @@ def export(
     return ExportResult(
         snapshot.commit.id, format, counts, tuple(path for path, _ in plan), snapshot.io
     )
+
+
+def _refuse_graph(root: Path | None, to: Path) -> None:
+    if root is not None and to.resolve().is_relative_to(root.resolve()):
+        raise InvalidArgument(f"{to} is in the graph itself.", help="Name another place.")
 
 
 def _require_one(format: str, kinds: list[GraphType], where: str) -> None:
@@ -106,10 +122,12 @@ def file_stem(snapshot: Snapshot, kind: GraphType) -> str:
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[Any]:
-    """A file that gets its name when everything is in it."""
-    part = path.with_name(f".{path.name}.part")
+    """A file that gets its name when everything is in it. Until then only its writer knows its
+    name, so that of two that write the same file one wins, with all that it wrote."""
+    held, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
+    part = Path(name)
     try:
-        with part.open("wb") as file:
+        with os.fdopen(held, "wb") as file:
             compression = _COMPRESSIONS.get(path.suffix)
             if compression is None:
                 yield file

@@ -200,12 +200,22 @@ class Graph:
         format: ExportFormat = "jsonl",
         to: Any = "-",
         engine: Literal["local", "spark"] = "local",
+        overwrite: bool = True,
     ) -> ExportResult:
         """Writes what is in the graph at a ref, or some types of it, so that `load` gives an equal
         graph: to a path, a directory, a binary stream, or "-" for the standard output. With
-        "spark" as `engine` executors write it, to a directory, each type in one file or more."""
+        "spark" as `engine` executors write it, to a directory, each type in one file or more.
+        With `overwrite=False` a file that is there already is refused."""
         elsewhere = None if is_here(engine) else find_executor(engine).export(self._session)
-        return export(self.snapshot(ref), types=types, format=format, to=to, elsewhere=elsewhere)
+        return export(
+            self.snapshot(ref),
+            types=types,
+            format=format,
+            to=to,
+            root=self._session.root.directory,
+            overwrite=overwrite,
+            elsewhere=elsewhere,
+        )
 
     def history(
         self, type: str, id: str, *, branch: str = "main", limit: int | None = None

@@ -53,6 +53,7 @@ $ omnigraph load Person.csv --mode merge --json
       "deleted": 0
     }
   },
+  "repeated": false,
   "rejected": 0,
   "engine": "local",
   "reason": "about 0 rows, not above 1,000,000"

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import AtRef, Cli, Types
+from omnigraph.cli.arguments import AtRef, Cli, Types, Yes
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.parse import STDIN
 from omnigraph.cli.paths import unwritable
 from omnigraph.cli.texts import count_text, json_text
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import AlreadyExists, InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
+    from omnigraph.engine.export import ExportResult
+    from omnigraph.engine.graph import Graph
 
 Exported = Literal["jsonl", "csv", "parquet", "arrow"]
 _SUFFIXES: dict[str, Exported] = {
@@ -39,6 +41,7 @@ def export(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
+    yes: Yes = False,
     cli: Cli,
 ) -> None:
     """Write what is in the graph at a ref, so that load gives an equal graph.
@@ -64,7 +67,7 @@ def export(
             cli.out.note(f"{count_text(sum(done.counts.values()), 'row')} of {ref}.")
             return
         try:
-            done = g.export(ref=ref, types=types or None, format=form, to=to, engine=place)
+            done = _whole(g, to, yes, cli, ref=ref, types=types or None, format=form, engine=place)
         except OSError as error:
             raise unwritable(to, error) from None
     row = {
@@ -88,6 +91,16 @@ def export(
         cli.out.line(json_text(row))
     else:
         cli.out.lines(view(cli.out.paint))
+
+
+def _whole(g: Graph, to: str, yes: bool, cli: Invocation, **asked: Any) -> ExportResult:
+    """Nothing of the user's is written over unasked."""
+    try:
+        return g.export(to=to, overwrite=yes, **asked)
+    except AlreadyExists as taken:
+        if not cli.out.confirm(f"{taken.message}", yes=yes):
+            raise
+    return g.export(to=to, overwrite=True, **asked)
 
 
 def _format(to: str | None, cli: Invocation) -> Exported:

@@ -84,6 +84,7 @@ def load(
     """
     source = _source(files, mapping, cli)
     if rejected is not None:
+        _refuse_input(rejected, files, mapping)
         _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
@@ -171,6 +172,7 @@ def _row(done: LoadResult) -> dict[str, Any]:
         "mode": done.mode,
         "commit": done.commit_id,
         "types": {name: plain(counts) for name, counts in done.counts.items()},
+        "repeated": done.repeated,
         "rejected": len(done.rejected),
         "engine": done.engine,
         "reason": done.reason,
@@ -178,6 +180,9 @@ def _row(done: LoadResult) -> dict[str, Any]:
 
 
 def _lines(done: LoadResult, paint: Paint) -> Iterator[str]:
+    if done.repeated:
+        yield f"It was loaded before, in commit {paint('cyan', str(done.commit_id))}."
+        return
     yield from count_lines(done.counts, paint)
     if done.commit_id is None:
         yield "There was nothing to load; no commit was made."
@@ -193,6 +198,22 @@ def _write_rejected(done: LoadResult, path: str) -> None:
         told = unwritable(path, error)
         told.hint = f"The data is loaded, in commit {done.commit_id}."
         raise told from None
+
+
+def _refuse_input(path: str, files: tuple[str, ...], mapping: str | None) -> None:
+    """What is read must not be written over by what could not be loaded from it."""
+    place = Path(path)
+    if not place.exists():
+        return
+    read = [] if mapping is None else [Path(mapping), *Path(mapping).parent.glob("*")]
+    for name in files:
+        found = map(Path, glob.glob(name, recursive=True) if glob.has_magic(name) else [name])  # noqa: PTH207
+        for one in found:
+            read += [one, *one.glob("*")] if one.is_dir() else [one]
+    if any(one.exists() and one.samefile(place) for one in read):
+        raise InvalidArgument(
+            f"--rejected {path} is one of the files to load.", help="Name another file."
+        )
 
 
 def _try_to_write(path: str) -> None:

@@ -22,6 +22,7 @@ from omnigraph.errors import (
     BranchExists,
     BranchMoved,
     BranchNotFound,
+    IdempotencyMismatch,
     InvalidArgument,
     InvalidData,
     OmnigraphError,
@@ -55,6 +56,8 @@ class LoadOptions:
     idempotency_key: str | None = None
     stream: tuple[str, int] | None = None
     job: str | None = None
+    names: tuple[str, ...] = ()
+    """The files as they were named; what is no file has no name to be told apart by."""
 
     def __post_init__(self) -> None:
         plain_words(self)
@@ -254,7 +257,7 @@ def _lineage(session: Session, options: LoadOptions) -> Lineage:
         actor=options.actor,
         message=options.message,
         key=None if options.key is None else hash_call(options.key),
-        call=digest_values([options.type, options.mode, options.branch]),
+        call=digest_values([options.type, options.mode, options.branch, *options.names]),
         stream=None if options.stream is None else hash_call(options.stream[0]),
         batch=0 if options.stream is None else options.stream[1],
     )
@@ -269,7 +272,15 @@ def repeated_load(session: Session, options: LoadOptions, ledger: Ledger) -> Loa
         head = session.live_head(options.branch, ledger)
     except BranchNotFound:
         return None
-    known = recall(session, _lineage(session, options), head, ledger)
+    try:
+        known = recall(session, _lineage(session, options), head, ledger)
+    except IdempotencyMismatch as error:
+        if options.job is None:
+            raise
+        raise IdempotencyMismatch(
+            f"The job {options.job!r} has loaded something else.",
+            help="Nothing was changed; give a new load a new name.",
+        ) from error
     if known is None:
         return None
     return LoadResult(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.joins import Joins
 from omnigraph.engine.load.reading import Reader
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.sources import Source, estimate_rows, find_sources
+from omnigraph.engine.load.sources import Source, estimate_rows, find_sources, source_names
 from omnigraph.engine.load.spool import Room, Spool
 from omnigraph.engine.load.staging import StagedFiles, stage_load
 from omnigraph.engine.load.state import TOLD, LoadState, TypeRows
@@ -49,6 +49,9 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     _one_of("mode", options.mode, _MODES)
     _one_of("on_error", options.on_error, _ON_ERROR)
     _one_of("engine", options.engine, _ENGINES)
+    if options.job is not None and not options.job.strip():
+        raise InvalidArgument("A job needs a name.", help="Leave it out, or say which job it is.")
+    options = replace(options, names=source_names(source))
     spark = registered("spark")
     owned = _is_of_spark(source)
     sources: list[Source] = []

@@ -37,6 +37,16 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 _COMPRESSED = 4  # a guess at how much larger a compressed file is when it is read
 
 
+def source_names(given: Any) -> tuple[str, ...]:
+    """The whole paths of what was given by name, without a look at them; rows have no names."""
+    if isinstance(given, Mapping):
+        return tuple(f"{key}={name}" for key, one in given.items() for name in source_names(one))
+    held = given if isinstance(given, list | tuple) else [given]
+    if not all(isinstance(one, str | os.PathLike) and one != "-" for one in held[:1]):
+        return ()
+    return tuple(str(Path(one).absolute()) for one in held if isinstance(one, str | os.PathLike))
+
+
 @dataclass(frozen=True)
 class Source:
     """One file, stream or set of rows. `type` is the name that the caller, the mapping or the
