@@ -324,8 +324,8 @@ def test_two_runs_of_one_job_at_once_are_told_from_each_other(
     other.remove()
     with pytest.raises(JobRunning, match="was given up"):
         other.require_held()
-    with pytest.raises(InvalidArgument, match="1 to 200 characters"):
-        jobs.claim_job(session, "", "call")
+    with pytest.raises(InvalidArgument, match="job"):
+        g.load(path, engine="spark", job="")
 
 
 @pytest.mark.slow

@@ -25,6 +25,11 @@ BEYOND = ["3.4028235677973366e38", "3.4028236e38", "-3.4028236e38", "1e39"]
 """By how a float of 32 bits rounds: the first of these lies half way to what would come next."""
 
 
+def default(g: Graph, value: str) -> None:
+    g.apply_schema(SCHEMA.replace("x: F32?", f"x: F32? @default({value})"))
+    rows(g, {"l": []})
+
+
 def rows(g: Graph, given: Any) -> None:
     with g.transaction() as tx:
         tx.append("A", given)
@@ -65,10 +70,7 @@ WAYS: dict[str, Callable[[Graph, str], object]] = {
     "a parameter that is a vector": lambda g, v: mutate(g, "Vector(2)", "v", [float(v), 0]),
     "JSON": lambda g, v: file(g, "jsonl", f'{{"type": "A", "data": {{"x": {v}}}}}\n'),
     "CSV": lambda g, v: file(g, "csv", f"x\n{v}\n", type="A"),
-    "a default": lambda g, v: (
-        g.apply_schema(SCHEMA.replace("x: F32?", f"x: F32? @default({v})")),
-        rows(g, {"l": []}),
-    ),
+    "a default": lambda g, v: default(g, v),
 }
 
 
