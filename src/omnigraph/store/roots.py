@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import re
@@ -16,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import InvalidRoot
 from omnigraph.settings import Settings
 from omnigraph.store.disk import DiskStore
+from omnigraph.store.forks import at_own_exit
 from omnigraph.store.objects import ObjectStore
 
 _REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
@@ -88,7 +88,7 @@ def _memory(text: str) -> Root:
     directory = parent / f"omnigraph-{os.getuid()}-{os.getpid()}"
     if not directory.exists():
         directory.mkdir(mode=0o700)
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        at_own_exit(shutil.rmtree, directory, ignore_errors=True)
     return Root(uri=str(directory / name), directory=directory / name)
 
 

@@ -51,6 +51,7 @@ class Transaction:
         idempotency_key: str | None,
         retry_for: float,
     ) -> None:
+        self._require_own = session.require_own
         self._new_id = session.runtime.ulid
         self._retry_for = retry_for
         self._state: Literal["open", "published", "abandoned"] = "open"
@@ -215,6 +216,7 @@ class Transaction:
         ]
 
     def _require_open(self) -> None:
+        self._require_own()
         if self._state != "open":
             raise InvalidArgument(f"The transaction is {self._state}; begin another one.")
 
