@@ -489,6 +489,13 @@ class EngineMissing(OmnigraphError):
     code, kind, http_status = "engine_missing", "failed", 501
 
 
+class ForkedProcess(OmnigraphError):
+    """A process that was forked uses a graph of its parent, or cannot use any."""
+
+    code, kind = "forked_process", "failed"
+    help = "Start processes by spawn or forkserver: multiprocessing.get_context('spawn')."
+
+
 class StoreFailure(OmnigraphError):
     """Lance or the store refused for a reason that has no name here."""
 

@@ -65,6 +65,10 @@ class SystemRuntime:
         self._process = 0
         self._last = (0, 0)
 
+    def begin_anew(self) -> None:
+        """In a forked child: a thread that is not here may have held the lock."""
+        self._lock = threading.Lock()
+
     def now(self) -> int:
         return time.time_ns() // 1000
 
@@ -93,6 +97,7 @@ class SystemRuntime:
 
 
 SYSTEM = SystemRuntime()
+os.register_at_fork(after_in_child=SYSTEM.begin_anew)
 
 
 on_reach: Callable[[str], None] | None = None

@@ -93,6 +93,8 @@ class Graph:
         self.close()
 
     def close(self) -> None:
+        if not self._session.is_own:
+            return  # it came here by a fork, and is its parent's to close
         self._closed.set()
         if self._session.folding is not None:
             self._session.folding.close()
@@ -674,6 +676,7 @@ class Graph:
         return held
 
     def _require_open(self, *, writing: bool = False) -> None:
+        self._session.require_own()
         if self._closed.is_set():
             raise InvalidArgument(f"The graph {self.root} was closed.", help="Open it again.")
         if writing and self._mode == "r":

@@ -29,6 +29,7 @@ from omnigraph.model.refs import BranchRef, parse_ref
 from omnigraph.model.version import GraphStamp, GraphVersion
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
+from omnigraph.store.forks import is_own, process_mark, require_own
 from omnigraph.store.history import Archive
 from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
@@ -55,6 +56,7 @@ class SeenHead:
 
 class Session:
     def __init__(self, root: Root, objects: ObjectStore, settings: Settings, runtime: Runtime):
+        self._process = process_mark()
         self.root = root
         self.objects = objects
         self.settings = settings
@@ -91,7 +93,16 @@ class Session:
         held.held = {**self.held, branch: incarnation}
         return held
 
+    @property
+    def is_own(self) -> bool:
+        """Whether this process made it, and was not forked from the one that did."""
+        return is_own(self._process)
+
+    def require_own(self) -> None:
+        require_own(self._process, self.root.uri)
+
     def metered(self, ledger: Ledger) -> MeteredStore:
+        self.require_own()
         return MeteredStore(self.objects, ledger)
 
     def _read_derived(self, key: str, ledger: Ledger) -> bytes | None:
@@ -108,6 +119,7 @@ class Session:
     def head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
         """The newest version. Not `fresh`: what was last seen, if that was lately enough for the
         next number not to have come and gone (hazard 8)."""
+        self.require_own()
         encode_branch(branch)  # which says what is wrong with a name that is none
         seen = self._heads.get(branch)
         try:
@@ -219,6 +231,7 @@ class Session:
 
     def read_version(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """Raises `Absent`."""
+        self.require_own()
         with self._lock:
             if (version := self._versions.get((branch, number))) is not None:
                 self._versions.move_to_end((branch, number))
@@ -287,6 +300,7 @@ class Session:
         return [path] if path.exists() else []  # what is in the archive was synced there
 
     def read_catalog(self, digest: str, ledger: Ledger) -> Catalog:
+        self.require_own()
         with self._lock:
             if (catalog := self._catalogs.get(digest)) is not None:
                 return catalog

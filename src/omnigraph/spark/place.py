@@ -3,7 +3,6 @@ where rows wait between stages."""
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
 import shutil
@@ -21,6 +20,7 @@ from omnigraph.errors import EngineMissing, InvalidArgument
 from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
+from omnigraph.store.forks import at_own_exit
 from omnigraph.store.intents import ELSEWHERE
 from omnigraph.store.jobs import SPOOL
 from omnigraph.store.roots import Root
@@ -119,7 +119,7 @@ def _ship(spark: Any) -> bool:
         if _is_connect(spark):  # a driver of its own serves the file for as long as it runs
             shutil.rmtree(directory, ignore_errors=True)
         else:
-            atexit.register(shutil.rmtree, directory, ignore_errors=True)
+            at_own_exit(shutil.rmtree, directory, ignore_errors=True)
     spark.conf.set(shipped, omnigraph.__version__)
     return True
 

@@ -19,7 +19,20 @@ from omnigraph.store.objects import Absent, Gone, StoredFile, Unsettled, purpose
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-_SYNCERS = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
+
+
+class _Syncers:
+    """Threads that sync side by side. A forked child has none of its parent's, and begins anew."""
+
+    def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        self.pool = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
+
+
+_SYNCERS = _Syncers()
 
 
 class DiskStore:
@@ -225,7 +238,7 @@ def sync_files(paths: Sequence[Path], directories: Iterable[Path]) -> None:
     file system can then write its journal once."""
     with explained_files("table files"):
         first, *others = [*paths, *directories]
-        running = [_SYNCERS.submit(_sync, path) for path in others]
+        running = [_SYNCERS.pool.submit(_sync, path) for path in others]
         try:
             _sync(first)
         finally:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied, StoreFailure
+from omnigraph.store.forks import require_usable
 
 _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
@@ -24,6 +25,7 @@ _DAMAGED = re.compile(
 @contextlib.contextmanager
 def explained(location: str, *, missing: str | None = None) -> Iterator[None]:
     """Lance panics are not Exceptions, and its errors are told apart only by their text."""
+    require_usable()
     try:
         yield
     except (OmnigraphError, GeneratorExit, KeyboardInterrupt, SystemExit, MemoryError):

@@ -24,6 +24,47 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 """A link is not followed: it may lead out of the graph."""
 
 
+class _OpenLocks:
+    """The descriptors of lock files that are open. A forked child inherits them, and with them the
+    locks: it closes them at once, else its parent's turn would last as long as the child."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: set[int] = set()
+        os.register_at_fork(
+            before=self._lock.acquire,
+            after_in_parent=self._lock.release,
+            after_in_child=self._leave_to_parent,
+        )
+
+    def open(self, path: Path) -> int:
+        with self._lock:
+            descriptor = os.open(path, _OPEN, 0o666)
+            self._held.add(descriptor)
+            return descriptor
+
+    def close(self, descriptor: int) -> None:
+        """Unlocks it too."""
+        with self._lock:
+            if descriptor in self._held:  # else it was the parent's, and the number is free
+                self._held.remove(descriptor)
+                # Who was in its turn has nothing to do with what goes wrong here.
+                with contextlib.suppress(OSError):
+                    # A child that was forked just now may not have come to close its own yet.
+                    fcntl.flock(descriptor, fcntl.LOCK_UN)
+                with contextlib.suppress(OSError):
+                    os.close(descriptor)
+
+    def _leave_to_parent(self) -> None:
+        for descriptor in self._held:
+            os.close(descriptor)
+        self._held.clear()
+        self._lock.release()
+
+
+_LOCKS = _OpenLocks()
+
+
 class LocalQueue:
     """Writers of one machine, first come first served, by an advisory lock per branch."""
 
@@ -37,7 +78,7 @@ class LocalQueue:
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             path = self._directory / f"{encode_branch(branch)}.lock"
-            descriptor = os.open(path, _OPEN, 0o666)
+            descriptor = _LOCKS.open(path)
         except OSError:
             yield True
             return
@@ -74,12 +115,12 @@ class _Waiter:
         with self._lock:
             self._granted.set()
             if self._abandoned:
-                os.close(self._descriptor)
+                _LOCKS.close(self._descriptor)
 
     def release(self) -> None:
         with self._lock:
             if self._granted.is_set():
-                os.close(self._descriptor)  # which also unlocks
+                _LOCKS.close(self._descriptor)
             else:
                 self._abandoned = True
 

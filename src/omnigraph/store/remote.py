@@ -20,6 +20,7 @@ from obstore.exceptions import (
 from obstore.store import S3Store, from_url
 
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
+from omnigraph.store.forks import use_engines
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
 
 _PART = 8 << 20
@@ -32,6 +33,7 @@ class RemoteStore:
     would report "exists" for our object when only the first answer was lost (hazard 10)."""
 
     def __init__(self, url: str, options: dict[str, str], *, timeout: float) -> None:
+        use_engines()
         client: dict[str, Any] = {
             "timeout": timedelta(seconds=timeout),
             "connect_timeout": timedelta(seconds=min(5.0, timeout)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import functools
 import hashlib
@@ -20,6 +19,7 @@ from urllib.parse import unquote, urlsplit
 from omnigraph.errors import InvalidRoot
 from omnigraph.settings import Settings
 from omnigraph.store.disk import DiskStore
+from omnigraph.store.forks import at_own_exit
 from omnigraph.store.objects import ObjectStore
 
 _REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
@@ -159,14 +159,8 @@ def _own_directory(wanted: Path) -> Path:
 def _of_this_process(parent: str, process: int) -> Path:
     """A new directory with a name that nobody can know before, which goes at exit."""
     directory = tempfile.mkdtemp(prefix=f"omnigraph-{os.getuid()}-{process}-", dir=parent)
-    atexit.register(_remove_of, process, directory)
+    at_own_exit(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
-
-
-def _remove_of(process: int, directory: str) -> None:
-    """A child that was forked does not take its parent's directory along."""
-    if os.getpid() == process:
-        shutil.rmtree(directory, ignore_errors=True)
 
 
 def _memory(text: str) -> Root:

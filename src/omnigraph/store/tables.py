@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import Corrupt
 from omnigraph.model.forms import is_file_name
 from omnigraph.store.disk import directories_above, files_below, require_inside, sync_files
+from omnigraph.store.forks import process_mark, require_own, use_engines
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
@@ -65,6 +66,7 @@ class Tables:
 
     def __init__(self, root: Root) -> None:
         self._root = root
+        self._process = process_mark()
         self.tally = Tally()
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
@@ -73,6 +75,7 @@ class Tables:
 
     @cached_property
     def _lance(self) -> Any:
+        use_engines()
         import lance  # 0.7 s: only when the first table is touched
 
         return lance
@@ -83,6 +86,7 @@ class Tables:
 
     def create(self, location: str, schema: pa.Schema, ledger: Ledger) -> Table:
         """The only attached commit in the life of a table. A location is never used twice."""
+        require_own(self._process, self._root.uri)
         uri = f"{self._root.uri}/{location}"
         with explained(location):
             handle = self._lance.write_dataset(
@@ -104,6 +108,7 @@ class Tables:
         return self._remember(table)
 
     def open(self, location: str, version: str, ledger: Ledger) -> Table:
+        require_own(self._process, self._root.uri)
         key = (location, version)
         with self._lock:
             if (table := self._open.get(key)) is not None:

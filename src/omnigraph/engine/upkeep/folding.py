@@ -76,7 +76,10 @@ class Folding:
             self._news.wait_for(lambda: self._closed or not (self._due or self._busy))
 
     def close(self) -> None:
-        """Ends the thread, after the fold that it may be at."""
+        """Ends the thread, after the fold that it may be at; not in a forked child, which has no
+        such thread and may never get the lock."""
+        if not self._session.is_own:
+            return
         with self._news:
             self._closed = True
             self._due.clear()

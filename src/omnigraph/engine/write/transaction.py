@@ -53,6 +53,7 @@ class Transaction:
         retry_for: float,
     ) -> None:
         actor, message = read_word("actor", actor), read_word("message", message)
+        self._require_own = session.require_own
         self._new_id = session.runtime.ulid
         self._retry_for = retry_for
         self._state: Literal["open", "published", "abandoned"] = "open"
@@ -217,6 +218,7 @@ class Transaction:
         ]
 
     def _require_open(self) -> None:
+        self._require_own()
         if self._state != "open":
             raise InvalidArgument(f"The transaction is {self._state}; begin another one.")
 

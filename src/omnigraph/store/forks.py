@@ -1,0 +1,78 @@
+"""Owns what a forked process may do, and what it takes along from its parent.
+
+Lance and obstore do not survive a fork: their threads are gone, and a child that goes on with them
+hangs or crashes, also through a handle of its own. So a child of a process that has used one of
+them is refused at once. Any other child may open graphs, and never uses a handle of its parent.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Callable
+from typing import Any
+
+from omnigraph.errors import ForkedProcess
+
+
+class _Process:
+    """This process: how many forks it is away from the first one, whether it has used Lance or
+    obstore, and whether its parent had when it was forked."""
+
+    def __init__(self) -> None:
+        self.generation = 0
+        self.used = False
+        self.spoilt = False
+
+    def forked(self) -> None:
+        self.generation += 1
+        self.spoilt = self.used
+
+
+_PROCESS = _Process()
+os.register_at_fork(after_in_child=_PROCESS.forked)
+
+
+def require_usable() -> None:
+    """Raises in a child of a process that has used Lance or obstore."""
+    if _PROCESS.spoilt:
+        raise ForkedProcess("This process was forked from one that had used a graph already.")
+
+
+def use_engines() -> None:
+    """Comes before the first use of Lance or obstore: from here on, a fork spoils the child."""
+    require_usable()
+    _PROCESS.used = True
+
+
+def process_mark() -> int:
+    """By which a handle knows the process that made it. Raises where none may be made."""
+    require_usable()
+    return _PROCESS.generation
+
+
+def is_own(mark: int) -> bool:
+    return mark == _PROCESS.generation
+
+
+def require_own(mark: int, root: str) -> None:
+    """Raises for a handle that came here by a fork; its locks may be held by threads that are not
+    here, so nothing of it is touched."""
+    if is_own(mark):
+        return
+    require_usable()
+    raise ForkedProcess(
+        f"The graph {root} was opened by the process that this one was forked from.",
+        help="Open it again in this process.",
+    )
+
+
+def at_own_exit(call: Callable[..., object], *args: Any, **options: Any) -> None:
+    """When this process ends, and not when a child of it does."""
+    mark = _PROCESS.generation
+
+    def run() -> None:
+        if is_own(mark):
+            call(*args, **options)
+
+    atexit.register(run)
