@@ -292,11 +292,11 @@ def test_ctrl_c_ends_a_process_that_follows(root: Path) -> None:
 def test_a_reader_that_has_seen_enough_is_no_failure(root: Path) -> None:
     with omnigraph.open(root) as g:
         for n in range(3):
-            g.protect("main", actor=f"{n}" * 70_000)  # more than a pipe holds
-            g.unprotect("main")
+            long = f"{n}" * 70_000  # more than a pipe holds
+            g.mutate(f'insert Person {{ name: "p{n}" }}', message=long)
     process = start("log", "--format", "jsonl", root=root)
     assert process.stdout is not None
-    assert json.loads(process.stdout.readline())["kind"] == "unprotect"
+    assert json.loads(process.stdout.readline())["kind"] == "mutate"
     process.stdout.close()
     assert process.stderr is not None
     err = process.stderr.read()
