@@ -16,7 +16,7 @@ import msgspec
 
 import omnigraph
 from omnigraph.engine.session import Session
-from omnigraph.errors import EngineMissing, InvalidArgument
+from omnigraph.errors import EngineMissing, InvalidArgument, OmnigraphError
 from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
@@ -133,7 +133,8 @@ def passing_spool(session: Session, operation: str, *, remote: bool) -> Iterator
         try:
             yield spool
         finally:
-            spool.remove()
+            with contextlib.suppress(OmnigraphError):  # cleanup takes what is left
+                spool.remove()
         return
     _sweep_temporary()
     directory = Path(tempfile.mkdtemp(prefix=f"{_TEMPORARY}{os.getpid()}-"))

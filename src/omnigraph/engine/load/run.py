@@ -79,7 +79,9 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
             name: getattr(options, name) for name in LoadOptions.__dataclass_fields__
         }
         return find_executor("spark").load(session, source, reason=choice.reason, options=given)
-    with tempfile.TemporaryDirectory(prefix="omnigraph-load-") as directory:
+    with tempfile.TemporaryDirectory(
+        prefix="omnigraph-load-", ignore_cleanup_errors=True
+    ) as directory:
         return _LocalLoad(session, sources, options, Path(directory)).run(choice.reason)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.aftermath import after_commit
 from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal, repeated_load
 from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.rejected import RejectedRows, rejects_table
@@ -127,7 +128,8 @@ class SparkLoad(BulkLoad):
             self._end(lasting=self._may_go_on(error))
             raise
         reach("job published")
-        self._end(lasting=False)
+        with after_commit("ending a load"):
+            self._end(lasting=False)
         return result
 
     @contextlib.contextmanager
