@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.survey import Chain, survey_chain, survey_chains
+from omnigraph.engine.upkeep.survey import Chain, survey_chain
 from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
@@ -43,9 +44,9 @@ class Announcement:
             for chain in waiting.values():
                 self._publish_on(chain, spent)
             waiting = {
-                branch: chain
-                for branch, chain in survey_chains(self._session, self._ledger).items()
-                if not chain.end.deleted and chain.end.gc_cutoff < self._cutoffs.binding
+                end.branch: survey_chain(self._session, end.branch, self._ledger)
+                for end in History(self._session, self._ledger).ends()
+                if not end.deleted and end.gc_cutoff < self._cutoffs.binding
             }
 
     def _spent_chains(self, chains: Mapping[str, Chain]) -> set[str]:

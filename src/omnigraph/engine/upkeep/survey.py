@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from omnigraph.engine.merge.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import read_versions
+from omnigraph.engine.upkeep.trace import PARALLEL, read_versions
 from omnigraph.errors import Corrupt, OmnigraphError
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.points import Points
@@ -40,12 +41,14 @@ class Chain:
 
 
 def survey_chains(session: Session, ledger: Ledger) -> dict[str, Chain]:
-    """Every chain as it is now. A version that cannot be read stops it: what is damaged is not
-    cleaned."""
-    return {
-        branch: survey_chain(session, branch, ledger)
-        for branch in session.versions(ledger).list_branches()
-    }
+    """Every chain as it is now, side by side. A version that cannot be read stops it: what is
+    damaged is not cleaned."""
+    branches = session.versions(ledger).list_branches()
+    ledgers = [ledger.fork() for _ in branches]
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        chains = list(pool.map(lambda *one: survey_chain(session, *one), branches, ledgers))
+    ledger.join(ledgers)
+    return dict(zip(branches, chains, strict=True))
 
 
 def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
@@ -54,7 +57,7 @@ def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
         end = session.versions(ledger).read(branch, max(held))
         session.saw_head(end)
         numbers = list(range(end.bottom, end.version + 1))
-        found = read_versions(session, branch, numbers, ledger)
+        found = [*read_versions(session, branch, numbers[:-1], ledger), end]
         if any(isinstance(one, Absent) for one in found) and _moved(session, end, ledger):
             continue  # another cleanup passed by
         versions, put_at = _folded(session, end, ledger)

@@ -19,6 +19,8 @@ from omnigraph.store.tables import Table, Tables
 from omnigraph.telemetry import Ledger
 
 PARALLEL = 8
+_FEW = 8
+"""So many versions are not worth threads of their own."""
 
 Pinned = tuple[str, str]
 """Location and number of a table version."""
@@ -95,6 +97,8 @@ def read_versions(
         except (Absent, OmnigraphError) as error:
             return error
 
+    if len(numbers) <= _FEW:
+        return [read(number, ledger) for number in numbers]
     ledgers = [ledger.fork() for _ in numbers]
     with ThreadPoolExecutor(PARALLEL) as pool:
         found = list(pool.map(read, numbers, ledgers))
