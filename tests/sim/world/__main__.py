@@ -7,7 +7,7 @@ import sys
 import time
 
 from tests.sim.world.drawing import run_world
-from tests.sim.world.shrinking import shrunk
+from tests.sim.world.shrink import shrunk
 
 
 def main() -> int:

@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import OmnigraphError, Reclaimed, RefNotFound
-from tests.sim.world.model import Refused, Type, Unsure
-from tests.sim.world.steps import Fault
+from tests.sim.world.model import Refused, Unsure
+from tests.sim.world.queries import check_query
+from tests.sim.world.reading import key_rows, normal_ids, read_state
+from tests.sim.world.refs import PerhapsGone, draw_ref, resolve, write_ref
+from tests.sim.world.steps import Fault, compare
 
 if TYPE_CHECKING:
     from tests.sim.world.world import World
 
-Shown = dict[str, dict[str, dict[str, Any]]]
-
-
-def tell_difference(wanted: Shown, seen: Shown) -> str:
-    lines = []
-    for name in sorted(wanted.keys() | seen.keys()):
-        if name not in wanted or name not in seen:
-            lines.append(f"  the type {name} is {'new' if name in seen else 'missing'}")
-            continue
-        for key in sorted(wanted[name].keys() | seen[name].keys()):
-            must, has = wanted[name].get(key), seen[name].get(key)
-            if must != has:
-                lines.append(f"  {name} {key}: is {has}, and must be {must}")
-    return "\n".join(lines)
-
-
-def compare(what: str, wanted: Shown, seen: Shown) -> None:
-    if wanted != seen:
-        raise Fault(
-            f"{what} shows something else than the model says:\n" + tell_difference(wanted, seen)
-        )
-
-
-def normal_ids(world: World, kind: Type, key: str) -> str:
-    """The id by which the graph knows an entity."""
-    return world.ids.get(key, key) if kind.identity == "mark" else key
-
 
 def check_branch(world: World, g: Graph, who: str, branch: str, how: str) -> None:
     """One handle's view of a branch: by scans, by queries, by keys."""
-    from tests.sim.world.asking import check_query
-    from tests.sim.world.reading import key_rows, read_state
-
     expected = world.past.head(branch).state
     what = f"{branch} through {who} by {how}"
     if how == "scan":
@@ -85,9 +58,6 @@ def check_all(world: World) -> None:
 
 
 def check_refs(world: World, chance: Random, count: int) -> None:
-    from tests.sim.world.reading import read_state
-    from tests.sim.world.refs import PerhapsGone, draw_ref, resolve, write_ref
-
     for _ in range(count):
         ref = draw_ref(world, chance)
         who = chance.choice(sorted({**world.handles, "new": None}))

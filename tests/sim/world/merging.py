@@ -1,4 +1,4 @@
-"""Owns what a merge of two states is, and taking back a commit: naive, over plain dicts."""
+"""Owns what a merge of two states is, and what taking back a commit is; over plain dicts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.sim.world.migration import reshape_row
 from tests.sim.world.model import (
     Refused,
     Row,
@@ -14,7 +15,6 @@ from tests.sim.world.model import (
     Unsure,
     broken_rules,
     check,
-    reshape_row,
 )
 
 Pick = Callable[[str, str | None], str | None]
@@ -201,49 +201,51 @@ def _merge_row(
     return result
 
 
-def _take_back(was: Any, made: Any, here: Any) -> tuple[list[str], bool]:
-    """Of one row: the properties that were changed again since, and whether one was taken back."""
-    clashes, again = [], False
-    for name in (one for one in was if was[one] != made[one]):
+class _Undo:
+    """Takes back, of what is there now, what led from one state to another."""
+
+    def __init__(self, now: State) -> None:
+        self.state = now.copy()
+        self.conflicts: list[str] = []
+        self.done_before = False
+
+    def take_back(self, kind: Type, key: str, was: Row | None, made: Row | None) -> None:
+        held = self.state.rows[kind.uid]
+        here = held.get(key)
+        if here == was:
+            self.done_before = True
+        elif was is not None and made is not None and here is not None:
+            for name in (one for one in was if was[one] != made[one]):
+                self._take_back_value(f"{kind.name} {key} {name}", here, name, was, made)
+        elif here != made:
+            self.conflicts.append(f"{kind.name} {key}")
+        elif was is None:
+            del held[key]
+        else:
+            held[key] = dict(was)
+
+    def _take_back_value(self, what: str, here: Row, name: Any, was: Row, made: Row) -> None:
         if here[name] == was[name]:
-            again = True
+            self.done_before = True
         elif here[name] != made[name]:
-            clashes.append(name)
+            self.conflicts.append(what)
         else:
             here[name] = was[name]
-    return clashes, again
 
 
 def revert(before: State, after: State, now: State) -> State:
     """Takes back what led from before to after, of what is there now."""
     if not (before.same_schema(after) and before.same_schema(now)):
         raise Unsure("the schema changed")
-    result = now.copy()
-    conflicts, undone = [], False
+    undo = _Undo(now)
     for kind in now.types:
-        old, new, held = (side.rows[kind.uid] for side in (before, after, result))
+        old, new = before.rows[kind.uid], after.rows[kind.uid]
         for key in {**old, **new}:
-            was, made, here = old.get(key), new.get(key), held.get(key)
-            if was == made:
-                continue
-            if here == was:
-                undone = True  # somebody has taken it back already
-            elif was is None or made is None:
-                if here != made:
-                    conflicts.append(f"{kind.name} {key}")
-                elif was is None:
-                    del held[key]
-                else:
-                    held[key] = dict(was)
-            elif here is None:
-                conflicts.append(f"{kind.name} {key}")
-            else:
-                clashes, again = _take_back(was, made, here)
-                conflicts += [f"{kind.name} {key} {name}" for name in clashes]
-                undone = undone or again
-    if undone:
+            if old.get(key) != new.get(key):
+                undo.take_back(kind, key, old.get(key), new.get(key))
+    if undo.done_before:
         raise Unsure("some of it was taken back before")
-    if conflicts:
-        raise Refused("; ".join(conflicts), "revert_conflict")
-    check(result)
-    return result
+    if undo.conflicts:
+        raise Refused("; ".join(undo.conflicts), "revert_conflict")
+    check(undo.state)
+    return undo.state

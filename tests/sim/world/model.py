@@ -7,9 +7,7 @@ renamed one stays the same one and one that was dropped and added again is anoth
 
 from __future__ import annotations
 
-import itertools
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,7 +18,6 @@ Row = dict[Any, Any]
 Rows = dict[str, Row]
 """Rows by identity: the key, the pair of ends, or the mark, which no statement changes."""
 
-_UIDS = itertools.count(1)
 PYTHON: dict[str, type] = {"I64": int, "String": str, "Blob": bytes}
 
 
@@ -219,160 +216,7 @@ def renumber(state: State, old: int, new: int) -> None:
     }
 
 
-# Statements
-
-
-@dataclass(frozen=True)
-class Where:
-    property: str
-    op: Literal["=", "<", ">="]
-    value: Any
-
-    def holds(self, kind: Type, row: Row) -> bool:
-        held = row[kind.find(self.property).uid]
-        if held is None:
-            return False
-        if type(held) is not type(self.value):
-            raise Unsure("a comparison of two kinds")
-        if self.op == "=":
-            return bool(held == self.value)
-        return bool(held < self.value if self.op == "<" else held >= self.value)
-
-
-@dataclass(frozen=True)
-class Statement:
-    """`verb` is append, upsert, overwrite, update, delete, scan or count."""
-
-    verb: str
-    type: str
-    rows: tuple[Mapping[str, Any], ...] = ()
-    set: Mapping[str, Any] = field(default_factory=dict)
-    add: str | None = None
-    where: Where | None = None
-
-    def __str__(self) -> str:
-        parts = [repr(list(map(dict, self.rows)))] if self.rows else []
-        parts += [f"set={dict(self.set)}"] if self.set else []
-        parts += [f"{self.add} += 1"] if self.add else []
-        parts += (
-            [f"where {self.where.property} {self.where.op} {self.where.value!r}"]
-            if self.where
-            else []
-        )
-        return f"{self.verb} {self.type} {' '.join(parts)}".strip()
-
-
-def run_statements(state: State, statements: Sequence[Statement]) -> tuple[State, list[Any]]:
-    """What they leave, checked as a whole, and what each one tells its caller."""
-    state = state.copy()
-    told = [run_statement(state, one) for one in statements]
-    check(state)
-    return state, told
-
-
-def run_statement(state: State, statement: Statement) -> Any:
-    """Changes the state; what it tells."""
-    kind = state.type(statement.type)
-    rows = state.rows[kind.uid]
-    match statement.verb:
-        case "scan":
-            return shown_rows(kind, rows)
-        case "count":
-            return len(rows)
-        case "update":
-            return _update(kind, rows, statement)
-        case "delete":
-            gone = [
-                key
-                for key, row in rows.items()
-                if statement.where is None or statement.where.holds(kind, row)
-            ]
-            for key in gone:
-                remove(state, kind, key)
-            return len(gone)
-        case "overwrite":
-            rows.clear()
-    given = [identity_of(kind, row) for row in statement.rows]
-    if len(set(given)) != len(given):
-        raise Refused("an id is given twice", "invalid_data")
-    for row in statement.rows:
-        give_row(state, kind, row, must_be_new=statement.verb == "append")
-    return len(given)
-
-
-def shown_rows(kind: Type, rows: Rows) -> dict[str, dict[str, Any]]:
-    return {key: kind.named(row) for key, row in rows.items()}
-
-
-def _update(kind: Type, rows: Rows, statement: Statement) -> int:
-    changed = [
-        row for row in rows.values() if statement.where is None or statement.where.holds(kind, row)
-    ]
-    for name, value in statement.set.items():
-        one = kind.find(name)
-        check_value(one, value)
-        for row in changed:
-            row[one.uid] = value
-    if statement.add is not None:
-        one = kind.find(statement.add)
-        if one.declared.kind != "I64":
-            raise Refused("only numbers are added to")
-        for row in changed:
-            row[one.uid] = None if row[one.uid] is None else row[one.uid] + 1
-    return len(changed)
-
-
-def identity_of(kind: Type, row: Mapping[str, Any]) -> str:
-    if kind.identity == "ends":
-        return pair(row["from"], row["to"])
-    return str(row[kind.first.name]) if kind.first.name in row else ""
-
-
-def pair(src: str, dst: str) -> str:
-    return json.dumps([src, dst], separators=(",", ":"))
-
-
-def give_row(state: State, kind: Type, given: Mapping[str, Any], *, must_be_new: bool) -> None:
-    names = {one.name for one in kind.properties} | ({"from", "to"} if kind.ends else set())
-    if set(given) - names:
-        raise Refused(f"{kind.name} has no {set(given) - names}", "invalid_data")
-    for one in kind.properties:
-        if one.name in given:
-            check_value(one, given[one.name])
-        elif one.declared.required:
-            raise Refused(f"{one.name} is required", "invalid_data")
-    rows, key = state.rows[kind.uid], identity_of(kind, given)
-    if key in rows and must_be_new:
-        raise Refused(f"{kind.name} {key} is there already", "invalid_data")
-    if key not in rows:
-        rows[key] = {one.uid: one.declared.default for one in kind.properties}
-        if kind.ends is not None:
-            rows[key] |= {"src": given["from"], "dst": given["to"]}
-    rows[key] |= {
-        kind.find(name).uid: value for name, value in given.items() if name not in ("from", "to")
-    }
-
-
-def check_value(one: Property, value: Any) -> None:
-    if value is None:
-        if one.declared.default is not None or one.declared.required:
-            raise Refused(f"{one.name} is not nullable", "invalid_data")
-    elif type(value) is not PYTHON[one.declared.kind]:
-        raise Unsure("a value of another kind")
-
-
-def remove(state: State, kind: Type, key: str) -> None:
-    """An entity, and with a node its edges."""
-    del state.rows[kind.uid][key]
-    for other in state.types:
-        if other.ends is None or kind.ends is not None:
-            continue
-        held = state.rows[other.uid]
-        for edge, row in list(held.items()):
-            if (other.ends[0] == kind.uid and row["src"] == key) or (
-                other.ends[1] == kind.uid and row["dst"] == key
-            ):
-                del held[edge]
+# Rules
 
 
 def broken_rules(state: State) -> list[str]:
@@ -405,85 +249,6 @@ def broken_rules(state: State) -> list[str]:
 def check(state: State) -> None:
     if broken := broken_rules(state):
         raise Refused("; ".join(broken), "invalid_data")
-
-
-# Schemas
-
-
-def begin(types: Text) -> State:
-    return migrate(State(), types)
-
-
-def migrate(state: State, types: Text) -> State:
-    """The state under another schema text."""
-    held = {one.name: one for one in state.types}
-    nodes = {one.name for one in types if one.ends is None}
-    for one in types:
-        if one.ends is not None and not set(one.ends) <= nodes:
-            raise Refused("an end is not there", "invalid_schema")
-    made: dict[str, Type] = {}
-    rows: dict[int, Rows] = {}
-    for one in types:
-        old = _renamed(held, one.name, one.rename_from)
-        properties = _properties(
-            old, one.properties, 0 if old is None else len(state.rows[old.uid])
-        )
-        uid = next(_UIDS) if old is None else old.uid
-        ends = None if one.ends is None else (made[one.ends[0]].uid, made[one.ends[1]].uid)
-        if old is not None and ends != old.ends:
-            raise Refused("the ends of an edge type stay", "unsupported_change")
-        made[one.name] = Type(uid, one, properties, ends)
-        rows[uid] = _reshape(old, properties, {} if old is None else state.rows[old.uid])
-    result = State(tuple(made.values()), rows)
-    if broken := broken_rules(result):
-        raise Refused("; ".join(broken), "invalid_data", "unsupported_change")
-    return result
-
-
-def _renamed(held: Mapping[str, Any], name: str, rename_from: str | None) -> Any:
-    if rename_from is None:
-        return held.get(name)
-    if rename_from not in held:
-        # A text that says again what was renamed before is not decided here.
-        raise (
-            Refused("nothing to rename", "unsupported_change") if name not in held else Unsure(name)
-        )
-    if name in held:
-        raise Refused("the name is taken", "unsupported_change")
-    return held[rename_from]
-
-
-def _properties(
-    old: Type | None, declared: tuple[Declared, ...], rows: int
-) -> tuple[Property, ...]:
-    held = {} if old is None else {one.name: one for one in old.properties}
-    made = []
-    for one in declared:
-        before = _renamed(held, one.name, one.rename_from)
-        if before is None:
-            if one.required and rows:
-                raise Refused(
-                    "a required property for entities that are there", "unsupported_change"
-                )
-            made.append(Property(next(_UIDS), one, one.default))
-        elif before.declared.kind != one.kind:
-            raise Refused("values do not change their kind", "unsupported_change")
-        elif (before.declared.default is None) != (one.default is None):
-            raise Unsure("a property that becomes required, or nullable")
-        else:
-            made.append(Property(before.uid, one, before.filled))
-    return tuple(made)
-
-
-def _reshape(old: Type | None, properties: tuple[Property, ...], rows: Rows) -> Rows:
-    if old is None:
-        return {}
-    return {key: reshape_row(properties, row) for key, row in rows.items()}
-
-
-def reshape_row(properties: tuple[Property, ...], row: Row) -> Row:
-    ends = {end: row[end] for end in ("src", "dst") if end in row}
-    return ends | {one.uid: row.get(one.uid, one.filled) for one in properties}
 
 
 # Differences

@@ -6,13 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.snapshot import Snapshot
-from tests.sim.world.model import State
-from tests.sim.world.steps import Fault
+from tests.sim.world.model import State, Type
+from tests.sim.world.steps import Fault, Shown
 
 if TYPE_CHECKING:
     from tests.sim.world.world import World
-
-Shown = dict[str, dict[str, dict[str, Any]]]
 
 
 @dataclass
@@ -75,3 +73,8 @@ def key_rows(world: World, name: str, rows: list[dict[str, Any]]) -> dict[str, d
             raise Fault(f"{name} {key} is there twice")
         keyed[key] = row
     return dict(sorted(keyed.items()))
+
+
+def normal_ids(world: World, kind: Type, key: str) -> str:
+    """The id by which the graph knows an entity."""
+    return world.ids.get(key, key) if kind.identity == "mark" else key

@@ -83,12 +83,23 @@ def resolve(world: World, ref: Ref) -> str:
     a cleanup may have taken it."""
     past = world.past
     if ref.form == "tag":
-        return _named(world, ref.name)
+        if ref.name in past.lines:
+            return past.lines[ref.name].head
+        if ref.name not in past.tags:
+            raise Refused(
+                "there is no such tag", "tag_not_found", "ref_not_found", "branch_not_found"
+            )
+        return past.tags[ref.name]
     if ref.form == "commit":
         commit = commit_of(world, ref.label)
         if commit not in past.reachable():
             raise Unsure("nothing leads there any more")
         return _kept(world, commit, None)
+    return _resolve_on_branch(world, ref)
+
+
+def _resolve_on_branch(world: World, ref: Ref) -> str:
+    past = world.past
     if ref.name not in past.lines:
         raise Refused("there is no such branch", "branch_not_found", "ref_not_found")
     line = past.lines[ref.name]
@@ -110,15 +121,6 @@ def resolve(world: World, ref: Ref) -> str:
                 raise Refused("there was nothing yet", "ref_not_found")
             return _kept(world, before[-1], ref.name)
     return line.head
-
-
-def _named(world: World, name: str) -> str:
-    past = world.past
-    if name in past.lines:
-        return past.lines[name].head
-    if name not in past.tags:
-        raise Refused("there is no such tag", "tag_not_found", "ref_not_found", "branch_not_found")
-    return past.tags[name]
 
 
 class PerhapsGone(Unsure):

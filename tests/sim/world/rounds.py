@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import Reclaimed
-from tests.sim.world import table
 from tests.sim.world.actors import Actor, Schedule
-from tests.sim.world.checks import compare
 from tests.sim.world.hands import foresee_place
+from tests.sim.world.observing import Observer
 from tests.sim.world.reading import read_state
-from tests.sim.world.steps import Fault, Operation, Record, Step, operation
+from tests.sim.world.steps import OPERATIONS, Fault, Operation, Record, Step, compare, operation
 from tests.sim.world.upkeep import kept_by
 from tests.sim.world.writing import remember_key
 
@@ -85,7 +84,7 @@ def draw_round(world: World, chance: Random, number: int) -> list[Step]:
         for _ in range(chance.choice((1, 1, 2))):
             while True:
                 (name,) = chance.choices(names, [TOGETHER[one] for one in names])
-                args = table.OPERATIONS[name].draw(world, chance)
+                args = OPERATIONS[name].draw(world, chance)
                 if args is not None and args.get("via") != "held":
                     break
             steps.append(Step(number + len(steps), name, by, args, round_number))
@@ -109,8 +108,6 @@ def _share_a_key(steps: list[Step]) -> list[Step]:
 
 def take_round(world: World, steps: Sequence[Step]) -> list[Record]:
     chance = Random(f"{world.seed} round {steps[0].round}")
-    from tests.sim.world.world import LONG_LIVED
-
     world.schedule = Schedule(chance, world.troubles)
     before = _Before(world, steps)
     records: list[Record] = []
@@ -131,8 +128,7 @@ def take_round(world: World, steps: Sequence[Step]) -> list[Record]:
         world.schedule.run([Actor(name, work) for name in dict.fromkeys(s.by for s in steps)])
     finally:
         world.schedule = None
-    for name in LONG_LIVED:
-        world.handle(name)
+    world.reopen()
     settle_round(world, records, before)
     return records
 
@@ -152,7 +148,7 @@ def settle_round(world: World, records: list[Record], before: _Before) -> None:
         for record in records
         if record.step.op in ("create_branch", "delete_branch") or "create_from" in record.args
     }
-    world.observe_round(records, touched)
+    Observer(world).observe_round(records, touched)
     for record in records:
         _require_order(world, record, before)
         remember_key(world, record)

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph import Graph
-from tests.sim.world import model
+from tests.sim.world import migration, model
 from tests.sim.world.hands import draw_place, foresee_place, state_of, take
 from tests.sim.world.model import Declared, DeclaredType, Refused, State, Text, Unsure
 from tests.sim.world.steps import Fault, Operation, Record, Step, operation
@@ -100,7 +100,7 @@ def _target(state: State, text: Text) -> State:
         held = [p.name for p in one.properties]
         if len(set(held)) < len(held) or names.count(one.name) > 1:
             raise Refused("a name is given twice", "invalid_schema")
-    return model.migrate(state, text)
+    return migration.migrate(state, text)
 
 
 def foresee_schema(world: World, step: Step) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,29 @@ if TYPE_CHECKING:
 
 class Fault(AssertionError):
     """The graph did what it must not."""
+
+
+DAMAGE = frozenset({"corrupt", "store_failure", "error", "outcome_unknown", "unsafe_store"})
+"""Codes that mean damage where no request has failed."""
+Shown = dict[str, dict[str, dict[str, Any]]]
+"""Rows by type and identity, as users see them."""
+
+
+def compare(what: str, wanted: Shown, seen: Shown) -> None:
+    if wanted != seen:
+        told = "\n".join(tell_difference(wanted, seen))
+        raise Fault(f"{what} shows something else than the model says:\n{told}")
+
+
+def tell_difference(wanted: Shown, seen: Shown) -> Iterator[str]:
+    for name in sorted(wanted.keys() | seen.keys()):
+        if name not in wanted or name not in seen:
+            yield f"  the type {name} is {'new' if name in seen else 'missing'}"
+            continue
+        for key in sorted(wanted[name].keys() | seen[name].keys()):
+            must, has = wanted[name].get(key), seen[name].get(key)
+            if must != has:
+                yield f"  {name} {key}: is {has}, and must be {must}"
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,6 @@ units of work, loads, algorithms that write."""
 
 from __future__ import annotations
 
-import base64
-import io
-import json
 from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -15,9 +12,11 @@ import pyarrow.compute as pc
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.write.transaction import Transaction
 from tests.sim.world import model
+from tests.sim.world import statements as saying
 from tests.sim.world.hands import draw_place, foresee_place, state_of, take
-from tests.sim.world.model import Refused, State, Statement, Type, Unsure, Where
+from tests.sim.world.model import Refused, State, Type, Unsure
 from tests.sim.world.reading import key_rows
+from tests.sim.world.statements import Statement, Where
 from tests.sim.world.steps import Fault, Operation, Record, Step, operation
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def draw_rows(world: World, chance: Random, state: State, kind: Type) -> tuple[d
     rows: dict[str, dict[str, Any]] = {}
     for _ in range(chance.choice((1, 1, 2, 3))):
         row = draw_row(world, chance, state, kind)
-        rows[model.identity_of(kind, row)] = row
+        rows[saying.identity_of(kind, row)] = row
     return tuple(rows.values())
 
 
@@ -97,7 +96,7 @@ def draw_statement(world: World, chance: Random, state: State, *, reads: bool) -
             rows = draw_rows(world, chance, state, kind)
             held = state.rows[kind.uid]
             if verb == "append" and chance.random() < 0.9:
-                rows = tuple(row for row in rows if model.identity_of(kind, row) not in held)
+                rows = tuple(row for row in rows if saying.identity_of(kind, row) not in held)
             return Statement(verb if rows else "count", kind.name, rows)
         case "update":
             where = draw_where(chance, state, kind)
@@ -169,7 +168,7 @@ def statements_effect(
     world: World, record: Record, before: State, parents: tuple[str, ...]
 ) -> State:
     statements = record.facts.get("statements", record.args.get("statements", ()))
-    state, expected = model.run_statements(before, statements)
+    state, expected = saying.run_statements(before, statements)
     if "told" in record.facts:
         compare_told(world, record, statements, record.facts["told"], expected)
     return state
@@ -224,10 +223,10 @@ def foresee_write(world: World, step: Step) -> None:
         reasons.add("precondition_failed")
     if reasons:
         state = state_of(world, args["branch"])
-        if model.run_statements(state, args["statements"])[0].shown() == state.shown():
+        if saying.run_statements(state, args["statements"])[0].shown() == state.shown():
             raise Unsure("nothing is to be done, on a branch where it must not be")
         raise Refused("the branch is protected, or has moved", "invalid_data", *reasons)
-    model.run_statements(state_of(world, args["branch"]), args["statements"])
+    saying.run_statements(state_of(world, args["branch"]), args["statements"])
 
 
 def keyed(world: World, args: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -300,7 +299,7 @@ def settle_none(world: World, record: Record) -> None:
     """No commit is right only where there was nothing to do."""
     if record.commit is None:
         before = state_of(world, record.args["branch"])
-        after, _ = model.run_statements(before, record.args["statements"])
+        after, _ = saying.run_statements(before, record.args["statements"])
         if after.shown() != before.shown():
             raise Fault(f"{record.step.label} made no commit, and there was something to do")
 
@@ -325,416 +324,4 @@ operation(
         statements_effect,
         settle_write,
     )
-)
-
-
-# A unit of work
-
-
-def draw_run(world: World, chance: Random) -> dict[str, Any] | None:
-    args = draw_place(world, chance)
-    args["statements"] = draw_statements(world, chance, args["branch"], reads=True)
-    return args
-
-
-def perform_run(world: World, g: Graph, record: Record) -> None:
-    held: list[Transaction] = []
-
-    def unit(tx: Transaction) -> list[Any]:
-        held[:] = [tx]
-        return [say(tx, one) for one in record.args["statements"]]
-
-    hand = take(world, g, record.args)
-    record.facts["told"] = hand.call("run", unit, message=record.step.label, actor=record.step.by)
-    settle_commit(record, held[0])
-
-
-operation(
-    Operation(
-        "run", 5, ("run",), draw_run, perform_run, foresee_write, statements_effect, settle_none
-    )
-)
-
-
-# A mutation
-
-
-def draw_mutate(world: World, chance: Random) -> dict[str, Any] | None:
-    args = draw_place(world, chance)
-    drawn = draw_statements(world, chance, args["branch"], reads=False)
-    statements = []
-    for one in drawn:
-        if one.verb in ("append", "overwrite"):
-            one = Statement("upsert", one.type, one.rows)
-        if any(isinstance(v, bytes) for row in (*one.rows, one.set) for v in row.values()):
-            continue
-        statements += [Statement("upsert", one.type, (row,)) for row in one.rows] or [one]
-    if not statements:
-        return None
-    args["statements"] = tuple(statements)
-    return args
-
-
-def mutation_text(statements: tuple[Statement, ...]) -> str:
-    parts = []
-    for one in statements:
-        where = ""
-        if one.where is not None:
-            where = f" where {one.where.property} {one.where.op} {json.dumps(one.where.value)}"
-        match one.verb:
-            case "upsert":
-                values = ", ".join(f"{n}: {json.dumps(v)}" for n, v in one.rows[0].items())
-                parts.append(f"insert {one.type} {{ {values} }}")
-            case "update":
-                values = ", ".join(f"{n}: {json.dumps(v)}" for n, v in one.set.items())
-                if one.add:
-                    values = f"{one.add}: {one.add} + 1"
-                parts.append(f"update {one.type} set {{ {values} }}{where}")
-            case "delete":
-                parts.append(f"delete {one.type}{where}")
-    return "\n".join(parts)
-
-
-def perform_mutate(world: World, g: Graph, record: Record) -> None:
-    hand = take(world, g, record.args)
-    text = mutation_text(record.args["statements"])
-    done = hand.call("mutate", text, message=record.step.label, actor=record.step.by)
-    record.commit, record.repeated = done.commit_id, done.repeated
-
-
-def foresee_mutate(world: World, step: Step) -> None:
-    if any(
-        one.where is None and one.verb in ("update", "delete") for one in step.args["statements"]
-    ):
-        raise Unsure("a mutation of everything")
-    foresee_write(world, step)
-
-
-operation(
-    Operation(
-        "mutate",
-        8,
-        ("mutate",),
-        draw_mutate,
-        perform_mutate,
-        foresee_mutate,
-        statements_effect,
-        settle_none,
-    )
-)
-
-
-# A load
-
-
-def draw_load(world: World, chance: Random) -> dict[str, Any] | None:
-    args = draw_place(world, chance)
-    if args["branch"] not in world.past.lines:
-        return None
-    state = state_of(world, args["branch"])
-    kinds = chance.sample(state.types, min(len(state.types), chance.choice((1, 1, 2))))
-    mode = chance.choice(("append", "merge", "merge", "overwrite"))
-    verb = {"append": "append", "merge": "upsert", "overwrite": "overwrite"}[mode]
-    args["statements"] = tuple(
-        Statement(verb, kind.name, draw_rows(world, chance, state, kind)) for kind in kinds
-    )
-    args["mode"], args["format"] = mode, chance.choice(("rows", "lines"))
-    if args["format"] == "rows":
-        args["statements"] = args["statements"][:1]
-    if chance.random() < 0.15 and args["via"] == "graph":
-        free = [one for one in ("x", "y") if one not in world.past.lines]
-        if free:
-            args["create_from"], args["branch"] = args["branch"], chance.choice(free)
-    return args
-
-
-def foresee_load(world: World, step: Step) -> None:
-    args = step.args
-    source = args.get("create_from")
-    if source is not None:
-        if args["branch"] in world.past.lines or source not in world.past.lines:
-            raise Unsure("a load that creates what is there, or from nothing")
-    else:
-        foresee_place(world, args)
-    model.run_statements(state_of(world, source or args["branch"]), args["statements"])
-
-
-def perform_load(world: World, g: Graph, record: Record) -> None:
-    args, hand = record.args, take(world, g, record.args)
-    options: dict[str, Any] = {"mode": args["mode"], "engine": "local"}
-    if "create_from" in args:
-        options["create_branch_from"] = args["create_from"]
-    source: Any
-    if args["format"] == "rows":
-        options["type"] = args["statements"][0].type
-        source = [dict(row) for row in args["statements"][0].rows]
-    else:
-        source = io.BytesIO(load_lines(world, args))
-    done = hand.call("load", source, message=record.step.label, actor=record.step.by, **options)
-    record.commit, record.repeated = done.commit_id, done.repeated
-
-
-def load_lines(world: World, args: Mapping[str, Any]) -> bytes:
-    lines = []
-    for one in args["statements"]:
-        for row in one.rows:
-            data = {k: _as_json(v) for k, v in row.items() if k not in ("from", "to")}
-            line: dict[str, Any] = {"data": data}
-            if "from" in row:
-                line |= {"edge": one.type, "from": row["from"], "to": row["to"]}
-            else:
-                line["type"] = one.type
-            lines.append(json.dumps(line))
-    return "\n".join(lines).encode()
-
-
-def _as_json(value: Any) -> Any:
-    return f"base64:{base64.b64encode(value).decode()}" if isinstance(value, bytes) else value
-
-
-def settle_load(world: World, record: Record) -> None:
-    if "create_from" in record.args:
-        world.past.branch_off(
-            record.args["branch"], world.past.lines[record.args["create_from"]].head
-        )
-    settle_none(world, record)
-
-
-operation(
-    Operation(
-        "load",
-        7,
-        ("load",),
-        draw_load,
-        perform_load,
-        foresee_load,
-        statements_effect,
-        settle_load,
-    )
-)
-
-
-# A transaction over several steps, others in between
-
-
-def draw_begin(world: World, chance: Random) -> dict[str, Any] | None:
-    slot = chance.choice(("p", "q"))
-    if slot in world.memory.get("open", {}):
-        return None
-    args = draw_place(world, chance)
-    if args["branch"] not in world.past.lines:
-        return None
-    return args | {"slot": slot}
-
-
-class OpenTransaction:
-    def __init__(self, tx: Transaction, args: Mapping[str, Any], world: World) -> None:
-        self.tx = tx
-        self.branch = args["branch"]
-        self.via = args["via"]
-        self.began = world.past.lines.get(args["branch"])
-        self.head = "" if self.began is None else self.began.head
-        self.incarnation = 0 if self.began is None else self.began.incarnation
-        self.statements: list[Statement] = []
-        self.told: list[Any] = []
-
-
-def perform_begin(world: World, g: Graph, record: Record) -> None:
-    hand = take(world, g, record.args)
-    if record.step.by not in world.handles:
-        g = world.handle(record.step.by)
-    tx = hand.call("transaction", message=f"{record.step.label}", actor="slot")
-    opened = world.memory.setdefault("open", {})
-    opened[record.args["slot"]] = OpenTransaction(tx, record.args, world)
-
-
-operation(
-    Operation(
-        "begin",
-        6,
-        ("transaction",),
-        draw_begin,
-        perform_begin,
-        lambda world, step: _foresee_begin(world, step),
-        lambda world, record, before, parents: _published_effect(world, record, before, parents),
-    )
-)
-
-
-def _foresee_begin(world: World, step: Step) -> None:
-    foresee_place(world, step.args, writing=False)
-
-
-def draw_do(world: World, chance: Random) -> dict[str, Any] | None:
-    opened = world.memory.get("open", {})
-    if not opened:
-        return None
-    slot = chance.choice(sorted(opened))
-    branch = opened[slot].branch
-    if branch not in world.past.lines:
-        branch = "main"
-    return {
-        "slot": slot,
-        "statement": draw_statement(world, chance, state_of(world, branch), reads=True),
-    }
-
-
-def _slot(world: World, step: Step) -> OpenTransaction:
-    opened = world.memory.get("open", {}).get(step.args["slot"])
-    if opened is None:
-        raise Unsure("nothing is open")
-    assert isinstance(opened, OpenTransaction)
-    return opened
-
-
-def _moved(world: World, opened: OpenTransaction) -> bool:
-    line = world.past.lines.get(opened.branch)
-    return line is None or line.head != opened.head or line.incarnation != opened.incarnation
-
-
-def foresee_do(world: World, step: Step) -> None:
-    opened = _slot(world, step)
-    if _moved(world, opened) or world.past.lines[opened.branch].protected:
-        raise Unsure("the branch has moved, or is protected and says so already")
-    state = state_of(world, opened.branch).copy()
-    for one in (*opened.statements, step.args["statement"]):
-        model.run_statement(state, one)
-
-
-def perform_do(world: World, g: Graph, record: Record) -> None:
-    opened = world.memory.get("open", {}).get(record.args["slot"])
-    if opened is None:
-        return
-    try:
-        told = say(opened.tx, record.args["statement"])
-    except BaseException:
-        del world.memory["open"][record.args["slot"]]
-        raise
-    opened.statements.append(record.args["statement"])
-    opened.told.append(told)
-
-
-operation(Operation("do", 9, (), draw_do, perform_do, foresee_do, reads=True))
-
-
-def draw_publish(world: World, chance: Random) -> dict[str, Any] | None:
-    opened = world.memory.get("open", {})
-    return {"slot": chance.choice(sorted(opened))} if opened else None
-
-
-def foresee_publish(world: World, step: Step) -> None:
-    opened = _slot(world, step)
-    line = world.past.lines.get(opened.branch)
-    if line is None or line.incarnation != opened.incarnation:
-        if opened.via == "graph" and not opened.statements:
-            raise Unsure("nothing was done yet")
-        raise Refused("the branch is another") if opened.statements else Unsure("nothing to do")
-    state, expected = model.run_statements(state_of(world, opened.branch), opened.statements)
-    unchanged = state.shown() == state_of(world, opened.branch).shown()
-    if line.protected:
-        raise Unsure("nothing to do") if unchanged else Refused("protected", "protected_branch")
-    told = _comparable(world, opened)
-    known = [dict(sorted(k.items())) if isinstance(k, dict) else k for k in expected]
-    if told != known:
-        if unchanged:
-            raise Unsure("what was read has changed, but nothing is written")
-        raise Refused("what was read has changed", "conflict")
-    if _moved(world, opened):
-        raise Unsure("a conflict that is more careful than it had to be")
-
-
-def _comparable(world: World, opened: OpenTransaction) -> list[Any]:
-    return [
-        key_rows(world, one.type, told) if one.verb == "scan" else told
-        for one, told in zip(opened.statements, opened.told, strict=True)
-    ]
-
-
-def perform_publish(world: World, g: Graph, record: Record) -> None:
-    opened = world.memory.get("open", {}).pop(record.args["slot"], None)
-    if opened is None:
-        return
-    record.facts["opened"] = opened
-    for other in reversed(world.records):
-        if (
-            other.step.op == "begin"
-            and other.args["slot"] == record.args["slot"]
-            and other is not record
-        ):
-            other.facts["opened"] = opened
-            record.facts["label"] = other.step.label
-            break
-    opened.tx.publish()
-    record.commit, record.repeated = opened.tx.commit_id, False
-
-
-def _published_effect(
-    world: World, record: Record, before: State, parents: tuple[str, ...]
-) -> State:
-    opened: OpenTransaction | None = record.facts.get("opened")
-    if opened is None:
-        raise Refused("it was never published")
-    state, expected = model.run_statements(before, opened.statements)
-    compare_told(world, record, opened.statements, opened.told, expected)
-    return state
-
-
-def settle_publish(world: World, record: Record) -> None:
-    opened = record.facts.get("opened")
-    if opened is None or record.commit is not None:
-        return
-    if opened.branch in world.past.lines:
-        before = state_of(world, opened.branch)
-        after, _ = model.run_statements(before, opened.statements)
-        if after.shown() != before.shown():
-            raise Fault(f"{record.step.label} made no commit, and there was something to do")
-
-
-operation(
-    Operation(
-        "publish",
-        6,
-        ("Transaction.publish",),
-        draw_publish,
-        perform_publish,
-        foresee_publish,
-        settle=settle_publish,
-    )
-)
-
-
-# Many small commits in a row, so that fragments, dead rows and versions become many
-
-
-def draw_burst(world: World, chance: Random) -> dict[str, Any] | None:
-    args = draw_place(world, chance)
-    if args["branch"] not in world.past.lines or args["via"] == "held":
-        return None
-    return args | {"name": chance.choice(NAMES), "many": chance.randrange(3, 15)}
-
-
-def foresee_burst(world: World, step: Step) -> None:
-    foresee_place(world, step.args)
-    model.run_statements(state_of(world, step.args["branch"]), [_burst_statement(step, 0)])
-
-
-def _burst_statement(step: Step, number: int) -> Statement:
-    return Statement("upsert", "Person", ({"name": step.args["name"], "age": 100 + number},))
-
-
-def perform_burst(world: World, g: Graph, record: Record) -> None:
-    for number in range(record.args["many"]):
-        hand = take(world, g, record.args)
-        message = f"{record.step.label}.{number}"
-        with hand.call("transaction", message=message, actor="burst") as tx:
-            say(tx, _burst_statement(record.step, number))
-        record.facts.setdefault("commits", []).append(tx.commit_id)
-
-
-def burst_effect(world: World, record: Record, before: State, parents: tuple[str, ...]) -> State:
-    return model.run_statements(before, [_burst_statement(record.step, record.facts["number"])])[0]
-
-
-operation(
-    Operation("burst", 4, ("transaction",), draw_burst, perform_burst, foresee_burst, burst_effect)
 )
