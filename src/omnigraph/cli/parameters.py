@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 from omnigraph.errors import InvalidArgument
@@ -13,7 +14,7 @@ def read_parameters(given: str | None, single: tuple[str, ...]) -> dict[str, Any
     values: dict[str, Any] = {}
     if given is not None:
         try:
-            values = json.loads(given)
+            values = json.loads(given, parse_float=_float)
         except ValueError as error:
             raise InvalidArgument(
                 f"--params is not JSON: {error}.", help='Write --params \'{"name": "Ada"}\'.'
@@ -34,6 +35,13 @@ def read_value(text: str) -> Any:
     """What reads as JSON is that; everything else is a text. A text that looks like a number is
     written with quotes, or the declared type of the parameter makes a text of it."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_float=_float)
     except ValueError:
         return text
+
+
+def _float(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is larger than any number that can be stored")
+    return number

@@ -26,6 +26,7 @@ from omnigraph.plan.row_type import row_type
 
 _WHOLE = r"^-?[0-9]+$"
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|-?Infinity|NaN")
+_INFINITE = (float("inf"), float("-inf"))
 
 
 def read_texts(kind: GraphType, table: pa.Table) -> Any:
@@ -51,7 +52,10 @@ def _read(column: pa.ChunkedArray, kind: PropertyType) -> Any:
         case ScalarType(base=base) if base in INTEGER_RANGES:
             return _fast(column, _WHOLE, pa.uint64() if base is Base.U64 else pa.int64(), _integer)
         case ScalarType(base=base) if base in FLOATS:
-            return _fast(column, _NUMBER.pattern.join(("^(", ")$")), pa.float64(), _number)
+            read = _fast(column, _NUMBER.pattern.join(("^(", ")$")), pa.float64(), _number)
+            if isinstance(read, pa.ChunkedArray) and pc.any(pc.is_inf(read)).as_py():
+                return [None if v is None else _number(v) for v in column.to_pylist()]
+            return read
         case ScalarType(base=Base.BOOL):
             return _each(column, _BOOLS.get, pa.bool_())
         case ScalarType(base=Base.BLOB):
@@ -97,7 +101,9 @@ def _integer(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    return float(text) if _NUMBER.fullmatch(text) else text
+    """A number that no float can hold is left as it was written, and does not fit."""
+    number = float(text) if _NUMBER.fullmatch(text) else text
+    return text if number in _INFINITE and "Inf" not in text else number
 
 
 def _list(text: str) -> Any:

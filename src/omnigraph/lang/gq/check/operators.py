@@ -81,7 +81,7 @@ def _negated(constant: Constant) -> int | float | None:
     value = constant.value
     if isinstance(value, float):
         return -value
-    return -value if isinstance(value, int) and value <= 2**63 else None
+    return -value if isinstance(value, int) and -(2**63) < value <= 2**63 else None
 
 
 def _is(kind: Kind, wanted: Kind) -> bool:

@@ -65,6 +65,13 @@ class _OrderExpressions(Expressions):
         return None
 
 
+def _in_rows(value: Expression, columns: list[tuple[str, Expression | None]]) -> Expression:
+    """What is computed from result columns, computed from what they are."""
+    return rewrite(
+        value, lambda part: columns[part.index][1] if isinstance(part, OutputValue) else None
+    )
+
+
 class _Return:
     def __init__(
         self, node: tree.Read, match: Match, scope: Scope, patterns: Patterns, context: Context
@@ -175,6 +182,8 @@ class _Return:
         expressions.columns = columns
         for index, key in enumerate(self.node.order):
             value = expressions.check(key.value)
+            if value is not None and not isinstance(value, OutputValue):
+                value = _in_rows(value, columns)
             if value is None:
                 continue
             if not is_scalar(value.type.kind) and not isinstance(value.type.kind, NullKind):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Final
 
@@ -215,6 +216,11 @@ def _keep(node: AnnotationNode, read: Read, findings: Findings) -> None:
             return
         if not _fits_storage(content):
             message = f"the smallest integer that can be stored is {SMALLEST_INTEGER}"
+            findings.add("P006", argument.value.span, message)
+            return
+        held = content if isinstance(content, tuple) else (content,)
+        if any(isinstance(one, float) and math.isinf(one) for one in held):
+            message = "this number is larger than any that can be stored"
             findings.add("P006", argument.value.span, message)
             return
         if name is None:
