@@ -79,7 +79,7 @@ def test_each_branch_has_its_own_schema(g: Graph) -> None:
     assert rows(g, "New", ref="wide") == [{"id": "n", "y": 1}]
 
 
-@pytest.mark.parametrize("name", [".", "..", "a/b", "ü", "a b", "a%2Fb", "x" * 200, "#1", "A", "~"])
+@pytest.mark.parametrize("name", ["a/b", "ü", "a b", "a%2Fb", "x" * 200, "#1", "A", "~"])
 def test_a_branch_may_have_almost_any_name(name: str, tmp_path: Any) -> None:
     with omnigraph.init(tmp_path / "g", schema="node Person { name: String @key }") as g:
         g.create_branch(name)

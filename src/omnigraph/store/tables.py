@@ -20,7 +20,13 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
 from omnigraph.model.forms import is_file_name
-from omnigraph.store.disk import directories_above, files_below, require_inside, sync_files
+from omnigraph.store.disk import (
+    directories_above,
+    explained_files,
+    files_below,
+    require_inside,
+    sync_files,
+)
 from omnigraph.store.forks import process_mark, require_own, use_engines
 from omnigraph.store.panics import explained
 from omnigraph.store.tally import Hops, Tally, serial_hops
@@ -134,15 +140,16 @@ class Tables:
         root = self._root.directory
         if root is None:
             return
-        if location not in self._unlinked:
-            require_inside(root, location)
-            for held in (root / location).glob("*"):
-                if held.is_symlink():
-                    raise Corrupt(f"{location}/{held.name} is a link.")
-            self._unlinked.add(location)
         key = version_file(location, version)
-        if (root / key).is_symlink():
-            raise Corrupt(f"{key} is a link.")
+        with explained_files(key):
+            if location not in self._unlinked:
+                require_inside(root, location)
+                for held in (root / location).glob("*"):
+                    if held.is_symlink():
+                        raise Corrupt(f"{location}/{held.name} is a link.")
+                self._unlinked.add(location)
+            if (root / key).is_symlink():
+                raise Corrupt(f"{key} is a link.")
 
     def _remember(self, table: Table) -> Table:
         with self._lock:
@@ -229,7 +236,8 @@ class Table:
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The columns by name."""
-        ids = {field.name(): field.id() for field in self.handle.lance_schema.fields()}
+        with explained(self.location):
+            ids = {field.name(): field.id() for field in self.handle.lance_schema.fields()}
         return {f.name: Column(f.name, ids[f.name], str(f.type)) for f in self.schema}
 
     @cached_property

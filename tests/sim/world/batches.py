@@ -155,7 +155,8 @@ def foresee_load(world: World, step: Step) -> None:
     args = step.args
     source = args.get("create_from")
     if source is not None:
-        if args["branch"] in world.past.lines or source not in world.past.lines:
+        taken = args["branch"] in world.past.lines or args["branch"] in world.past.tags
+        if taken or source not in world.past.lines:
             raise Unsure("a load that creates what is there, or from nothing")
     else:
         foresee_place(world, args)
