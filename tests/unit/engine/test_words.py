@@ -187,7 +187,7 @@ def test_every_word_of_every_call_is_known() -> None:
     """A new parameter is a word, a name, or something else that somebody has thought of."""
     told = """text params types dry_run progress engine schema allow_data_loss strategy resolve ref
         commit keep older_than grace mode mapping on_error retry_for unit type edges direction
-        where write_to options kind base details pins created_at intent plan spark"""
+        where write_to options kind base details pins created_at intent plan spark names"""
     thought_of = set(told.split())
     for _, kind, calls in TABLE.values():
         for name in calls:
