@@ -157,7 +157,7 @@ def _merges(g: Graph, copies: _Copies) -> list[Line]:
         n = next(numbers)
         for offset, side in enumerate(("ours", "theirs"), start=1):
             g.create_branch(f"{side} {n}")
-            with g.transaction(branch=f"{side} {n}") as tx:
+            with g.branch(f"{side} {n}").transaction() as tx:
                 tx.upsert("Person", _changes(copies.table, offset))
         return f"ours {n}", f"theirs {n}"
 
@@ -166,7 +166,7 @@ def _merges(g: Graph, copies: _Copies) -> list[Line]:
     for _ in range(ROUNDS):
         ours, theirs = changed()
         start = time.perf_counter()
-        result = g.merge(theirs, into=ours)
+        result = g.branch(ours).merge(theirs)
         times["merge"].append(time.perf_counter() - start)
         assert result.changes == {"Person": {"update": CHANGED}}
         merged = result.io
@@ -181,7 +181,7 @@ def _merges(g: Graph, copies: _Copies) -> list[Line]:
     _, theirs = changed()
 
     def diff() -> None:
-        assert g.diff("main", theirs).summary() == {"Person": {"update": CHANGED}}
+        assert g.at(theirs).diff("main").summary() == {"Person": {"update": CHANGED}}
 
     compared = _requests(diff)
     seconds |= medians({"diff": diff, "diff of copies": copies.diff}, rounds=ROUNDS)
@@ -206,4 +206,4 @@ def _merges(g: Graph, copies: _Copies) -> list[Line]:
 
 def _cold(root: str, pair: tuple[str, str]) -> Ledger:
     with omnigraph.open(root, settings=Settings(durability="relaxed")) as g:
-        return g.merge(pair[1], into=pair[0]).io
+        return g.branch(pair[0]).merge(pair[1]).io

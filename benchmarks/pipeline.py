@@ -57,8 +57,7 @@ def run(
         g.load(
             source,
             type=type,
-            branch=f"round-{next(branches)}",
-            create_branch_from="main",
+            new_branch=f"round-{next(branches)}",
             progress=watch.see,
         )
         stages[type].append(watch.spent())

@@ -6,8 +6,12 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-_PASSWORD = re.compile(r"(\w://)[^/\s:@]*:[^/\s@]*@")
+_PASSWORD = re.compile(r"(\w://)[^/\s]*:[^/\s]*@")
 """The user and password of an address. No error shows them, whoever's words it repeats."""
+
+
+def _without_password(value: Any) -> Any:
+    return _PASSWORD.sub(r"\1***@", value) if isinstance(value, str) else value
 
 
 class OmnigraphError(Exception):
@@ -26,11 +30,11 @@ class OmnigraphError(Exception):
     applied: ClassVar[bool | None] = False
 
     def __init__(self, message: str, *, help: str | None = None, **details: Any) -> None:
-        message = _PASSWORD.sub(r"\1***@", message)
+        message = _without_password(message)
         super().__init__(message)
         self.message = message
-        self.hint = self.help if help is None else help
-        self.details = details
+        self.hint = self.help if help is None else _without_password(help)
+        self.details = {name: _without_password(value) for name, value in details.items()}
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}" if self.hint else self.message
@@ -109,7 +113,7 @@ class HistoryGap(Reclaimed):
     """What follows can no longer be told step by step."""
 
     code = "history_gap"
-    help = "Read a snapshot of the branch and go on with its changes since that commit."
+    help = "Read a snapshot of the branch and go on with its changes after that commit."
 
 
 # What was given is wrong. Nothing was changed.
@@ -164,7 +168,7 @@ class InvalidCursor(InvalidArgument):
     """The cursor of a change feed was altered or cut."""
 
     code = "invalid_cursor"
-    help = "Use the cursor of a block just as it was given, or since='beginning'."
+    help = "Use the cursor of a block just as it was given, or after='beginning'."
 
 
 class CursorMismatch(InvalidCursor):
@@ -433,6 +437,13 @@ class DiskFull(Unavailable):
 
     code, http_status, retryable = "disk_full", 507, False
     help = "Free some space and try again; nothing was changed."
+
+
+class OutOfMemory(Unavailable):
+    """The machine, or a limit on this process, gives no more memory or threads."""
+
+    code, retryable = "out_of_memory", False
+    help = "Raise the limit (ulimit -v, ulimit -u), or end other programs, and try again."
 
 
 class UnsafeStore(Unavailable):

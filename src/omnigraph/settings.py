@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, get_type_hints
 
+from omnigraph.arguments import check_fields
 from omnigraph.errors import InvalidArgument
 
 _CHOICES = {
@@ -42,6 +43,9 @@ class Settings:
     request_timeout: float = 30.0
     folding: Literal["inline", "background", "off"] = "inline"
 
+    def __post_init__(self) -> None:
+        check_fields(self, _FIELDS)
+
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
         environment = os.environ if environment is None else environment
@@ -51,6 +55,9 @@ class Settings:
             if (text := environment.get(name)) is not None:
                 given[field.name] = _read(name, str(field.type), text)
         return Settings(**given)  # type: ignore[arg-type]
+
+
+_FIELDS = get_type_hints(Settings)
 
 
 def _read(name: str, kind: str, text: str) -> object:

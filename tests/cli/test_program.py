@@ -180,7 +180,7 @@ def test_a_wrong_configuration_is_told(
 def test_a_question_is_asked_and_only_yes_goes_on(root: Path) -> None:
     with omnigraph.open(root) as g:
         g.create_branch("x")
-        with g.transaction(branch="x") as tx:
+        with g.branch("x").transaction() as tx:
             tx.append("Person", {"name": "new"})
     program = Program(width=80, environment={"OMNIGRAPH_ROOT": str(root)})
     refused = program(["branch", "delete", "x"], Terminal("n\n"))
@@ -196,7 +196,7 @@ def test_a_bug_is_one_line_and_with_debug_a_stack(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("omnigraph.engine.graph.Graph.log", broken)
+    monkeypatch.setattr("omnigraph.engine.reads.Reads.log", broken)
     ran = Program()(["log", "--root", str(root)])
     assert ran.code == 1
     assert ran.err.splitlines() == [
@@ -228,8 +228,8 @@ def test_an_interrupt_after_the_put_names_the_commit(
 
     protect = Graph.protect
 
-    def too_late(self: Graph, branch: str, *, actor: str | None = None) -> None:
-        protect(self, branch, actor=actor)
+    def too_late(self: Graph, branch: str, **commit: Any) -> None:
+        protect(self, branch, **commit)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Graph, "protect", too_late)

@@ -234,8 +234,10 @@ class Session:
             "COLUMNS": "100",
         }
         self.terminal, inside = pty.openpty()
-        # The terminal becomes the one that Ctrl-C comes from. A session that hangs tells where.
+        # The terminal becomes the one that Ctrl-C comes from, also where whoever runs the tests has
+        # signals ignored, as a job in the background has. A session that hangs tells where.
         code = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
             "import faulthandler; faulthandler.dump_traceback_later(120); "
             "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
             "from omnigraph.cli.app import main; main()"
@@ -252,16 +254,19 @@ class Session:
         self._decoder = codecs.getincrementaldecoder("utf-8")()
         self.seen = ""
 
-    def expect(self, text: str) -> str:
-        """Reads until the text has come."""
-        deadline = time.monotonic() + 300  # only so that a failure ends
-        while text not in self.seen:
-            assert time.monotonic() < deadline, f"{text!r} did not come: {self.seen!r}"
+    def comes(self, text: str, seconds: float) -> bool:
+        """Reads until the text has come, or the time has passed, or the program has ended."""
+        deadline = time.monotonic() + seconds
+        while text not in self.seen and time.monotonic() < deadline:
             if select.select([self.terminal], [], [], 1)[0]:
                 try:
                     self.seen += self._decoder.decode(os.read(self.terminal, 4096))
                 except OSError:
                     break
+        return text in self.seen
+
+    def expect(self, text: str) -> str:
+        self.comes(text, 300)  # only so that a failure ends
         before, found, self.seen = self.seen.partition(text)
         assert found, f"{text!r} did not come: {before!r}"
         return before
@@ -270,11 +275,12 @@ class Session:
         os.write(self.terminal, text.encode())
 
     def interrupt(self, until: str) -> None:
-        """Ctrl-C, again while nothing comes: readline shows its prompt before it waits for keys,
-        and misses a signal that falls between the two, as a person would see too."""
+        """Ctrl-C, again while the answer does not come: readline shows its prompt, and codes for
+        the terminal after it, before it waits for keys. It misses a signal that falls between the
+        two, as a person would see too."""
         for _ in range(60):
             self.type("\x03")
-            if select.select([self.terminal], [], [], 5)[0]:
+            if self.comes(until, 5):
                 break
         self.expect(until)
 

@@ -57,20 +57,23 @@ def field(name: str) -> Any:
 
 def rows(at: Graph | Snapshot, type: str, *columns: str, ref: str = "main") -> Rows:
     """The rows of a type in the order of their ids."""
-    snapshot = at.snapshot(ref) if isinstance(at, Graph) else at
+    snapshot = at.at(ref) if isinstance(at, Graph) else at
     wanted = ["id", *columns] if columns else None
     found: Rows = snapshot.scan(type, columns=wanted).read_all().to_pylist()
     return sorted(found, key=lambda row: str(row["id"]))
 
 
 def ids(at: Graph | Snapshot, type: str, *, ref: str = "main") -> list[str]:
-    snapshot = at.snapshot(ref) if isinstance(at, Graph) else at
+    snapshot = at.at(ref) if isinstance(at, Graph) else at
     return sorted(snapshot.scan(type, columns=["id"]).read_all()["id"].to_pylist())
 
 
-def write(g: Graph, change: Callable[[Any], object], **options: Any) -> str:
+def write(
+    g: Graph, change: Callable[[Any], object], *, branch: str = "main", **options: Any
+) -> str:
     """One transaction; returns its commit."""
-    with g.transaction(**options) as tx:
+    at = g if branch == "main" else g.branch(branch)
+    with at.transaction(**options) as tx:
         change(tx)
     assert tx.commit_id is not None
     return tx.commit_id

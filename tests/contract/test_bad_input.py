@@ -103,11 +103,16 @@ ROWS: dict[str, tuple[str, dict[str, Any], dict[str, Any], str]] = {
         {"rule": "enum", "id": "B", "property": "mood", "value": '"sad"'},
         "calm",
     ),
-    "duplicate key": ("Person", {"name": "A"}, {"rule": "key", "id": "A"}, "'A' exists already"),
+    "duplicate key": (
+        "Person",
+        {"name": "A"},
+        {"rule": "key", "id": "A"},
+        'Person "A" exists already',
+    ),
     "missing endpoint": (
         "Knows",
         {"src": "A", "dst": "X"},
-        {"rule": "endpoint", "id": '["A","X"]', "property": "dst", "value": "X"},
+        {"rule": "endpoint", "id": '["A","X"]', "property": "to", "value": '"X"'},
         "no Person with that id",
     ),
     "vector of another size": (
@@ -160,7 +165,7 @@ def test_the_same_key_twice_in_one_call_is_refused(g: Graph) -> None:
     twice = [{"name": "A"}, {"name": "A"}]
     for statement in ("append", "upsert", "overwrite"):
         tx = g.transaction()
-        with pytest.raises(InvalidData, match="2 rows of Person have the id") as error:
+        with pytest.raises(InvalidData, match="More than one row of Person has the id") as error:
             getattr(tx, statement)("Person", twice)
         assert error.value.violations[0].row == 1
     assert g.snapshot().version == 1
@@ -202,10 +207,10 @@ WRONG_CALLS: dict[str, Callable[[Any, Any], object]] = {
     ),
     "scanning the unknown": lambda g, tx: tx.scan("Nobody"),
     "scanning unknown columns": lambda g, tx: tx.scan("Person", columns=["x"]),
-    "scanning by text": lambda g, tx: tx.scan("Person", filter="age = 1"),
-    "a branch that is no text": lambda g, tx: g.transaction(branch=5).append("Note", {}),
-    "a branch that is not there": lambda g, tx: g.transaction(branch="x").append("Note", {}),
-    "a ref that is no text": lambda g, tx: g.snapshot(5),
+    "scanning by text": lambda g, tx: tx.scan("Person", filter="agee = 1"),
+    "a branch that is no text": lambda g, tx: g.branch(5).transaction().append("Note", {}),
+    "a branch that is not there": lambda g, tx: g.branch("x").transaction().append("Note", {}),
+    "a ref that is no text": lambda g, tx: g.at(5),
     "a schema that is no text": lambda g, tx: g.apply_schema(5),
     "a key that is no text": lambda g, tx: g.transaction(idempotency_key=5),
 }

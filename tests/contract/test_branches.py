@@ -34,20 +34,20 @@ def test_a_branch_starts_where_it_was_made_and_goes_its_own_way(g: Graph) -> Non
     assert ids(g, "Person", ref="main") == ["A", "M"]
     assert ids(g, "Person", ref="side~1") == ["A"]
     assert g.branches() == ["main", "side"]
-    assert [c.kind for c in g.log("side")] == ["write", "write", "init"]
+    assert [c.kind for c in g.at("side").log()] == ["write", "write", "init"]
     write(g, lambda tx: tx.update("Person", set={"age": 5}, where=None), branch="side")
     write(g, lambda tx: tx.delete("Person", where=field("name") == "A"), branch="side")
     assert rows(g, "Person", "age") == [{"id": "A", "age": None}, {"id": "M", "age": None}]
-    g.optimize(branch="side")
+    g.branch("side").optimize()
     assert ids(g, "Person", ref="side") == ["S"]
 
 
 def test_a_branch_may_start_anywhere(g: Graph) -> None:
     first = people(g, "A")
     people(g, "B")
-    g.create_branch("old", from_="main~1")
-    g.create_branch("older", from_=first)
-    g.create_branch("deep", from_="old")
+    g.create_branch("old", ref="main~1")
+    g.create_branch("older", ref=first)
+    g.create_branch("deep", ref="old")
     commit = add(g, "deep", "D")
     assert ids(g, "Person", ref="old") == ["A"]
     assert ids(g, "Person", ref="older") == ["A"]
@@ -56,9 +56,9 @@ def test_a_branch_may_start_anywhere(g: Graph) -> None:
     assert ids(g, "Person", ref="deep~1") == ["A"]
     assert ids(g, "Person", ref="deep~2") == []
     with pytest.raises(RefNotFound):
-        g.snapshot("deep~3")
+        g.at("deep~3")
     with pytest.raises(RefNotFound, match="on branch 'old'"):
-        g.snapshot(f"old@{commit}")
+        g.at(f"old@{commit}")
 
 
 def test_each_branch_has_its_own_schema(g: Graph) -> None:
@@ -66,13 +66,13 @@ def test_each_branch_has_its_own_schema(g: Graph) -> None:
     g.create_branch("wide")
     schema = g.snapshot().schema
     g.apply_schema(schema.replace("age: I32?", "age: I32?\n  left: String?"))
-    g.apply_schema(schema.replace("age: I32?", "age: I32?\n  right: I64?"), branch="wide")
+    g.branch("wide").apply_schema(schema.replace("age: I32?", "age: I32?\n  right: I64?"))
     write(g, lambda tx: tx.upsert("Person", {"name": "A", "left": "l"}))
     write(g, lambda tx: tx.upsert("Person", {"name": "A", "right": 1}), branch="wide")
     assert rows(g, "Person", "left") == [{"id": "A", "left": "l"}]
     assert rows(g, "Person", "right", ref="wide") == [{"id": "A", "right": 1}]
     g.apply_schema(schema + "node New { x: String? }\n")
-    g.apply_schema(schema + "node New { y: I64? }\n", branch="wide")
+    g.branch("wide").apply_schema(schema + "node New { y: I64? }\n")
     write(g, lambda tx: tx.append("New", {"id": "n", "x": "x"}))
     write(g, lambda tx: tx.append("New", {"id": "n", "y": 1}), branch="wide")
     assert rows(g, "New") == [{"id": "n", "x": "x"}]
@@ -107,13 +107,13 @@ def test_making_and_deleting_branches_that_are_or_are_not_there(g: Graph) -> Non
     with pytest.raises(BranchExists):
         g.create_branch("main")
     with pytest.raises(BranchNotFound):
-        g.create_branch("x", from_="nowhere")
+        g.create_branch("x", ref="nowhere")
     with pytest.raises(InvalidArgument, match="cannot be deleted"):
         g.delete_branch("main")
     g.delete_branch("side")
     for attempt in (
         lambda: g.delete_branch("side"),
-        lambda: g.snapshot("side"),
+        lambda: g.at("side"),
         lambda: add(g, "side", "X"),
         lambda: g.delete_branch("never"),
     ):
@@ -126,17 +126,17 @@ def test_a_branch_made_again_is_another_branch(g: Graph) -> None:
     people(g, "A")
     g.create_branch("side")
     add(g, "side", "S")
-    pinned = g.snapshot("side")
+    pinned = g.at("side")
     g.delete_branch("side")
     people(g, "B")
     g.create_branch("side")
     assert ids(g, "Person", ref="side") == ["A", "B"]
     assert ids(pinned, "Person") == ["A", "S"]
     assert ids(g, "Person", ref="side~1") == ["A"]
-    fresh = g.snapshot("side").graph_version
+    fresh = g.at("side").graph_version
     assert (fresh.incarnation, fresh.version) == (2, 4)
     add(g, "side", "T")
-    assert [c.kind for c in g.log("side")] == ["write", "write", "write", "init"]
+    assert [c.kind for c in g.at("side").log()] == ["write", "write", "write", "init"]
 
 
 Meddle = Callable[[Graph], object]
@@ -165,7 +165,7 @@ def test_a_writer_that_holds_an_old_branch_is_told_that_it_moved(
     g.create_branch("side")
     add(g, "side", "S")
     other = omnigraph.open(root)
-    tx = g.transaction(branch="side")
+    tx = g.branch("side").transaction()
     statement(tx)
     meddle(other)
     with pytest.raises(BranchMoved, match="deleted, or deleted and created again") as error:

@@ -75,7 +75,7 @@ def test_rows_staged_under_an_older_schema_land_under_the_new_one(g: Graph, h: G
 
 def test_a_keyed_append_sees_what_another_handle_just_added(g: Graph, h: Graph) -> None:
     people(g, "A")
-    with pytest.raises(InvalidData, match="'A' exists already"):
+    with pytest.raises(InvalidData, match='"A" exists already'):
         people(h, "A")
     people(h, "B")
     assert ids(g, "Person") == ["A", "B"]
@@ -178,5 +178,5 @@ def test_compaction_and_a_writer_do_not_disturb_each_other(g: Graph, h: Graph) -
         assert h.optimize().commit is not None
     assert rows(g, "Person", "age") == [{"id": "A", "age": 1}, {"id": "B", "age": 2}]
     people(h, "C")
-    with pytest.raises(InvalidData, match="'A' exists"):
+    with pytest.raises(InvalidData, match='"A" exists'):
         people(h, "A")

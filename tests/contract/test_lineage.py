@@ -20,7 +20,7 @@ def test_a_commit_knows_who_what_when_and_how_much(g: Graph) -> None:
         tx.append("Knows", {"src": "A", "dst": "B"})
     commit = tx.commit
     assert commit is not None
-    init = g.snapshot("main~1").commit
+    init = g.at("main~1").commit
     assert (commit.actor, commit.message, commit.kind) == ("ann", "first people", "write")
     assert commit.parents == (init.id,)
     assert commit.created_at > init.created_at
@@ -48,7 +48,7 @@ def test_the_log_is_newest_first_and_can_be_filtered(g: Graph) -> None:
     assert [c.message for c in g.log(actor="ann")] == ["m2", "m0"]
     assert [c.kind for c in g.log(actor="bob")] == ["schema", "write"]
     assert [c.message for c in g.log(kind="write", limit=2)] == ["m2", "m1"]
-    assert [c.kind for c in g.log("main~3")] == ["write", "init"]
+    assert [c.kind for c in g.at("main~3").log()] == ["write", "init"]
     assert [c.kind for c in g.log(limit=0)] == []
 
 

@@ -75,7 +75,7 @@ def test_new_types_are_there_at_once_and_not_before(s: Graph) -> None:
     write(s, lambda tx: tx.append("City", {"name": "c"}))
     write(s, lambda tx: tx.append("In", {"src": "A", "dst": "c"}))
     assert ids(s, "City") == ["c"]
-    assert s.snapshot("main~3").types() == ["Person", "Thing", "Knows"]
+    assert s.at("main~3").types() == ["Person", "Thing", "Knows"]
 
 
 def test_new_properties_are_null_or_have_their_default(s: Graph) -> None:
@@ -118,7 +118,7 @@ def test_renames_and_drops_touch_no_data_file(s: Graph) -> None:
     assert rows(s, "Person", "age", "note", ref="main~1")[0] == {"id": "A", "age": 1, "note": "x"}
     assert rows(s, "Thing", ref="main~1") == [{"id": "t", "label": "l"}]
     # And everything goes on under the new ones, lookups and filters included.
-    with pytest.raises(InvalidData, match="Human 'A' exists already"):
+    with pytest.raises(InvalidData, match='Human "A" exists already'):
         write(s, lambda tx: tx.append("Human", {"name": "A"}))
     write(s, lambda tx: tx.update("Human", set={"years": 2}, where=field("years") == 1))
     write(s, lambda tx: tx.append("Met", {"id": "m", "src": "B", "dst": "A"}))

@@ -12,6 +12,7 @@ from omnigraph import Graph
 from omnigraph.errors import (
     BranchNotFound,
     InvalidArgument,
+    InvalidQuery,
     InvalidRef,
     RefNotFound,
     TypeNotFound,
@@ -35,47 +36,47 @@ def test_a_snapshot_answers_the_same_whatever_comes_after(g: Graph, root: str) -
     assert rows(pinned, "Person") == before
     assert pinned.count("Person") == 2
     with omnigraph.open(root) as other:
-        assert rows(other.snapshot(f"main@{pinned.commit.id}"), "Person") == before
+        assert rows(other.at(f"main@{pinned.commit.id}"), "Person") == before
 
 
 def test_refs_find_the_versions_that_they_name(g: Graph) -> None:
     commits = [people(g, name) for name in "ABC"]
-    first, second, third = (g.snapshot(commit) for commit in commits)
+    first, second, third = (g.at(commit) for commit in commits)
     assert [ids(s, "Person") for s in (first, second, third)] == [["A"], ["A", "B"], list("ABC")]
-    assert g.snapshot("main").commit.id == commits[2]
-    assert g.snapshot("main~0").commit.id == commits[2]
-    assert g.snapshot("main~").commit.id == commits[1]
-    assert g.snapshot("main~2").commit.id == commits[0]
-    assert g.snapshot("main~3").commit.kind == "init"
-    assert g.snapshot(f"main@{commits[1]}").commit.id == commits[1]
-    assert g.snapshot(commits[1].lower()).commit.id == commits[1]
+    assert g.at("main").commit.id == commits[2]
+    assert g.at("main~0").commit.id == commits[2]
+    assert g.at("main~").commit.id == commits[1]
+    assert g.at("main~2").commit.id == commits[0]
+    assert g.at("main~3").commit.kind == "init"
+    assert g.at(f"main@{commits[1]}").commit.id == commits[1]
+    assert g.at(commits[1].lower()).commit.id == commits[1]
     for snapshot in (first, second, third):
         at = snapshot.commit.created_at
-        assert g.snapshot(f"main*{moment(at)}").commit.id == snapshot.commit.id
-        assert g.snapshot(f"main*{moment(at - 1)}").commit.id != snapshot.commit.id
-    assert g.snapshot("main*2999-01-01").commit.id == commits[2]
+        assert g.at(f"main*{moment(at)}").commit.id == snapshot.commit.id
+        assert g.at(f"main*{moment(at - 1)}").commit.id != snapshot.commit.id
+    assert g.at("main*2999-01-01").commit.id == commits[2]
     today = moment(third.commit.created_at)[:10]
-    assert g.snapshot(f"main*{today}").commit.id == commits[2]
+    assert g.at(f"main*{today}").commit.id == commits[2]
 
 
 def test_refs_that_name_nothing_say_what_is_missing(g: Graph) -> None:
     commit = people(g, "A")
     with pytest.raises(BranchNotFound, match=r"There is no branch 'mian'.*'main'"):
-        g.snapshot("mian")
+        g.at("mian")
     with pytest.raises(RefNotFound, match="goes back further"):
-        g.snapshot("main~2")
+        g.at("main~2")
     with pytest.raises(RefNotFound, match="before the first commit"):
-        g.snapshot("main*1999-12-31")
+        g.at("main*1999-12-31")
     missing = "0" * 26
     with pytest.raises(RefNotFound, match=missing):
-        g.snapshot(missing)
+        g.at(missing)
     with pytest.raises(RefNotFound, match="on branch 'main'"):
-        g.snapshot(f"main@{missing}")
+        g.at(f"main@{missing}")
     with pytest.raises(BranchNotFound):
-        g.snapshot(f"other@{commit}")
+        g.at(f"other@{commit}")
     for wrong in ("", "main*yesterday", "main*2026-13-01"):
         with pytest.raises(InvalidRef):
-            g.snapshot(wrong)
+            g.at(wrong)
 
 
 def test_a_scan_takes_columns_and_a_filter(g: Graph) -> None:
@@ -103,8 +104,10 @@ def test_a_scan_of_what_is_not_there_says_so_at_once(g: Graph) -> None:
         snapshot.scan("Person", columns=["age", "age"])
     with pytest.raises(InvalidArgument, match="nope"):
         snapshot.scan("Person", filter=field("nope") == 1)
-    with pytest.raises(InvalidArgument, match="not str"):
-        snapshot.scan("Person", filter="age > 1")
+    with pytest.raises(InvalidArgument, match="not int"):
+        snapshot.scan("Person", filter=1)
+    with pytest.raises(InvalidQuery, match=r"does not fit Person.*nope"):
+        snapshot.scan("Person", filter="nope > 1")
     with pytest.raises(InvalidArgument):
         snapshot.scan("Person", filter=field("age"))
     with pytest.raises(TypeNotFound):

@@ -26,7 +26,7 @@ THIRD = 'node Human { name: String @key city: String? @default("rome") }\n'
 
 
 def rows(g: Graph, kind: str, ref: str) -> list[dict[str, Any]]:
-    found = g.snapshot(ref).scan(kind).read_all().to_pylist()
+    found = g.at(ref).scan(kind).read_all().to_pylist()
     return [{n: v for n, v in row.items() if n != "id"} for row in found]
 
 
@@ -73,18 +73,18 @@ def test_an_old_commit_is_read_with_the_schema_of_that_commit(
             1,
             0,
         ]
-        assert g.snapshot(commits["rows"]).types() == ["Person", "Knows"]
-        assert g.snapshot(commits["rows"]).schema == FIRST
-        assert g.snapshot("main").types() == ["Human"]
+        assert g.at(commits["rows"]).types() == ["Person", "Knows"]
+        assert g.at(commits["rows"]).schema == FIRST
+        assert g.at("main").types() == ["Human"]
         with pytest.raises(TypeNotFound, match="Person"):
-            g.snapshot("main").scan("Person")
+            g.at("main").scan("Person")
         with pytest.raises(TypeNotFound, match="Human"):
-            g.snapshot(commits["rows"]).scan("Human")
+            g.at(commits["rows"]).scan("Human")
 
 
 def test_one_entity_is_followed_through_renames(lived: tuple[Graph, dict[str, str]]) -> None:
     g, commits = lived
-    then = g.entity("Person", "ann", ref=commits["rows"])
+    then = g.at(commits["rows"]).entity("Person", "ann")
     assert then is not None
     assert then["age"] == 1
     now = g.entity("Human", "ann")
@@ -102,10 +102,10 @@ def test_a_diff_between_schemas_tells_rows_and_steps_apart(
     lived: tuple[Graph, dict[str, str]],
 ) -> None:
     g, commits = lived
-    renamed = g.diff(commits["rows"], commits["renamed"])
+    renamed = g.at(commits["renamed"]).diff(commits["rows"])
     assert list(renamed) == []
     assert renamed.schema.steps
-    changed = {(str(c.op), c.type, c.id): c for c in g.diff(commits["rows"], commits["changed"])}
+    changed = {(str(c.op), c.type, c.id): c for c in g.at(commits["changed"]).diff(commits["rows"])}
     assert set(changed) == {
         ("update", "Human", "ann"),
         ("delete", "Human", "bob"),
@@ -119,22 +119,22 @@ def test_restoring_brings_rows_and_schema_back(
     lived: tuple[Graph, dict[str, str]], back: str
 ) -> None:
     g, commits = lived
-    kept = {kind: rows(g, kind, commits[back]) for kind in g.snapshot(commits[back]).types()}
+    kept = {kind: rows(g, kind, commits[back]) for kind in g.at(commits[back]).types()}
     commit = g.restore(commits[back], actor="eve")
     assert (commit.kind, commit.actor, commit.parents) == ("restore", "eve", (commits["dropped"],))
     assert {kind: rows(g, kind, "main") for kind in g.snapshot().types()} == kept
-    assert list(g.diff(commits[back], "main")) == []
+    assert list(g.diff(commits[back])) == []
     assert rows(g, "Human", commits["dropped"]) == [{"name": "ann", "city": "rome"}]
 
 
 def test_every_form_of_a_ref_names_a_commit(lived: tuple[Graph, dict[str, str]]) -> None:
     g, commits = lived
-    at = g.snapshot(commits["rows"]).commit.created_at
+    at = g.at(commits["rows"]).commit.created_at
     seconds, micros = divmod(at, 1_000_000)
     moment = dt.datetime.fromtimestamp(seconds, dt.UTC).replace(microsecond=micros).isoformat()
-    g.tag("then", commits["rows"])
+    g.create_tag("then", commits["rows"])
     for ref in (commits["rows"], f"main@{commits['rows']}", "main~3", f"main*{moment}", "then"):
-        assert g.snapshot(ref).commit.id == commits["rows"], ref
+        assert g.at(ref).commit.id == commits["rows"], ref
     for ref, error in (
         ("main~99", RefNotFound),
         (f"main@{'0' * 26}", RefNotFound),
@@ -143,4 +143,4 @@ def test_every_form_of_a_ref_names_a_commit(lived: tuple[Graph, dict[str, str]])
         ("main~x", BranchNotFound),  # a name like any other
     ):
         with pytest.raises(error):
-            g.snapshot(ref)
+            g.at(ref)

@@ -20,7 +20,7 @@ from tests.contract.graphs import field, ids, people, rows, write
 def test_append_adds_and_refuses_what_is_there(g: Graph) -> None:
     with g.transaction() as tx:
         assert tx.append("Person", [{"name": "A"}, {"name": "B", "age": 3}]) == 2
-    with pytest.raises(InvalidData, match="Person 'B' exists already"), g.transaction() as tx:
+    with pytest.raises(InvalidData, match='Person "B" exists already'), g.transaction() as tx:
         tx.append("Person", [{"name": "C"}, {"name": "B"}])
     assert rows(g, "Person", "age") == [{"id": "A", "age": None}, {"id": "B", "age": 3}]
 
@@ -35,7 +35,7 @@ def test_entities_without_a_key_get_ids_that_grow(g: Graph) -> None:
 def test_a_keyless_entity_may_be_given_its_id(g: Graph) -> None:
     write(g, lambda tx: tx.append("Note", {"id": "mine", "text": "x"}))
     assert ids(g, "Note") == ["mine"]
-    with pytest.raises(InvalidData, match="'mine' exists already"):
+    with pytest.raises(InvalidData, match='"mine" exists already'):
         write(g, lambda tx: tx.append("Note", {"id": "mine"}))
 
 
@@ -247,3 +247,11 @@ def test_a_filter_with_a_thousand_values_finds_them(g: Graph) -> None:
     with g.transaction() as tx:
         assert tx.delete("Item", where=wanted) == 750
     assert g.snapshot().count("Item") == 750
+
+
+def test_what_an_update_cannot_set_is_told_once(g: Graph) -> None:
+    write(g, lambda tx: tx.append("Person", {"name": "A"}))
+    with pytest.raises(InvalidData) as error, g.transaction() as tx:
+        tx.update("Person", set={"age": "x"}, where=None)
+    assert error.value.message.count("'x'") + error.value.message.count('"x"') == 1
+    assert ", but it is " in error.value.message

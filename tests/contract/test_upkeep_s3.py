@@ -62,12 +62,12 @@ def g(s3_environment: S3Server, s3_prefix: str, clock: BucketTime) -> Iterator[G
 
 
 def add(g: Graph, *names: str, branch: str = "main") -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("Person", [{"name": name} for name in names])
 
 
 def names(g: Graph, ref: str = "main") -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def keys(g: Graph) -> set[str]:
@@ -100,7 +100,7 @@ def test_cleanup_deletes_in_a_bucket_and_goes_on_where_it_was_interrupted(
     assert {key for key in before - held if "/data/" in key}
     assert names(other, "main~1") == [f"p{n}" for n in range(4)]
     with pytest.raises(Reclaimed):
-        other.snapshot("main~3")
+        other.at("main~3")
     assert sum(commit.kind == "write" for commit in other.log()) == 5
     clock.wait(g, 2 * HOUR)
     other.cleanup(keep=2, older_than=0)

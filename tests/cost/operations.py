@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from omnigraph.engine import branches
+from omnigraph.engine import names
 from omnigraph.engine.graph import Graph
+from omnigraph.model.options import CommitOptions
 from omnigraph.telemetry import Ledger
 from tests.cost.world import SHARDS, Measured, World
 
@@ -162,13 +163,13 @@ def _check_head(world: World) -> Measured:
 
 def _create(graph: Graph, name: str) -> Ledger:
     ledger = Ledger()
-    branches.create_branch(graph._session, name, "main", ledger)
+    names.create_branch(graph._session, name, "main", CommitOptions(), ledger)
     return ledger
 
 
 def _delete(graph: Graph, name: str) -> Ledger:
     ledger = Ledger()
-    branches.delete_branch(graph._session, name, None, ledger)
+    names.delete_branch(graph._session, name, CommitOptions(), ledger)
     return ledger
 
 
@@ -213,7 +214,8 @@ def _fast_forward(world: World) -> Measured:
     _create(world.graph, behind)
     _create(world.graph, ahead)
     world.graph.protect(ahead)  # a commit that any graph can make
-    return lambda: world.graph.merge(ahead, into=behind).io
+    target = world.graph.branch(behind)
+    return lambda: target.merge(ahead).io
 
 
 def _open_and_ask(world: World) -> Measured:

@@ -82,6 +82,7 @@ def test_every_operation_costs_the_same_with_many_branches(make_world: MakeWorld
 def test_a_write_to_a_branch_costs_what_a_write_to_main_does(make_world: MakeWorld) -> None:
     world = warmed(make_world())
     world.graph.create_branch("side")
+    world.at("side")
 
     def insert(branch: str) -> Cost:
         row = {"text": branch}

@@ -80,8 +80,8 @@ def _travel(world: World) -> Callable[[], object]:
     def run() -> None:
         graph = world.open()
         commits = list(graph.log(limit=5))
-        graph.snapshot("main~3").scan("Person").read_all()
-        graph.snapshot(commits[-1].id)
+        graph.at("main~3").scan("Person").read_all()
+        graph.at(commits[-1].id)
         graph.branches()
 
     return run

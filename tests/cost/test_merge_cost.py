@@ -47,7 +47,7 @@ def populated(root: Path, rows: int, width: int) -> Iterator[tuple[Graph, int]]:
 
 
 def change(g: Graph, branch: str, names: list[str], age: int) -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.upsert("Person", [{"name": name, "age": age} for name in names])
 
 
@@ -66,7 +66,7 @@ def check_merge(root: Path, rows: int, width: int, share: float) -> None:
         assert result.changes == {"Person": {"update": CHANGED}}
         assert result.io.read_bytes <= share * size, result.io
         assert result.io.written_bytes <= share * size, result.io
-        diff = g.diff("main~1", "main")
+        diff = g.diff("main~1")
         assert diff.summary() == {"Person": {"update": CHANGED}}
         assert diff.io.read_bytes <= share * size, diff.io
         ages = g.snapshot().scan("Person", columns=["age"]).read_all()["age"]
@@ -93,13 +93,13 @@ def test_many_changed_rows_take_few_requests_of_an_object_store(
             tx.append("Person", people(0, 50_000, 1).drop_columns(["face"]))
         g.create_branch("dev")
         for offset, branch in enumerate(("main", "dev")):
-            with g.transaction(branch=branch) as tx:
+            with g.branch(branch).transaction() as tx:
                 names = [f"p{n:07}" for n in range(offset, 50_000, 50)]
                 tx.upsert("Person", [{"name": name, "age": offset + 1} for name in names])
         result = g.merge("dev")
         assert result.changes == {"Person": {"update": 1000}}
         assert result.io.reads <= 40, result.io
-        diff = g.diff("main~1", "main")
+        diff = g.diff("main~1")
         assert diff.summary() == {"Person": {"update": 1000}}
         assert diff.io.reads <= 20, diff.io
 
@@ -108,13 +108,13 @@ def check_distance(root: Path, commits: int) -> None:
     with populated(root, 20_000, 64) as (g, size):
         for n in range(commits):
             change(g, "main", [f"p{n % CHANGED:07}"], n)
-        known = g.diff(f"main~{commits}", "main")
+        known = g.diff(f"main~{commits}")
         assert known.summary() == {"Person": {"update": CHANGED}}
         assert known.io.read_bytes <= 0.03 * size, known.io
         # One commit that does the same reads no less than half of that.
-        g.create_branch("once", from_=f"main~{commits}")
+        g.create_branch("once", ref=f"main~{commits}")
         change(g, "once", [f"p{n:07}" for n in range(CHANGED)], 7)
-        near = g.diff("once~1", "once")
+        near = g.at("once").diff("once~1")
         assert near.summary() == {"Person": {"update": CHANGED}}
         assert known.io.read_bytes <= 5 * near.io.read_bytes + 1000 * CHANGED
 
@@ -131,7 +131,7 @@ def test_a_diff_over_five_hundred_commits_reads_what_changed(tmp_path: Path) -> 
 def test_rows_that_the_source_appended_are_shared_and_not_copied(tmp_path: Path) -> None:
     with populated(tmp_path / "g", 1_000, 64) as (g, _):
         g.create_branch("dev")
-        with g.transaction(branch="dev") as tx:
+        with g.branch("dev").transaction() as tx:
             tx.append("Person", people(5_000, 500, 64))
         change(g, "main", spread(1_000, 2), 2)
         held = files(g, "main")
@@ -143,6 +143,6 @@ def test_rows_that_the_source_appended_are_shared_and_not_copied(tmp_path: Path)
 
 
 def files(g: Graph, ref: str) -> set[str]:
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     marks = snapshot.view(snapshot.type("Person")).table.marks.values()
     return {file for mark in marks for file in mark.files}

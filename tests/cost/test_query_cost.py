@@ -110,7 +110,7 @@ def test_a_query_of_the_past_only_finds_its_version(make_world: MakeWorld) -> No
 
     def prepare(world: World) -> Measured:
         def run() -> Ledger:
-            result = world.graph.query(TWO_HOPS, ref=f"main@{commit}")
+            result = world.graph.at(f"main@{commit}").query(TWO_HOPS)
             assert len(result) == 1
             return result.io
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import omnigraph
+from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.write.transaction import Transaction
 from omnigraph.runtime import SystemRuntime
@@ -81,6 +82,7 @@ class World:
         self._bulk = itertools.count()
         self._shard = itertools.count()
         self.graph = self.open()
+        self._handles: dict[tuple[Graph, str], Branch] = {}
 
     @property
     def kinds(self) -> set[str]:
@@ -115,8 +117,17 @@ class World:
             with self.builder.transaction(message="history") as tx:
                 steps[n % len(steps)](tx, n)
 
+    def at(self, branch: str) -> Branch:
+        """The handle on a branch, which looks at its head once, when it is first asked for."""
+        if branch == "main":
+            return self.graph
+        if (self.graph, branch) not in self._handles:
+            self._handles[self.graph, branch] = self.graph.branch(branch)
+        return self._handles[self.graph, branch]
+
     def commit(self, write: Callable[[Transaction], object], *, branch: str = "main") -> Ledger:
-        with self.graph.transaction(branch=branch) as tx:
+        at = self.at(branch)
+        with at.transaction() as tx:
             write(tx)
         return tx.io
 

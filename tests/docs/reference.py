@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ForwardRef
 
 import omnigraph
 from omnigraph import errors
@@ -15,12 +16,20 @@ from omnigraph.cli.help import command_help, overview
 from omnigraph.cli.paint import Paint
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.opening import init, open
+from omnigraph.engine.query.result import Result
+from omnigraph.engine.reads import Reads
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.transaction import Transaction
+from omnigraph.engine.upkeep.copying import copy
+from omnigraph.engine.upkeep.removal import delete
+from omnigraph.engine.write.transaction import Savepoint, Transaction
 from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
 from omnigraph.lang.pg.codes import TITLES as PG_TITLES
+from omnigraph.model.options import CommitWords
 from omnigraph.runtime import SystemRuntime
+from tests.docs.examples import example_graph
 
 SOURCE = Path(omnigraph.__file__).parent
 EXIT_CODES = {
@@ -145,29 +154,68 @@ def cli_page() -> Iterator[str]:
             yield "```"
 
 
+FUNCTIONS = (init, open, copy, delete)
+KINDS: dict[str, type] = {
+    "Snapshot": Snapshot,
+    "Branch": Branch,
+    "Graph": Graph,
+    "Transaction": Transaction,
+    "Savepoint": Savepoint,
+    "Result": Result,
+}
+_HOLDERS: dict[type, tuple[type, ...]] = {Snapshot: (Reads, GraphView)}
+"""Where the members of a class are written down, if not in itself."""
+WORDS: dict[str, type] = {"commit": CommitWords, "shown": LogWords}
+"""Keywords that several methods take alike."""
+
+
+@dataclass(frozen=True)
+class Member:
+    name: str
+    value: Any
+
+
+def documented(kind: type) -> list[Member]:
+    """The public methods and properties that a class brings, each once."""
+    found: dict[str, Member] = {}
+    for holder in _HOLDERS.get(kind, (kind,)):
+        for name, value in vars(holder).items():
+            is_one = inspect.isfunction(value) or _is_property(value)
+            if is_one and not name.startswith("_"):
+                found.setdefault(name, Member(name, value))
+    return list(found.values())
+
+
 def python_page() -> Iterator[str]:
     yield "# The Python interface"
     yield ""
     yield "Made from the docstrings; change them, not this page."
-    for function in (init, open):
+    yield "The tests run the examples, each with a fresh graph `g` of this schema and these rows:"
+    yield ""
+    yield from example_graph()
+    for function in FUNCTIONS:
         yield ""
         yield f"## omnigraph.{function.__name__}"
         yield from _described(function, f"omnigraph.{function.__name__}")
-    for kind in (Graph, Transaction, Snapshot, Branch):
+    for name, kind in KINDS.items():
         yield ""
-        yield f"## {kind.__name__}"
+        yield f"## {name}"
         yield ""
-        yield inspect.getdoc(kind) or ""
-        for name, member in vars(kind).items():
-            if name.startswith("_") or not (inspect.isfunction(member) or _is_property(member)):
-                continue
+        yield from _text(kind)
+        if kind is Snapshot:
             yield ""
-            yield f"### {kind.__name__}.{name}"
-            if inspect.isfunction(member):
-                yield from _described(member, name)
-            elif doc := inspect.getdoc(member):
+            yield "A branch and a graph have all of these reads too."
+        if kind is Branch:
+            yield ""
+            yield "A graph has all of these for its branch `main`."
+        for member in documented(kind):
+            yield ""
+            yield f"### {name}.{member.name}"
+            if inspect.isfunction(member.value):
+                yield from _described(member.value, member.name)
+            else:
                 yield ""
-                yield doc
+                yield from _text(member.value)
 
 
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
@@ -196,9 +244,24 @@ def _described(function: Callable[..., Any], name: str) -> Iterator[str]:
     yield "```text"
     yield f"{name}{shown}"
     yield "```"
-    if doc := inspect.getdoc(function):
-        yield ""
-        yield doc
+    yield ""
+    yield from _text(function)
+
+
+def _text(documented: Any) -> Iterator[str]:
+    """A docstring, with its examples as code."""
+    inside = False
+    for line in (inspect.getdoc(documented) or "").splitlines():
+        begins = line.startswith(">>> ") or (line.startswith("    ") and not inside)
+        if begins and not inside:
+            yield "```python"
+            inside = True
+        if inside and not line:
+            yield "```"
+            inside = False
+        yield line.removeprefix("    ") if inside and not line.startswith((">>>", "...")) else line
+    if inside:
+        yield "```"
 
 
 def _parameters(signature: inspect.Signature) -> Iterator[str]:
@@ -209,9 +272,18 @@ def _parameters(signature: inspect.Signature) -> Iterator[str]:
         if p.kind is p.KEYWORD_ONLY and not starred:
             starred = True
             yield "*"
+        if p.kind is p.VAR_KEYWORD and p.name in WORDS:
+            if not starred:
+                yield "*"
+            starred = True
+            for name, kind in WORDS[p.name].__annotations__.items():
+                told = kind.__forward_arg__ if isinstance(kind, ForwardRef) else kind
+                yield f"{name}: {told} = {'False' if told == 'bool' else 'None'}"
+            continue
+        stars = "**" if p.kind is p.VAR_KEYWORD else ""
         default = "SYSTEM" if isinstance(p.default, SystemRuntime) else repr(p.default)
         given = "" if p.default is p.empty else f" = {default}"
-        yield f"{p.name}: {p.annotation}{given}"
+        yield f"{stars}{p.name}: {p.annotation}{given}"
 
 
 def _meaning(error: type[errors.OmnigraphError]) -> str:

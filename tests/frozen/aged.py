@@ -31,7 +31,7 @@ BATCH = 7
 
 
 def names(g: Graph, ref: str) -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def bring(g: Graph, batch: int) -> str:
@@ -62,7 +62,7 @@ def answers_aged(g: Graph) -> dict[str, Any]:
     }
     oldest = next(one for one in commits if one.message == "p2")
     with pytest.raises(Reclaimed):
-        g.snapshot(f"main@{oldest.id}")
+        g.at(f"main@{oldest.id}")
     return told
 
 
@@ -71,10 +71,10 @@ def build_aged(root: Path) -> Graph:
     for number in range(12):
         g.mutate(f'insert Person {{ name: "p{number}" }}', actor="ann", message=f"p{number}")
         if number == 5:
-            g.tag("early")
+            g.create_tag("early")
     _fold(g)
     g.create_branch("side")
-    g.mutate('insert Person { name: "on side" }', branch="side")
+    g.branch("side").mutate('insert Person { name: "on side" }')
     g.create_branch("gone")
     g.delete_branch("gone")
     g.mutate('update Person set { age: 5 } where name = "p5"', actor="bob")

@@ -30,7 +30,7 @@ WIDER = SCHEMA.replace("text: String?", "text: String? mood: enum(good, bad)?")
 
 def contents(g: Graph, ref: str) -> dict[str, list[dict[str, Any]]]:
     """Everything at a ref that JSON can hold."""
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     found = {}
     for name in snapshot.types():
         columns = [c for c in snapshot.view(snapshot.type(name)).schema.names if c != "photo"]
@@ -53,12 +53,12 @@ def build(root: Path) -> Graph:
     g = omnigraph.init(root, schema=SCHEMA, actor="ann", settings=Settings(folding="off"))
     g.load([{"type": "Person", "data": {"name": f"p{i}", "age": i}} for i in range(40)])
     g.mutate('insert Person { name: "x", tags: ["a", "b"] }', actor="bob", message="x")
-    g.tag("first")
+    g.create_tag("first")
     g.mutate('insert Knows { from: "p1", to: "x", since: date("2020-02-29") }')
     g.create_branch("side")
     g.branch("side").apply_schema(WIDER)
     g.mutate('delete Person where name = "p3"')
-    g.mutate('insert Note { text: "on side", mood: "good" }', branch="side")
+    g.branch("side").mutate('insert Note { text: "on side", mood: "good" }')
     g.merge("side")
     g.optimize()
     g.mutate('update Person set { age: 99 } where name = "p5"')

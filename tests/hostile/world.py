@@ -37,7 +37,7 @@ def build_graph(root: Path) -> None:
         g.mutate('insert Person { name: "c" }')
         g.mutate('delete Person where name = "c"')
         g.merge("side")
-        g.tag("first", "main~1")
+        g.create_tag("first", "main~1")
 
 
 @dataclass(frozen=True)

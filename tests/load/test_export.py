@@ -76,7 +76,7 @@ def test_types_refs_and_streams_can_be_chosen(g: Graph, capsysbinary: Any) -> No
     before = g.snapshot().commit.id
     g.load([person("later")])
     stream = io.BytesIO()
-    g.export(types=["Person"], to=stream, ref=f"main@{before}")
+    g.at(f"main@{before}").export(types=["Person"], to=stream)
     assert len(stream.getvalue().splitlines()) == 2
     g.export(types=["Knows"])
     assert b'"edge":"Knows"' in capsysbinary.readouterr().out

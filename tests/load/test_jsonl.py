@@ -163,12 +163,20 @@ def test_a_mistake_is_told_with_its_line_and_changes_nothing(
 
 
 WHOLE: list[tuple[list[Any], dict[str, Any], str]] = [
-    ([person("x"), person("x")], {}, 'line 2: the id "x" of Person'),
-    ([person("x"), person("x")], {"mode": "merge"}, "line 1 already; give each entity once"),
-    ([person("old")], {}, "Person \"old\" exists already; mode='merge' changes it"),
+    ([person("x"), person("x")], {}, 'line 2: More than one row of Person has the id "x"'),
+    (
+        [person("x"), person("x")],
+        {"mode": "merge"},
+        "give each entity once. It stands in f.jsonl line 1 already.",
+    ),
+    ([person("old")], {}, 'Person "old" exists already; append adds only what is new'),
     ([person("x", email="e")], {}, 'has email = "e", which another Person has already'),
     ([person("x", email="z"), person("y", email="z")], {}, "line 2: Person"),
-    ([{"edge": "Wrote", "from": "old", "to": "n"}] * 3, {}, "would have 3 Wrote edges"),
+    (
+        [{"edge": "Wrote", "from": "old", "to": "n"}] * 3,
+        {},
+        '3 Wrote edges from Person "old" are too many',
+    ),
     ([{"edge": "Owns", "from": "old", "to": "m"}], {}, "@card allows at least 2"),
     ([person("x")], {"mode": "overwrite"}, 'Person "old" would be gone, but Knows'),
     ([{"type": "Note", "id": "q", "data": {"stars": 1}}], {"mode": "merge"}, "not given it"),

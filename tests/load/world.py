@@ -65,7 +65,7 @@ def write_lines(path: Path, entries: Iterable[Any]) -> Path:
 
 def contents(g: Graph, ref: str = "main") -> dict[str, list[dict[str, Any]]]:
     """Everything in the graph, in an order that does not depend on how it came there."""
-    return {kind: rows(g, kind, ref=ref) for kind in g.snapshot(ref).types()}
+    return {kind: rows(g, kind, ref=ref) for kind in g.at(ref).types()}
 
 
 def refused(g: Graph, source: Any, **options: Any) -> InvalidData:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.errors import InvalidData, MergeFailed, RevertFailed
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
@@ -90,7 +90,7 @@ class World:
     # The model
 
     def head(self, branch: str) -> str:
-        return self.g.snapshot(branch).commit.id
+        return self.g.at(branch).commit.id
 
     def now(self, branch: str) -> Version:
         return self.past[self.head(branch)]
@@ -100,7 +100,7 @@ class World:
         self.past[self.head(branch)] = Version(schema, state, ids)
 
     def ids(self, ref: str) -> tuple[str, ...]:
-        return tuple(p.id for p in self.g.snapshot(ref).type("P").properties)
+        return tuple(p.id for p in self.g.at(ref).type("P").properties)
 
     def earlier(self) -> str:
         """A commit that was the head of a branch once."""
@@ -136,7 +136,7 @@ class World:
     def ask(
         self, g: Graph, ref: str, schema: Schema, wanted: list[str], mail: str | None
     ) -> Answers:
-        snapshot = g.snapshot(ref)
+        snapshot = g.at(ref)
         has_n = any(name == "n" for name, _ in schema)
         rows = {
             (kind, row["id"]): row
@@ -152,19 +152,19 @@ class World:
         for way, pattern in ends.items():
             text = f"match {{ {pattern} }} return {{ $a.name as a, $b.name as b }}"
             for kernel in KERNELS:
-                found = g.query(text, ref=ref, kernel=kernel).to_pylist()
+                found = g.at(ref).query(text, kernel=kernel).to_pylist()
                 pairs = sorted((row["a"], row["b"]) for row in found)
                 assert edges.setdefault(way, pairs) == pairs, (way, kernel)
         return Answers(
             rows=rows,
             counts=(snapshot.count("P"), snapshot.count("K")),
-            entities={name: g.entity("P", name, ref) for name in wanted},
+            entities={name: g.at(ref).entity("P", name) for name in wanted},
             by_key={
                 name: [
                     row["n"]
-                    for row in g.query(
-                        f'match {{ $p: P {{name: "{name}"}} }} return {{ $p.n as n }}', ref=ref
-                    ).to_pylist()
+                    for row in g.at(ref)
+                    .query(f'match {{ $p: P {{name: "{name}"}} }} return {{ $p.n as n }}')
+                    .to_pylist()
                 ]
                 for name in wanted
             }
@@ -174,9 +174,9 @@ class World:
             if mail is None
             else sorted(
                 row["n"]
-                for row in g.query(
-                    f'match {{ $p: P {{mail: "{mail}"}} }} return {{ $p.name as n }}', ref=ref
-                ).to_pylist()
+                for row in g.at(ref)
+                .query(f'match {{ $p: P {{mail: "{mail}"}} }} return {{ $p.name as n }}')
+                .to_pylist()
             ),
             by_value=sorted(
                 row["name"]
@@ -187,9 +187,9 @@ class World:
             columns={
                 name: sorted(
                     (row["n"], row["v"])
-                    for row in g.query(
-                        f"match {{ $p: P }} return {{ $p.name as n, $p.{name} as v }}", ref=ref
-                    ).to_pylist()
+                    for row in g.at(ref)
+                    .query(f"match {{ $p: P }} return {{ $p.name as n, $p.{name} as v }}")
+                    .to_pylist()
                 )
                 for name, _ in schema
             },
@@ -249,7 +249,7 @@ class World:
         return {"name": name} | given, {**state.get(("P", name), blank), **given}
 
     def write(self, branch: str, method: str, kind: str, rows: list[dict[str, Any]]) -> None:
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             getattr(tx, method)(kind, rows)
 
     def append(self, branch: str) -> None:
@@ -280,7 +280,7 @@ class World:
         chosen = self.chance.sample(names, min(2, len(names)))
         prop = self.chance.choice(now.schema)[0]
         value = self.value(prop, now.schema)
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             done = tx.update("P", set={prop: value}, where=pc.field("name").isin(chosen))
         assert done == len(chosen)
         state = dict(now.state)
@@ -293,7 +293,7 @@ class World:
         if not names:
             return
         name = self.chance.choice(names)
-        self.g.mutate(f'delete P where name = "{name}"', branch=branch)
+        self.g.branch(branch).mutate(f'delete P where name = "{name}"')
         state = {
             key: row
             for key, row in now.state.items()
@@ -350,7 +350,7 @@ class World:
             for key, row in now.state.items():
                 if key[0] == "P":
                     state[key] = {**row, name: FILLS.get(name)}
-        self.g.apply_schema(text_of(schema), branch=branch)
+        self.g.branch(branch).apply_schema(text_of(schema))
         self.know(branch, schema, state)
 
     def fork(self, branch: str) -> None:
@@ -358,33 +358,35 @@ class World:
         if len(self.branches) == len(BRANCHES):
             return
         new = BRANCHES[len(self.branches)]
-        self.g.create_branch(new, from_=branch)
+        self.g.create_branch(new, ref=branch)
         self.branches.append(new)
         now = self.now(branch)
         self.know(new, now.schema, now.state)
 
     def optimize(self, branch: str) -> None:
         now = self.now(branch)
-        self.g.optimize(branch=branch)
+        self.g.branch(branch).optimize()
         self.know(branch, now.schema, now.state)
 
     def restore(self, branch: str) -> None:
         then = self.earlier()
         version = self.past[then]
-        self.g.restore(then, branch=branch)
+        self.g.branch(branch).restore(then)
         self.know(branch, version.schema, version.state)
 
     def revert(self, branch: str) -> None:
         """As the model says and as a fresh handle does it on a twin of the branch."""
-        commits = [c for c in self.g.log(branch, first_parent=True, limit=6) if c.kind == "write"]
+        commits = [
+            c for c in self.g.at(branch).log(first_parent=True, limit=6) if c.kind == "write"
+        ]
         if not commits:
             return
         commit = self.chance.choice(commits)
         now, after = self.now(branch), self.past[commit.id]
         before = self.past[commit.parents[0]]
-        twin = self.on_twin(branch, lambda fresh: fresh.revert(commit.id, branch="twin"))
+        twin = self.on_twin(branch, lambda fresh: fresh.branch("twin").revert(commit.id))
         try:
-            self.g.revert(commit.id, branch=branch)
+            self.g.branch(branch).revert(commit.id)
             failed = False
         except (RevertFailed, InvalidData):
             failed = True
@@ -410,9 +412,9 @@ class World:
         self.told[-1] += f" from {source} {prefer}"
         ours, theirs = self.now(into), self.now(source)
         base = self.base(into, source)
-        twin = self.on_twin(into, lambda fresh: fresh.merge(source, "twin", strategy=prefer))
+        twin = self.on_twin(into, lambda fresh: fresh.branch("twin").merge(source, strategy=prefer))
         try:
-            outcome = self.g.merge(source, into, strategy=prefer).outcome
+            outcome = self.g.branch(into).merge(source, strategy=prefer).outcome
         except MergeFailed:
             assert twin is None, self.told
             if base is not None and base.ids == ours.ids == theirs.ids:
@@ -453,7 +455,7 @@ class World:
         """What comes of a step that a fresh handle takes on a twin of the branch; None if it is
         refused."""
         with self.open() as fresh:
-            fresh.create_branch("twin", from_=branch)
+            fresh.create_branch("twin", ref=branch)
             try:
                 act(fresh)
                 with self.open() as other:
@@ -465,7 +467,7 @@ class World:
 
 
 def contents(g: Graph, ref: str) -> tuple[Schema, State]:
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     state = {
         (kind, row["id"]): row
         for kind in ("P", "K")

@@ -48,9 +48,10 @@ def merge_states(
         if result is not None:
             merged[entity] = result
     for (kind, identity), row in merged.items():
-        for end, node in zip(("src", "dst"), edges.get(kind, ()), strict=False):
+        ends = (("src", "from"), ("dst", "to"))
+        for (end, name), node in zip(ends, edges.get(kind, ()), strict=False):
             if (node, row[end]) not in merged:
-                conflicts.add(("OrphanEdge", kind, identity, end))
+                conflicts.add(("OrphanEdge", kind, identity, name))
     return Outcome(merged, frozenset(conflicts))
 
 

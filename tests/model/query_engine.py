@@ -52,7 +52,9 @@ class EngineExecutor:
 
     def run(self, text: str, parameters: Parameters, **options: Any) -> list[dict[str, Any]]:
         try:
-            result = self.graph.query(text, params=dict(parameters), **(self.options | options))
+            given = self.options | options
+            snapshot = self.graph.at(given.pop("ref", "main"))
+            result = snapshot.query(text, params=dict(parameters), **given)
             rows: list[dict[str, Any]] = result.to_pylist()
         except InvalidQuery as error:
             codes = tuple(d.code for d in error.diagnostics)

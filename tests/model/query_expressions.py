@@ -243,6 +243,9 @@ class Expressions:
             return self.constant(text, ScalarType(Base.STRING))
         if pick < 0.6:
             return f"({self.text(scope, depth - 1)} + {self.text(scope, depth - 1)})"
+        if pick < 0.65:
+            text, part, by = (self.text(scope, depth - 1) for _ in range(3))
+            return f"replace({text}, {part}, {by})"
         if pick < 0.8:
             function = self.chance.choice(["lower", "upper", "trim", "toString"])
             return f"{function}({self.text(scope, depth - 1)})"

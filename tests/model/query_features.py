@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from omnigraph.lang.gq import checked as c
+from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS
 from omnigraph.lang.gq.walk import all_variables, walk
 
-SCALAR_FUNCTIONS = (
-    "date", "datetime", "lower", "upper", "trim", "length", "abs", "round", "floor", "ceil",
-    "year", "month", "day", "toString", "now", "coalesce",
-)  # fmt: skip
+SCALAR_FUNCTIONS = (*FUNCTIONS, COALESCE)
 WANTED = frozenset(
     [f"{f}()" for f in SCALAR_FUNCTIONS]
-    + [f"aggregate {f}" for f in ("count", "sum", "avg", "min", "max", "collect")]
+    + [f"aggregate {f}" for f in AGGREGATES]
     + [f"pattern {f}" for f in ("count", "sum", "avg", "min", "max")]
     + [f"compare {o}" for o in ("=", "!=", "<", "<=", ">", ">=")]
     + [f"arithmetic {o}" for o in "+-*/%"]

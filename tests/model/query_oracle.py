@@ -276,9 +276,8 @@ class Oracle:
                         return v.converted(value, kind)
                 return None
             case c.FunctionCall():
-                (argument,) = node.arguments
-                value = self.value(argument, frame)
-                return v.function(node.function, value, argument.type.kind, kind)
+                values = [self.value(argument, frame) for argument in node.arguments]
+                return v.function(node.function, values, node.arguments[0].type.kind, kind)
             case _:
                 assert_never(node)
 

@@ -286,10 +286,11 @@ def as_datetime(value: Any) -> datetime:
         raise EvaluationError(str(error)) from None
 
 
-def function(name: str, value: Any, argument: Any, result: Any) -> Any:
-    """The function of a value; `argument` and `result` are the types."""
-    if value is None:
+def function(name: str, values: Sequence[Any], argument: Any, result: Any) -> Any:
+    """The function of values; `argument` (of the first) and `result` are the types."""
+    if None in values:
         return None
+    value, *rest = values
     match name:
         case "date":
             return as_date(value)
@@ -299,6 +300,8 @@ def function(name: str, value: Any, argument: Any, result: Any) -> Any:
             return _simple_case(value, upper=name == "upper")
         case "trim":
             return value.strip()
+        case "replace":
+            return _with_parts_replaced(value, *rest)
         case "length":
             return len(value)
         case "toString":
@@ -311,6 +314,15 @@ def function(name: str, value: Any, argument: Any, result: Any) -> Any:
             return _whole(value, name) if isinstance(value, float) else converted(value, result)
         case _:
             raise AssertionError(name)
+
+
+def _with_parts_replaced(text: str, part: str, by: str) -> str:
+    found, at = "", 0
+    while at < len(text):
+        here = bool(part) and text[at : at + len(part)] == part
+        found += by if here else text[at]
+        at += len(part) if here else 1
+    return found
 
 
 # Aggregates: nulls are left out.

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.errors import MergeFailed
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
@@ -104,7 +104,7 @@ class World:
             self.g.create_branch(branch)
 
     def head(self, branch: str) -> str:
-        return self.g.snapshot(branch).commit.id
+        return self.g.at(branch).commit.id
 
     def seen(self, commit: str) -> str:
         """The commit without the maintenance that followed, which nobody can see, and behind a
@@ -118,7 +118,7 @@ class World:
 
     def now(self, branch: str, state: State) -> None:
         """The branch made a commit, or none if nothing changed, and holds this."""
-        commit = self.g.snapshot(branch).commit
+        commit = self.g.at(branch).commit
         if commit.id not in self.past.states:
             self.past.add(commit.id, commit.parents, state)
         held = contents(self.g, branch)
@@ -141,11 +141,11 @@ class World:
                 self._restore(branch, back)
             case ["again", branch, source] if branch != source:
                 self.g.delete_branch(branch)
-                self.g.create_branch(branch, from_=source)
+                self.g.create_branch(branch, ref=source)
                 self.now(branch, self.state(source))
             case ["compact", branch]:
                 before = self.state(branch)
-                old, done = self.head(branch), self.g.optimize(branch=branch).commit
+                old, done = self.head(branch), self.g.branch(branch).optimize().commit
                 if done is not None:
                     self.unseen[done.id] = old
                 self.now(branch, before)
@@ -154,7 +154,7 @@ class World:
         state = self.state(branch)
         new = {"id": person, "name": person, "age": None, "city": None}
         state["Person", person] = {**state.get(("Person", person), new), name: value}
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.upsert("Person", {"name": person, name: value})
         self.now(branch, state)
 
@@ -164,7 +164,7 @@ class World:
             for key, row in self.state(branch).items()
             if key != ("Person", person) and person not in (row.get("src"), row.get("dst"))
         }
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.delete("Person", where=pc.field("id") == person)
         self.now(branch, state)
 
@@ -174,20 +174,20 @@ class World:
             return
         identity = f'["{one}","{other}"]'
         state["Likes", identity] = {"id": identity, "src": one, "dst": other, "much": much}
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.upsert("Likes", {"from": one, "to": other, "much": much})
         self.now(branch, state)
 
     def _restore(self, branch: str, back: int) -> None:
-        target = list(self.g.log(branch, first_parent=True, limit=back + 1))[-1].id
-        self.g.restore(target, branch=branch)
+        target = list(self.g.at(branch).log(first_parent=True, limit=back + 1))[-1].id
+        self.g.branch(branch).restore(target)
         self.now(branch, self.past.states[target])
 
     def _cross(self, one: str, other: str, prefer: str | None, and_other: str | None) -> None:
         """Each takes what the other was, so that the next merge has two bases."""
         was_one, was_other = (f"{branch} at {next(self.spare)}" for branch in (one, other))
-        self.g.create_branch(was_one, from_=one)
-        self.g.create_branch(was_other, from_=other)
+        self.g.create_branch(was_one, ref=one)
+        self.g.create_branch(was_other, ref=other)
         self._merge(was_other, one, prefer)
         self._merge(was_one, other, and_other)
 
@@ -199,35 +199,35 @@ class World:
         up_to_date = self.past.has(ours, self.seen(theirs))
         if up_to_date or self.past.has(theirs, self.seen(ours)):
             outcome = "already_up_to_date" if up_to_date else "fast_forward"
-            assert self.g.merge(source, into).outcome == outcome
+            assert self.g.branch(into).merge(source).outcome == outcome
             if up_to_date:
                 assert self.head(into) == ours
             else:
-                assert self.g.snapshot(into).commit.parents == (ours, theirs)
+                assert self.g.at(into).commit.parents == (ours, theirs)
                 self.unseen[self.head(into)] = theirs
             self.now(into, self.past.states[ours if up_to_date else theirs])
             return
         was, mirror = f"was {next(self.spare)}", f"mirror {next(self.spare)}"
-        self.g.create_branch(was, from_=into)
-        self.g.create_branch(mirror, from_=source)
+        self.g.create_branch(was, ref=into)
+        self.g.create_branch(mirror, ref=source)
         mirrored = {"ours": "theirs", "theirs": "ours"}.get(prefer or "")
         expected = self.past.merge(ours, theirs, prefer)
-        preview = told(self.g.merge(source, into, strategy=prefer, dry_run=True).conflicts)
+        preview = told(self.g.branch(into).merge(source, strategy=prefer, dry_run=True).conflicts)
         assert preview == normal(expected.conflicts)
         if expected.conflicts:
             event("conflict")
             with pytest.raises(MergeFailed) as failure:
-                self.g.merge(source, into, strategy=prefer)
+                self.g.branch(into).merge(source, strategy=prefer)
             assert told(failure.value.conflicts) == preview
             assert self.head(into) == ours
             with pytest.raises(MergeFailed):
-                self.g.merge(was, mirror, strategy=mirrored)
+                self.g.branch(mirror).merge(was, strategy=mirrored)
             return
         event("merged")
-        assert self.g.merge(source, into, strategy=prefer).outcome == "merged"
-        assert self.g.snapshot(into).commit.parents == (ours, theirs)
+        assert self.g.branch(into).merge(source, strategy=prefer).outcome == "merged"
+        assert self.g.at(into).commit.parents == (ours, theirs)
         self.now(into, expected.state)
-        assert self.g.merge(was, mirror, strategy=mirrored).outcome == "merged"
+        assert self.g.branch(mirror).merge(was, strategy=mirrored).outcome == "merged"
         assert equal(contents(self.g, mirror), expected.state)
 
     def _bases(self, into: str, source: str) -> list[str]:
@@ -238,7 +238,7 @@ class World:
 
 
 def contents(g: Graph, ref: str) -> State:
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     return {
         (kind, row["id"]): row
         for kind in ("Person", "Likes")
@@ -273,7 +273,7 @@ def _lived(history: list[Step]) -> World:
 
 def _check_diff(g: Graph, old: str, new: str) -> None:
     state = contents(g, old)
-    for change in g.diff(old, new):
+    for change in g.at(new).diff(old):
         key = (change.type, change.id)
         assert equal(state.get(key), change.before)
         if change.after is None:

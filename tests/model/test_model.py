@@ -126,7 +126,7 @@ class GraphMachine(RuleBasedStateMachine):
             shutil.rmtree(self.g.root, ignore_errors=True)
 
     def remember(self, branch: str) -> None:
-        snapshot = self.g.snapshot(branch)
+        snapshot = self.g.at(branch)
         state = self.heads[branch].copy()
         self.history.append((snapshot.commit.id, state))
         self.pinned.append((snapshot, state))
@@ -179,7 +179,7 @@ class GraphMachine(RuleBasedStateMachine):
         expected = oracle.Block(self.heads[name].copy())
         refused = self.apply(expected, statements)
         does_nothing = expected.graph.seen() == self.heads[name].seen()
-        tx = handle.transaction(branch=name)
+        tx = handle.branch(name).transaction()
         # Any statement may be refused at once, and the block as a whole at its end.
         try:
             for statement in statements:
@@ -187,7 +187,7 @@ class GraphMachine(RuleBasedStateMachine):
             if refused is None:
                 self.compare_pending(tx, expected.graph)
             if meddle == "compact":
-                self.g.optimize(branch=name)
+                self.g.branch(name).optimize()
             if meddle == "write":
                 # Another comes first with one more node, which this block's rules may meet.
                 self.meddle(name)
@@ -216,7 +216,7 @@ class GraphMachine(RuleBasedStateMachine):
             block.check()
         except oracle.Refused:
             return
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.upsert("N", {"name": "d", "x": 2})
         self.heads[branch] = block.graph
         self.remember(branch)
@@ -294,7 +294,7 @@ class GraphMachine(RuleBasedStateMachine):
     @rule(branch=st.integers(0, 5))
     def compact(self, branch: int) -> None:
         name = sorted(self.heads)[branch % len(self.heads)]
-        self.g.optimize(branch=name)
+        self.g.branch(name).optimize()
         self.remember(name)
 
     @precondition(lambda self: self.added < 4)
@@ -310,7 +310,7 @@ class GraphMachine(RuleBasedStateMachine):
             type, (*rules.properties, column), key=rules.key, unique=rules.unique
         )
         state.rules[type] = wide
-        self.g.apply_schema(schema_of(state.rules), branch=name)
+        self.g.branch(name).apply_schema(schema_of(state.rules))
         self.heads[name] = state
         self.remember(name)
 
@@ -320,11 +320,11 @@ class GraphMachine(RuleBasedStateMachine):
         name = f"b{len(self.heads)}"
         if back:
             commit, state = self.history[old % len(self.history)]
-            self.g.create_branch(name, from_=commit)
+            self.g.create_branch(name, ref=commit)
         else:
             origin = sorted(self.heads)[source % len(self.heads)]
             state = self.heads[origin]
-            self.g.create_branch(name, from_=origin)
+            self.g.create_branch(name, ref=origin)
         self.heads[name] = state.copy()
         self.remember(name)
 
@@ -336,12 +336,12 @@ class GraphMachine(RuleBasedStateMachine):
     @rule()
     def look_with_the_other_handle(self) -> None:
         for name, state in self.heads.items():
-            self.compare(self.h.snapshot(name), state)
+            self.compare(self.h.at(name), state)
 
     @rule(number=st.integers(0, 100), handle=st.booleans())
     def travel(self, number: int, handle: bool) -> None:
         commit, state = self.history[number % len(self.history)]
-        self.compare((self.g if handle else self.h).snapshot(commit), state)
+        self.compare((self.g if handle else self.h).at(commit), state)
 
     @rule(number=st.integers(0, 100))
     def look_at_what_was_pinned(self, number: int) -> None:
@@ -352,7 +352,7 @@ class GraphMachine(RuleBasedStateMachine):
         if not hasattr(self, "heads"):
             return
         for name in self.heads:
-            log = list(self.g.log(name, limit=3))
+            log = list(self.g.at(name).log(limit=3))
             assert all(c.parents == (p.id,) for c, p in pairwise(log))
 
 

@@ -90,7 +90,7 @@ def test_overflow_is_an_error(operator: str, left: int, right: int, kind: Scalar
     [(2.5, 3.0), (-2.5, -3.0), (0.49999999999999994, 0.0), (2.0**52 + 1, 2.0**52 + 1), (1.4, 1.0)],
 )
 def test_rounding_goes_half_away_from_zero(value: float, expected: float) -> None:
-    assert v.function("round", value, F64, F64) == expected
+    assert v.function("round", [value], F64, F64) == expected
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.sampled_from([Base.F32, Base.F64]))

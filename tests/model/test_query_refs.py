@@ -62,7 +62,7 @@ def test_a_branch_answers_by_itself_until_it_is_merged(
     executor: EngineExecutor, graph: Graph
 ) -> None:
     graph.create_branch("work")
-    with graph.transaction(branch="work") as tx:
+    with graph.branch("work").transaction() as tx:
         tx.append("Person", {"name": "Dee"})
         tx.append("Knows", {"from": "Cy", "to": "Dee"})
     with graph.transaction() as tx:

@@ -15,7 +15,7 @@ from tests.model.query_cases import topics
 from tests.model.query_data import Dataset
 from tests.model.query_executors import Refused, compiled, expected_answer
 from tests.model.query_results import plain
-from tests.model.query_sqlite import is_total, run_sqlite, stored
+from tests.model.query_sqlite import Untranslatable, is_total, run_sqlite, stored
 from tests.model.query_texts import DrawnQuery, draw_query
 from tests.model.query_values import EvaluationError
 from tests.model.query_worlds import draw_dataset
@@ -31,7 +31,10 @@ def agree(data: Dataset, query: DrawnQuery) -> bool:
     rows = run_sqlite(checked, data, bind_parameters(checked, query.parameters))
     if rows is None:
         return False
-    expected = [tuple(plain(stored(x)) for x in row) for row in answer.rows]
+    try:
+        expected = [tuple(plain(stored(x)) for x in row) for row in answer.rows]
+    except Untranslatable:  # a number that was computed, and that sqlite has no room for
+        return False
     found = [tuple(plain(x) for x in row) for row in rows]
     assert isinstance(checked.body, Read)
     if is_total(checked.body):

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.mutation.result import TypeCounts
 from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery, OmnigraphError
+from omnigraph.model.changes import TypeCounts
 from tests.mutation.world import new_graph, rows
 
 
@@ -196,9 +196,9 @@ def test_arguments_of_the_wrong_kind_are_told() -> None:
     g = new_graph()
     good = 'insert Note { text: "x" }'
     bad: list[tuple[str, dict[str, Any]]] = [
-        ("A query is a text", {"text": None}),
-        ("Parameters are values by name", {"text": good, "params": [1]}),
-        ("An idempotency key is a text", {"text": good, "idempotency_key": 3}),
+        ("text of mutate\\(\\) is a text", {"text": None}),
+        ("params of mutate\\(\\) is a mapping", {"text": good, "params": [1]}),
+        ("idempotency_key of mutate\\(\\) is a text", {"text": good, "idempotency_key": 3}),
     ]
     for message, arguments in bad:
         with pytest.raises(InvalidArgument, match=message):

@@ -124,15 +124,15 @@ DATA = [
     ),
     (
         'insert Knows { from: "Alice", to: "Nobody" }',
-        "has dst 'Nobody', but there is no Person with that id.",
+        'Knows has `to` "Nobody", but there is no Person with that id.',
     ),
     (
         'insert Person { name: "x", email: "a@x" }',
-        "Person 'x' has email = 'a@x', which another Person has already; @unique(email)",
+        'Person "x" has email = "a@x", which another Person has already; @unique(email)',
     ),
     (
         'update Person set { email: "a@x" } where name = "Bob"',
-        "Person 'Bob' has email = 'a@x', which another Person has already",
+        'Person "Bob" has email = "a@x", which another Person has already',
     ),
     (
         "insert Note { text: toString(null) }",

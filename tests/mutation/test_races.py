@@ -12,7 +12,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.mutation import run
 from omnigraph.engine.mutation.lower import lower_mutation
-from omnigraph.engine.mutation.result import TypeCounts
+from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.write.statements import AppendRows, Statement
 from omnigraph.errors import (
     BranchMoved,
@@ -21,6 +21,7 @@ from omnigraph.errors import (
     InvalidQuery,
     PreconditionFailed,
 )
+from omnigraph.model.changes import TypeCounts
 from tests.bench.processes import results_of, run_together
 from tests.mutation.world import SCHEMA, at, new_graph, rows
 
@@ -157,7 +158,8 @@ def test_a_renamed_property_is_written_under_its_new_name(g: Graph, point: str) 
 def test_a_stale_handle_sees_types_that_others_added(g: Graph) -> None:
     handle = other(g)
     handle.apply_schema(SCHEMA + "node Extra { n: I64? }\n")
-    g._session.preparations.query('insert Note { text: "x" }', None, g.snapshot().catalog)
+    catalog = g.snapshot().catalog
+    Preparations.shared_by(g._session).query('insert Note { text: "x" }', None, catalog)
     stale = other(g)
     handle.apply_schema(SCHEMA + "node Extra { n: I64? }\nnode More { n: I64? }\n")
     assert stale.mutate("insert More { n: 1 }").nodes == 1
@@ -211,7 +213,7 @@ def test_a_branch_that_was_deleted_in_between_is_not_written_to(g: Graph) -> Non
         handle.create_branch("side")
 
     with at("staged", recreate), pytest.raises(BranchMoved):
-        g.mutate("delete Person where true", branch="side")
+        g.branch("side").mutate("delete Person where true")
     assert rows(g, "Person", "name", ref="side") == ["A", "B"]
 
 

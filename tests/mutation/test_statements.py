@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.mutation.result import TypeCounts
 from omnigraph.errors import (
     BranchNotFound,
     IdempotencyMismatch,
@@ -18,6 +17,7 @@ from omnigraph.errors import (
     ProtectedBranch,
     ReadOnly,
 )
+from omnigraph.model.changes import TypeCounts
 from tests.mutation.world import new_graph, rows
 
 
@@ -206,7 +206,7 @@ def test_the_query_is_chosen_by_name_and_named_in_the_result(g: Graph) -> None:
 
 def test_a_branch_is_written_to_and_no_other(g: Graph) -> None:
     g.create_branch("side")
-    result = g.mutate('insert Person { name: "S" }', branch="side")
+    result = g.branch("side").mutate('insert Person { name: "S" }')
     assert result.branch == "side"
     assert "S" in rows(g, "Person", "name", ref="side")
     assert "S" not in rows(g, "Person", "name")
@@ -214,10 +214,10 @@ def test_a_branch_is_written_to_and_no_other(g: Graph) -> None:
     assert handle.mutate('delete Person where name = "S"').nodes == 1
     assert "S" not in rows(g, "Person", "name", ref="side")
     with pytest.raises(BranchNotFound, match="Did you mean 'side'"):
-        g.mutate('insert Person { name: "S" }', branch="sied")
+        g.branch("sied").mutate('insert Person { name: "S" }')
     g.protect("side")
     with pytest.raises(ProtectedBranch):
-        g.mutate('insert Note { text: "S" }', branch="side")
+        g.branch("side").mutate('insert Note { text: "S" }')
 
 
 def test_a_read_only_graph_is_not_mutated(g: Graph) -> None:

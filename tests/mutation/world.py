@@ -37,7 +37,7 @@ def new_graph(schema: str = SCHEMA, **settings: Any) -> Graph:
 
 def rows(g: Graph, type_: str, *columns: str, ref: str = "main") -> list[Any]:
     """Sorted values of the columns; of one column, just its values."""
-    found = g.snapshot(ref).scan(type_, columns=list(columns)).read_all().to_pylist()
+    found = g.at(ref).scan(type_, columns=list(columns)).read_all().to_pylist()
     listed = [
         tuple(row[c] for c in columns) if len(columns) > 1 else row[columns[0]] for row in found
     ]

@@ -15,6 +15,7 @@ from typing import Any
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.lookup import Lookups
 from omnigraph.errors import OmnigraphError
 from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
@@ -116,7 +117,7 @@ def use_after_use(root: str) -> Answers:
             g.close()
             return answers
 
-        locks = [g._session._lock, g._session.tables._lock, g._session.lookups._lock]
+        locks = [g._session._lock, g._session.tables._lock, Lookups.shared_by(g._session)._lock]
         with held(locks[0]), held(locks[1]), held(locks[2]), held(g.maintenance._news):
             answers = in_child(child)
         tx.publish()

@@ -13,7 +13,7 @@ from omnigraph.telemetry import Ledger
 
 def check_linear(g: Graph, branch: str = "main") -> list[Commit]:
     """The commits of a branch, oldest first, proven to be one chain."""
-    head = g.snapshot(branch)
+    head = g.at(branch)
     versions: list[GraphVersion] = [
         g._session.read_version(branch, number, Ledger())
         for number in range(head.graph_version.first, head.version + 1)
@@ -25,7 +25,7 @@ def check_linear(g: Graph, branch: str = "main") -> list[Commit]:
         assert newer.created_at > older.created_at
         assert newer.id > older.id
     assert len({c.id for c in commits}) == len(commits)
-    assert [c.id for c in g.log(branch)][: len(commits)] == [c.id for c in reversed(commits)]
+    assert [c.id for c in g.at(branch).log()][: len(commits)] == [c.id for c in reversed(commits)]
     return commits
 
 

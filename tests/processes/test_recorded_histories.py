@@ -77,7 +77,7 @@ def check_history(place: str, records: list[Record]) -> None:
             state.apply(record)
             told += 1
             if told % 5 == 0:
-                state.compare(g.snapshot(f"main@{commit.id}"))
+                state.compare(g.at(f"main@{commit.id}"))
         assert not landed  # what was acknowledged and is not in the log
         state.compare(g.snapshot())
         assert g.verify(deep=True).ok

@@ -149,7 +149,7 @@ def test_a_writer_that_lost_a_race_looks_for_the_line_before_its_next_commit() -
     assert lucky.give_way(store, "main", clock.time + 1)
 
 
-def test_a_foreign_name_in_the_line_is_swept_and_stops_nobody() -> None:
+def test_a_foreign_name_in_the_line_is_left_alone_and_stops_nobody() -> None:
     store: ObjectStore = DictStore()
     clock = Clock()
     store.put("__wait/main/rubbish", b"")
@@ -157,4 +157,4 @@ def test_a_foreign_name_in_the_line_is_swept_and_stops_nobody() -> None:
     store.put(f"__wait/main/{far.name}", b"")
     ticket, waited = Tickets(clock).stand_in_line(store, "main", None, clock.time + 60)
     assert not waited
-    assert store.list("__wait/main/") == [f"__wait/main/{ticket.name}"]
+    assert store.list("__wait/main/") == [f"__wait/main/{ticket.name}", "__wait/main/rubbish"]

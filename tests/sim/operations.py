@@ -153,7 +153,7 @@ def read_state(root: str, *, mode: Any = "r") -> State | None:
 
 
 def _read_branch(g: Graph, branch: str) -> State:
-    snapshot = g.snapshot(branch)
+    snapshot = g.at(branch)
     rows = {}
     for name in snapshot.types():
         generated = name in ("Note", "Draft", "Knows", "Tagged")
@@ -162,7 +162,7 @@ def _read_branch(g: Graph, branch: str) -> State:
         if generated:
             table = table.drop_columns(["id"])
         rows[name] = sorted(map(repr, table.to_pylist()))
-    commits = [(c.kind, c.message, sorted(c.statistics)) for c in g.log(branch)]
+    commits = [(c.kind, c.message, sorted(c.statistics)) for c in g.at(branch).log()]
     fragments = {pin.key: pin.fragments for pin in snapshot.graph_version.tables}
     return {
         "version": snapshot.version,
@@ -189,7 +189,7 @@ def check_still_writable(root: str) -> None:
             tx.delete("Person", where=pc.field("name") == "z")
         g.optimize()
         g.create_branch("after")
-        after = g.snapshot("after")
+        after = g.at("after")
         assert after.count("Note") == before.count("Note") + 1
         assert after.count("Person") == before.count("Person")
         assert after.count("Knows") == before.count("Knows")

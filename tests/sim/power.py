@@ -49,6 +49,8 @@ class Disk:
     """Watches every sync below a directory that exists, and is synced, from the start."""
 
     top: Path
+    every: bool = True
+    """Whether each moment is kept, or only what is synced now."""
     moments: list[Moment] = field(default_factory=list)
     linked: list[Moment] = field(default_factory=list)
     """The disk at each link of a commit point, with the entry of that link on it."""
@@ -72,11 +74,17 @@ class Disk:
     def synced(self, descriptor: int) -> None:
         with self._lock:
             self._take(descriptor)
-            self.moments.append(self._now())
+            if self.every:
+                self.moments.append(self._now())
+
+    def now(self) -> Moment:
+        """What a power cut would leave."""
+        with self._lock:
+            return self._now()
 
     def link(self, path: Path) -> None:
         """A link that came into being and happened to reach the disk by itself."""
-        if "__manifest" not in path.parts:
+        if not self.every or "__manifest" not in path.parts:
             return
         with self._lock:
             parent = _inode(path.parent.stat())
@@ -95,11 +103,7 @@ class Disk:
         # Held open, so that no other file can get the number of one that was removed.
         self._held.append(os.dup(descriptor))
         if stat.S_ISDIR(told.st_mode):
-            with os.scandir(descriptor) as found:
-                self._entries[inode] = {
-                    each.name: Entry(_inode(each.stat(follow_symlinks=False)), each.is_dir())
-                    for each in found
-                }
+            self._entries[inode] = dict(_entries(descriptor))
         else:
             self._contents[inode] = os.pread(descriptor, told.st_size, 0)
 
@@ -107,14 +111,23 @@ class Disk:
         return Moment(dict(self._contents), dict(self._entries))
 
 
+def _entries(descriptor: int) -> Iterator[tuple[str, Entry]]:
+    """What a directory lists. Another thread may take its temporary file away meanwhile."""
+    with os.scandir(descriptor) as found:
+        for each in found:
+            with contextlib.suppress(FileNotFoundError):
+                told = each.stat(follow_symlinks=False)
+                yield each.name, Entry(_inode(told), stat.S_ISDIR(told.st_mode))
+
+
 def _inode(told: os.stat_result) -> Inode:
     return told.st_dev, told.st_ino
 
 
 @contextlib.contextmanager
-def watched(top: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
+def watched(top: Path, monkeypatch: pytest.MonkeyPatch, *, every: bool = True) -> Iterator[Disk]:
     """Everything on the disk now counts as synced; from here on only what is synced does."""
-    disk = Disk(top)
+    disk = Disk(top, every)
     real_sync, real_link = os.fsync, os.link
 
     def fsync(descriptor: int) -> None:

@@ -60,7 +60,7 @@ class Model:
         """Follows the log back to what is known, and comes forward again."""
         waiting: list[Commit] = []
         wanted: set[str] | None = None
-        for commit in g.log(ref):
+        for commit in g.at(ref).log():
             if wanted is None:
                 wanted = {commit.id}
             wanted.discard(commit.id)
@@ -144,11 +144,11 @@ class Actor:
         """Puts a few in, takes one out, changes one; what was acknowledged is in the journal."""
         g, branch = self.g, self.branch()
         names = [f"{self.random.getrandbits(64):016x}" for _ in range(self.random.randrange(1, 4))]
-        held = g.snapshot(branch).scan("Person", columns=["name"]).read_all()["name"].to_pylist()
+        held = g.at(branch).scan("Person", columns=["name"]).read_all()["name"].to_pylist()
         many = len(held) > 60 or self.random.random() < 0.2
         out = self.random.sample(held, 1) if held and many else []
         told = json.dumps({"in": names, "out": out})
-        with g.transaction(branch=branch, message=told) as tx:
+        with g.branch(branch).transaction(message=told) as tx:
             tx.append("Person", [{"name": name, "age": 1} for name in names])
             for name in out:
                 tx.delete("Person", where=pc.field("name") == name)
@@ -160,10 +160,9 @@ class Actor:
     def changer(self) -> None:
         """Changes many rows of a type that the model does not look at."""
         text = f"text {self.random.randrange(20)}"
-        self.g.mutate(
+        self.g.branch(self.branch()).mutate(
             f'insert Note {{ text: "{text}" }} update Note set {{ text: "new" }} '
             f'where text = "text {self.random.randrange(20)}"',
-            branch=self.branch(),
         )
         self.did += 1
 
@@ -174,7 +173,7 @@ class Actor:
         try:
             back = self.random.choice([0, 0, 1, 2, 5, 9])
             ref = name if back == 0 else f"{name}~{back}"
-            snapshot = g.snapshot(ref)
+            snapshot = g.at(ref)
             self.model.learn(g, ref)
         except RefNotFound:
             return
@@ -184,7 +183,7 @@ class Actor:
             rows = snapshot.scan("Person", columns=["name"]).read_all()["name"].to_pylist()
         except OmnigraphError:
             try:
-                g.snapshot(snapshot.commit.id)
+                g.at(snapshot.commit.id)
             except Reclaimed:
                 return
             raise
@@ -205,10 +204,10 @@ class Actor:
             case 2:
                 g.delete_branch(name)
             case 3:
-                g.merge(name, self.random.choice(["main", *BRANCHES]), strategy="theirs")
+                g.branch(self.random.choice(["main", *BRANCHES])).merge(name, strategy="theirs")
             case 4:
                 if self.random.random() < 0.5:
-                    g.tag(f"t{self.random.randrange(2)}", f"main~{self.random.randrange(4)}")
+                    g.create_tag(f"t{self.random.randrange(2)}", f"main~{self.random.randrange(4)}")
                 else:
                     g.delete_tag(f"t{self.random.randrange(2)}")
         self.did += 1
@@ -217,7 +216,7 @@ class Actor:
         """With blocks so small that chains are folded while the soak runs."""
         g = self.g
         if self.random.random() < 0.5:
-            g.optimize(branch=self.branch())
+            g.branch(self.branch()).optimize()
         else:
             optimize(g._session, self.branch(), None, limits=SMALL)
         self.did += 1

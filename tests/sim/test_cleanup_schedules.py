@@ -49,7 +49,7 @@ class World:
         """What each commit holds, as it was right after it became visible."""
         for branch in g.branches():
             with contextlib.suppress(Reclaimed):
-                snapshot = g.snapshot(branch)
+                snapshot = g.at(branch)
                 held = sorted(snapshot.scan("Person").read_all()["name"].to_pylist())
                 assert self.told.setdefault(snapshot.commit.id, held) == held, self.steps
 
@@ -57,7 +57,7 @@ class World:
         """Every ref that can be read is what it was; one that went says that it went."""
         for commit, held in self.random.sample(sorted(self.told.items()), min(4, len(self.told))):
             with contextlib.suppress(RefNotFound):  # Reclaimed is one, and nothing else may be
-                rows = g.snapshot(commit).scan("Person").read_all()
+                rows = g.at(commit).scan("Person").read_all()
                 assert sorted(rows["name"].to_pylist()) == held, (commit, self.steps)
 
     # What actors do
@@ -103,16 +103,16 @@ class World:
 
     def write(self, g: Graph) -> None:
         self.names += 1
-        with g.transaction(branch=self.branch(g)) as tx:
+        with g.branch(self.branch(g)).transaction() as tx:
             tx.append("Person", {"name": f"p{self.names}"})
 
     def change(self, g: Graph) -> None:
         branch = self.branch(g)
-        ids = sorted(g.snapshot(branch).scan("Person").read_all()["id"].to_pylist())
+        ids = sorted(g.at(branch).scan("Person").read_all()["id"].to_pylist())
         if ids:
             what = self.random.choice(ids)
             verb = "delete Person" if self.random.random() < 0.4 else "update Person set { age: 1 }"
-            g.mutate(f'{verb} where name = "{what}"', branch=branch)
+            g.branch(branch).mutate(f'{verb} where name = "{what}"')
 
     def make_branch(self, g: Graph) -> None:
         back = self.random.randrange(3)
@@ -122,11 +122,13 @@ class World:
         g.delete_branch(f"b{self.random.randrange(3)}")
 
     def merge(self, g: Graph) -> None:
-        g.merge(self.branch(g), self.branch(g), strategy="theirs")
+        g.branch(self.branch(g)).merge(self.branch(g), strategy="theirs")
 
     def tag(self, g: Graph) -> None:
         if self.random.random() < 0.5:
-            g.tag(f"t{self.random.randrange(2)}", f"{self.branch(g)}~{self.random.randrange(4)}")
+            g.create_tag(
+                f"t{self.random.randrange(2)}", f"{self.branch(g)}~{self.random.randrange(4)}"
+            )
         else:
             g.delete_tag(f"t{self.random.randrange(2)}")
 

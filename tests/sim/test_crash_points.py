@@ -108,6 +108,7 @@ def test_a_kill_at_any_call_on_storage_leaves_the_graph_before_or_after(
 
 
 ELSEWHERE = {
+    "graph unnamed",  # tests/unit/engine/test_removal.py
     "load read",  # tests/load/test_kills.py
     "load checked",
     "cleanup looked",  # tests/unit/engine/test_cleanup.py

@@ -50,7 +50,7 @@ def g(top: Path) -> Iterator[Graph]:
 
 
 def add(g: Graph, name: str, branch: str = "main") -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("P", [{"name": name}])
 
 
@@ -130,7 +130,7 @@ def test_versions_do_not_leave_the_chain_for_an_archive_that_is_not_synced(
     g: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = Archive("main")
-    versions = [g.snapshot("main~1").graph_version]
+    versions = [g.at("main~1").graph_version]
     archive.write(g._session.objects, versions)
     for path in Path(g.root).glob("__history/main/*"):
         path.unlink()

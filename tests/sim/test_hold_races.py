@@ -19,7 +19,7 @@ SCHEMA = "node Person { name: String @key age: I32? }\n"
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False, retry_for=99 * HOUR)
 USES: dict[str, Callable[[Graph], object]] = {
     "branch": lambda w: w.create_branch("new", "main~3"),
-    "tag": lambda w: w.tag("new", "main~3"),
+    "tag": lambda w: w.create_tag("new", "main~3"),
     "restore": lambda w: w.restore("main~3"),
 }
 HOLDER = ("before pin", "pinned", "before put", "after put")
@@ -55,7 +55,7 @@ def play(place: Path, clock: PassingTime, use: str, stops: tuple[str, str], firs
     fresh = omnigraph.open(place, settings=SETTINGS, runtime=clock)
     if holder.error is None:
         ref = "main" if use == "restore" else "new"
-        rows = fresh.snapshot(ref).scan("Person").read_all()
+        rows = fresh.at(ref).scan("Person").read_all()
         assert sorted(rows["name"].to_pylist()) == ["p0", "p1"]
     else:
         assert isinstance(holder.error, OmnigraphError), holder.error

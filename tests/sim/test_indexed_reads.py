@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph
+from omnigraph.engine import branch as branch_module
 from omnigraph.engine import graph as graph_module
 from omnigraph.engine.upkeep import optimize as optimize_module
 from omnigraph.engine.upkeep.folding import Folding
@@ -54,7 +55,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_hand(*args: Any, **options: Any) -> Any:
         return run(*args, **({"limits": HAND} | options))
 
-    monkeypatch.setattr(graph_module, "optimize", by_hand)
+    monkeypatch.setattr(branch_module, "optimize", by_hand)
     monkeypatch.setattr(graph_module, "Folding", lambda session: Folding(session, ITSELF))
 
 
@@ -88,14 +89,14 @@ class Fuzz:
             names.append(f"d{self.named}")
         if names:
             rows = [self._row(name) for name in names]
-            with self.g.transaction(branch=branch) as tx:
+            with self.g.branch(branch).transaction() as tx:
                 tx.upsert("Doc", rows)
             held.update({row["name"]: row for row in rows})
 
     def update(self) -> None:
         branch, number = self.branch, self.random.randrange(4)
         color = self.random.choice(COLORS)
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.update("Doc", set={"color": color}, where=pc.field("number") == number)
         for row in self.rows[branch].values():
             if row["number"] == number:
@@ -107,13 +108,13 @@ class Fuzz:
         chosen = self.random.sample(sorted(held), min(len(held), self.random.randint(1, 3)))
         if not chosen:
             return
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.delete("Doc", where=pc.field("name").isin(chosen))
         for name in chosen:
             del held[name]
 
     def optimize(self) -> None:
-        self.g.optimize(branch=self.branch)
+        self.g.branch(self.branch).optimize()
 
     def fork(self) -> None:
         if len(self.rows) < 3:
@@ -128,7 +129,7 @@ class Fuzz:
         if source == target:
             return
         try:
-            self.g.merge(source, into=target, strategy="theirs")
+            self.g.branch(target).merge(source, strategy="theirs")
         except MergeFailed:
             return
         self.merged += 1
@@ -141,7 +142,7 @@ class Fuzz:
         branch = self.branch
         back = self.random.randint(1, 6)
         try:
-            self.g.restore(f"{branch}~{back}", branch=branch)
+            self.g.branch(branch).restore(f"{branch}~{back}")
         except omnigraph.errors.RefNotFound:
             return
         self.rows[branch] = self._read(branch)
@@ -222,7 +223,7 @@ class Fuzz:
         with omnigraph.open(self.g.root, mode="r") as cold:
             for g in (self.g, cold):
                 for names in (wanted, wanted[:1], ["nobody"]):
-                    snapshot = g.snapshot(branch)
+                    snapshot = g.at(branch)
                     view = snapshot.view(snapshot.type("Doc"))
                     found = view.find(("id",), names, Ledger())
                     rows = view.take(found.addresses, view.schema.names, Ledger())
@@ -230,7 +231,7 @@ class Fuzz:
                     assert sorted(rows["id"].to_pylist()) == sorted(there)
 
     def _table(self, branch: str) -> Table:
-        pin = self.g.snapshot(branch).graph_version.pins["node:Doc"]
+        pin = self.g.at(branch).graph_version.pins["node:Doc"]
         return self.g._session.tables.open(pin.location, pin.lance_version, Ledger())
 
     def _read(self, branch: str) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph, runtime
 from omnigraph.engine.load import indexing
-from omnigraph.engine.upkeep.underway import Underway
+from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.settings import Settings
 from omnigraph.store import tables
 from omnigraph.store.disk import DiskStore
@@ -89,7 +89,7 @@ def test_a_plan_that_can_be_resumed_rests_on_files_that_survive(
     indexed: bool,
 ) -> None:
     # One sign of life, at once: files that come and go meanwhile are not what is looked at here.
-    monkeypatch.setattr(Underway, "_watch", Underway.beat)
+    monkeypatch.setattr(Heartbeat, "_watch", Heartbeat.beat)
     monkeypatch.setattr(indexing, "INDEXED_ROWS", 1 if indexed else 10**9)
     root = top / "graph"
     cut: list[Path] = []
@@ -165,7 +165,7 @@ def merge_both_sides(g: Graph) -> None:
     g.create_branch("side")
     g.branch("side").apply_schema(MANY.replace("v: I64?", 'w: String @default("x")  v: I64?'))
     for branch, value in (("side", "s"), ("main", "m")):
-        with g.transaction(branch=branch) as tx:
+        with g.branch(branch).transaction() as tx:
             for kind in KINDS:
                 tx.append(kind, [{"name": value, "v": 7}])
     assert g.merge("side").outcome == "merged"

@@ -106,12 +106,12 @@ class World:
 
     def notes(self, branch: str = "main") -> list[str]:
         with omnigraph.open(self.root, mode="r") as g:
-            found: list[str] = g.snapshot(branch).scan("Note").read_all()["text"].to_pylist()
+            found: list[str] = g.at(branch).scan("Note").read_all()["text"].to_pylist()
             return sorted(found)
 
 
 def write(g: Graph, text: str, branch: str = "main") -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("Note", [{"text": text}])
 
 
@@ -252,8 +252,8 @@ def test_a_delete_of_a_branch_that_slept_is_not_lost_in_a_ghost(
     branched: World, before_put: Arrange
 ) -> None:
     with branched.sleeper() as g:
-        g.snapshot("side")
-        mine = g.snapshot("side").version + 1
+        g.at("side")
+        mine = g.at("side").version + 1
 
         def sleep() -> None:
             branched.others_write("side")
@@ -264,7 +264,7 @@ def test_a_delete_of_a_branch_that_slept_is_not_lost_in_a_ghost(
         g.delete_branch("side")
     assert not branched.there("side", mine)
     with omnigraph.open(branched.root) as g, pytest.raises(BranchNotFound):
-        g.snapshot("side")
+        g.at("side")
 
 
 def test_a_branch_made_again_by_a_sleeper_is_not_lost_in_a_ghost(

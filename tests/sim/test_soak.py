@@ -112,7 +112,7 @@ class Soak:
         read = 0
         for commit, state in model.states.items():
             try:
-                rows = g.snapshot(commit).scan("Person", columns=["name"]).read_all()
+                rows = g.at(commit).scan("Person", columns=["name"]).read_all()
             except RefNotFound:  # reclaimed, or of a branch that is gone
                 continue
             assert sorted(rows["name"].to_pylist()) == sorted(state.held), commit

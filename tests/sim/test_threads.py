@@ -50,9 +50,9 @@ class World:
         for number in range(rounds):
             name = f"{me}{number}"
             self.g.create_branch(name)
-            with self.g.transaction(branch=name) as tx:
+            with self.g.branch(name).transaction() as tx:
                 tx.append("P", [row(f"{name}-{side}", number) for side in "ab"])
-            assert self.g.snapshot(name).count("P") >= self._rows
+            assert self.g.at(name).count("P") >= self._rows
             self.g.merge(name)
             self.g.delete_branch(name)
             model |= {f"{name}-{side}": number for side in "ab"}

@@ -103,8 +103,8 @@ def test_algorithms_and_maintenance_run_on_the_server(g: Graph, spark: Any, tmp_
         there = g.algorithm(engine="spark", **call)
         assert (there.engine, there.to_arrow()) == ("spark", here), call
     g.create_branch("try")
-    done = g.algorithm(
-        "connected_components", engine="spark", edges="Knows", write_to="city", branch="try"
+    done = g.branch("try").algorithm(
+        "connected_components", engine="spark", edges="Knows", write_to="city"
     )
     assert {row["id"]: row["city"] for row in rows(g, "Person", ref="try")} == done.to_dict()
     before = sorted(map(repr, rows(g, "Person")))

@@ -98,12 +98,12 @@ def test_edges_conditions_and_options_mean_the_same(g: Graph, spark: Any) -> Non
 @pytest.mark.slow
 def test_values_become_a_property_in_one_commit(g: Graph, spark: Any) -> None:
     g.create_branch("try")
-    before = g.snapshot("try").version
+    before = g.at("try").version
     call: dict[str, Any] = {"sources": [("Person", "p0")], "write_to": "hops", "branch": "try"}
     g.algorithm("shortest_paths", where={"Knows": "since > 2004"}, **call)
     done = g.algorithm("shortest_paths", edges="Knows", engine="spark", actor="me", **call)
     assert done.commit is not None
-    assert (g.snapshot("try").version, done.commit.actor) == (before + 2, "me")
+    assert (g.at("try").version, done.commit.actor) == (before + 2, "me")
     held = {r["id"]: r["hops"] for r in rows(g, "Person", ref="try")}
     assert held == done.to_dict()
     assert None in held.values()
@@ -114,14 +114,14 @@ def test_values_become_a_property_in_one_commit(g: Graph, spark: Any) -> None:
 @pytest.mark.slow
 def test_values_of_several_types_become_properties_in_one_commit(g: Graph, spark: Any) -> None:
     g.create_branch("both")
-    before = g.snapshot("both").version
-    done = g.algorithm("pagerank", rounds=2, branch="both", write_to="rank", engine="spark")
-    assert g.snapshot("both").version == before + 1
+    before = g.at("both").version
+    done = g.branch("both").algorithm("pagerank", rounds=2, write_to="rank", engine="spark")
+    assert g.at("both").version == before + 1
     held = {("Person", r["id"]): r["rank"] for r in rows(g, "Person", ref="both")}
     held |= {("Paper", r["id"]): r["rank"] for r in rows(g, "Paper", ref="both")}
     assert held == pytest.approx(done.to_dict(), abs=1e-7)
-    g.algorithm("label_propagation", branch="both", write_to="group", engine="spark")
-    groups = g.algorithm("label_propagation", ref="both").to_dict()
+    g.branch("both").algorithm("label_propagation", write_to="group", engine="spark")
+    groups = g.at("both").algorithm("label_propagation").to_dict()
     assert {("Paper", r["id"]): r["group"] for r in rows(g, "Paper", ref="both")} == {
         key: value for key, value in groups.items() if key[0] == "Paper"
     }

@@ -18,9 +18,9 @@ import pytest
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, StoreFailure
-from omnigraph.spark import place
+from omnigraph.spark import cluster as place
+from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.load.pieces import Piece, Spool
-from omnigraph.spark.place import require_reachable
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
 from tests.contract.graphs import rows

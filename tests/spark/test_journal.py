@@ -12,9 +12,9 @@ import pytest
 import omnigraph
 from omnigraph.errors import EngineMissing, StoreFailure
 from omnigraph.settings import Settings
-from omnigraph.spark import place
+from omnigraph.spark import cluster as place
+from omnigraph.spark.cluster import Probed, require_executors
 from omnigraph.spark.load.journal import Journal, create, digest
-from omnigraph.spark.place import Probed, require_executors
 from omnigraph.spark.tasks import explain
 from omnigraph.store.objects import Ambiguous
 from omnigraph.store.roots import Root

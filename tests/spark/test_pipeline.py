@@ -72,7 +72,7 @@ def test_a_mapping_file_names_files_and_frames(g: Graph, spark: Any, tmp_path: P
     (tmp_path / "met.csv").write_text("a,b\nada,bob\nada,nobody\n")
     people = spark.sql("select 'ada' as who, 36 as years union all select 'bob', 410")
     result = (
-        Pipeline(g, spark=spark, on_error="quarantine", branch="import", create_branch_from="main")
+        Pipeline(g, spark=spark, on_error="quarantine", new_branch="import")
         .mapping(tmp_path / "map.toml", frames={"people": people})
         .run()
     )

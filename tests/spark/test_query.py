@@ -211,7 +211,7 @@ def test_versions_and_branches_are_asked_as_they_were(g: Graph) -> None:
         tx.append("Person", {"name": "late"})
     text = "match { $p: Person } return { count($p) as n }"
     assert g.branch("side").query(text, engine="spark").one() == {"n": PEOPLE + 1}
-    assert g.query(text, ref="side~1", engine="spark").one() == {"n": PEOPLE}
+    assert g.at("side~1").query(text, engine="spark").one() == {"n": PEOPLE}
 
 
 @pytest.mark.slow

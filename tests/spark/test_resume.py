@@ -26,7 +26,7 @@ def kill_at(monkeypatch: pytest.MonkeyPatch, point: str) -> None:
             raise Killed
 
     monkeypatch.setattr(runtime, "on_reach", die)
-    monkeypatch.setattr("omnigraph.spark.load.watch.Recovery.end", lambda *_: None)
+    monkeypatch.setattr("omnigraph.spark.load.heartbeat.Recovery.end", lambda *_: None)
 
 
 @pytest.mark.parametrize("point", ["before put", "after put"])

@@ -1,4 +1,4 @@
-"""Scans: what a task reads, and in which pieces it hands it on. No JVM is needed for that."""
+"""Scans: what a task reads, and in which pieces it workers it on. No JVM is needed for that."""
 
 from __future__ import annotations
 

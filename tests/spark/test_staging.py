@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.write.publisher import publish
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Append, Lineage, PublishPlan
 from omnigraph.runtime import SYSTEM
@@ -77,7 +77,7 @@ def test_fragments_staged_by_executors_become_one_commit(spark: Any, tmp_path: P
     with g.transaction() as tx:  # another writer is faster
         tx.append("Event", {"at": -1})
     assert g.snapshot().count("Event") == 1
-    Publisher(g._session).publish(Staged(plan, base), Ledger(), retry_for=30)
+    publish(g._session, Staged(plan, base), Ledger(), retry_for=30)
     found = g.snapshot().scan("Event").read_all()
     assert sorted(found["at"].to_pylist()) == [-1, *range(10_000)]
     assert len(answers) == 4

@@ -10,7 +10,6 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument
-from omnigraph.spark.graph import SparkGraph
 from tests.contract.graphs import rows
 from tests.load.world import new_graph
 
@@ -27,7 +26,7 @@ def test_a_batch_that_comes_again_after_a_crash_is_not_written_again(
 ) -> None:
     source = tmp_path / "in"
     source.mkdir()
-    writer = SparkGraph(g).stream_writer("Note", mode="append", actor="stream")
+    writer = g.stream_writer("Note", mode="append", actor="stream")
     crash = [True]
 
     def write_and_die(frame: Any, batch: int) -> None:
@@ -85,8 +84,8 @@ def test_a_stream_may_tell_of_several_types(g: Graph, spark: Any) -> None:
 def test_a_writer_without_a_stream_needs_a_name(g: Graph, spark: Any) -> None:
     frame = spark.sql("select 'x' as text")
     with pytest.raises(InvalidArgument, match="give it a name"):
-        SparkGraph(g).stream_writer("Note")(frame, 0)
-    named = SparkGraph(g).stream_writer("Note", stream_id="mine", engine="spark")
+        g.stream_writer("Note")(frame, 0)
+    named = g.stream_writer("Note", stream_id="mine", engine="spark")
     for batch in (0, 0, 1):
         named(frame, batch)
     assert len(rows(g, "Note")) == 2

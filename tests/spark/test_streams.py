@@ -133,7 +133,7 @@ def test_changes_tell_what_happened_to_each_row(g: Graph, spark: Any, tmp_path: 
     ]
     assert read("everything") == told
     assert read("little_by_little", max_commits="1") == told
-    assert read("later", since=str(first)) == [told[0], told[3]]
+    assert read("later", after=str(first)) == [told[0], told[3]]
     assert read("deleted", ops="delete") == [told[0]]
     at = spark.sql("select max(_at) as at from everything").collect()[0]["at"]
     assert at.microsecond == gone.created_at % 1_000_000

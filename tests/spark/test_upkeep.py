@@ -52,9 +52,9 @@ def test_a_large_group_is_written_by_several_tasks(
 
     g = make(tmp_path / "g", parts=6, people=100)
     before = sorted(map(repr, rows(g, "Knows")))
-    hands = SparkHands(spark, g._session.root)
+    workers = SparkHands(spark, g._session.root)
     limits = replace(BY_HAND, target_rows=250)
-    done = optimize(g._session, "main", ["Knows"], limits=limits, hands=hands)
+    done = optimize(g._session, "main", ["Knows"], limits=limits, workers=workers)
     assert done.types["Knows"].fragments == (6, 3)
     assert sorted(map(repr, rows(g, "Knows"))) == before
     assert g.verify(deep=True).ok

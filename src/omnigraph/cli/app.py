@@ -3,11 +3,14 @@ beginning."""
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import NoReturn
 
 
 def main() -> NoReturn:
+    # Nothing here multiplies matrices, and where no thread can be had OpenBLAS sends Ctrl-C.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from omnigraph.cli.run import run
 

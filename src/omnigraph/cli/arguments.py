@@ -19,6 +19,10 @@ Message = Annotated[
 IfCommit = Annotated[
     str | None, Parameter(help="only if the branch is at this commit; else exit code 4")
 ]
+Key = Annotated[
+    str | None,
+    Parameter(name="--idempotency-key", help="doing it again with the same key does nothing more"),
+]
 OnBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to write to")]
 OfBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to look at")]
 AtRef = Annotated[

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from omnigraph.cli.config import Config, read_config, require_root
 from omnigraph.cli.options import Options
 from omnigraph.cli.output import Output
-from omnigraph.cli.paths import unreadable
+from omnigraph.cli.paths import STDIN, unreadable
 from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
+    from omnigraph.model.options import CommitWords
     from omnigraph.runtime import Runtime
 
 _LOOKED_AT = 8
@@ -39,7 +40,11 @@ class Invocation:
 
     @cached_property
     def config(self) -> Config:
-        return read_config(Path.cwd(), self.environment)
+        try:
+            directory = Path.cwd()
+        except FileNotFoundError:  # it is gone, and with it what it said
+            directory = Path("/")
+        return read_config(directory, self.environment)
 
     @property
     def root(self) -> str:
@@ -48,6 +53,17 @@ class Invocation:
     def actor(self, given: str | None) -> str | None:
         """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
         return given or self.config.actor
+
+    def commit(
+        self, actor: str | None, message: str | None, if_commit: str | None, key: str | None
+    ) -> CommitWords:
+        """The options of every write, as they were given."""
+        return {
+            "actor": self.actor(actor),
+            "message": message,
+            "if_commit": if_commit,
+            "idempotency_key": key,
+        }
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:
@@ -69,10 +85,10 @@ class Invocation:
 
     def watched_runtime(self) -> Runtime:
         """The runtime, remembering the ids that it gave out last."""
-        from omnigraph.cli.watched import Watched
+        from omnigraph.cli.recording import RecordingRuntime
         from omnigraph.runtime import SYSTEM
 
-        return Watched(self.runtime or SYSTEM, self._tokens)
+        return RecordingRuntime(self.runtime or SYSTEM, self._tokens)
 
     def find_interrupted(self) -> str | None:
         """The commit that landed although its writer was interrupted, if there is one: a graph
@@ -84,15 +100,13 @@ class Invocation:
         mine = set(self._tokens)
         with open(self.root, mode="r") as graph, contextlib.suppress(OmnigraphError):
             for back in range(_LOOKED_AT):
-                version = graph.snapshot(f"{self._written}~{back}").graph_version
+                version = graph.at(f"{self._written}~{back}").graph_version
                 if version.token in mine:
                     return version.commit.id
         return None
 
     def read_text(self, path: str) -> str:
         """A text file, or what comes in on `-`; never a stack trace."""
-        from omnigraph.cli.parse import STDIN
-
         if path == STDIN:
             return self.out.streams.stdin.read()
         place = Path(path)

@@ -14,8 +14,8 @@ def read_parameters(given: str | None, single: tuple[str, ...]) -> dict[str, Any
     values: dict[str, Any] = {}
     if given is not None:
         try:
-            values = json.loads(given, parse_float=_float)
-        except ValueError as error:
+            values = json.loads(given, parse_float=_float, parse_constant=_constant)
+        except (ValueError, RecursionError) as error:
             raise InvalidArgument(
                 f"--params is not JSON: {error}.", help='Write --params \'{"name": "Ada"}\'.'
             ) from None
@@ -36,7 +36,7 @@ def read_value(text: str) -> Any:
     written with quotes, or the declared type of the parameter makes a text of it."""
     try:
         return json.loads(text, parse_float=_float)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -45,3 +45,8 @@ def _float(text: str) -> float:
     if math.isinf(number):
         raise ValueError(f"{text} is larger than any number that can be stored")
     return number
+
+
+def _constant(text: str) -> float:
+    """Python's JSON has numbers that JSON has not; files are not read with them either."""
+    raise ValueError(f"JSON has no {text}; write --param name={text}")

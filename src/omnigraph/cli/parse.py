@@ -10,14 +10,13 @@ import cyclopts
 
 from omnigraph.cli.commands import Command
 from omnigraph.cli.options import NAMES
+from omnigraph.cli.paths import STDIN
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
 
-STDIN = "<stdin>"
-"""What `-` stands for: cyclopts takes a lone dash for an option."""
 Bound = Callable[["Invocation"], int | None]
 
 
@@ -48,6 +47,9 @@ def parse_words(
         raise InvalidArgument(
             _told(error, words), help=f"See 'omnigraph {command.name} --help'."
         ) from None
+
+    except RecursionError:  # cyclopts takes a word that begins with [ for JSON
+        raise InvalidArgument("An argument is nested too deeply.") from None
 
     for name, value in (defaults or {}).items():
         if name in bound.signature.parameters:

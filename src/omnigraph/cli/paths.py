@@ -1,4 +1,4 @@
-"""Owns what is told of a file of the user's that cannot be read or written."""
+"""Owns the files that a user names: the one for `-`, and what to say of one that cannot be used."""
 
 from __future__ import annotations
 
@@ -12,8 +12,16 @@ from omnigraph.errors import (
     PermissionDenied,
 )
 
+STDIN = "<stdin>"
+"""What `-` stands for: cyclopts takes a lone dash for an option."""
+
+_LONG = 200
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
 
 
 def unreadable(path: str, error: OSError) -> OmnigraphError:

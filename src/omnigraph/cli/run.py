@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from omnigraph.cli.commands import GROUPS, Command, find_command
 from omnigraph.cli.options import Options, split_options, wants_json
 from omnigraph.cli.output import Output, Streams
-from omnigraph.cli.paths import FULL, unwritable
-from omnigraph.errors import OmnigraphError
+from omnigraph.cli.paths import FULL, shortened, unreadable, unwritable
+from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -33,6 +33,7 @@ def run(
     streams = streams or Streams.of_process()
     out = Output(streams, Options(json=wants_json(arguments)), environment)
     try:
+        _refuse_nul(arguments)
         options, words = split_options(arguments)
         out = Output(streams, options, environment)
         code = _obey(options, words, out, environment, runtime)
@@ -50,6 +51,13 @@ def run(
         out.warn("Interrupted. The graph is as it was.")
         code = INTERRUPTED
     return code
+
+
+def _refuse_nul(arguments: Sequence[str]) -> None:
+    """No system passes such a word on; who calls this from Python might."""
+    for word in arguments:
+        if "\0" in word:
+            raise InvalidArgument(f"The argument {shortened(word)!r} holds a NUL character.")
 
 
 def _obey(
@@ -99,11 +107,22 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
         return _interrupted(invocation)
     except (OmnigraphError, BrokenPipeError):
         raise
-    except Exception as error:
-        if invocation.options.debug:
+    except BaseException as error:
+        from omnigraph.store.scarcity import find_scarcity
+
+        if (scarce := find_scarcity(error)) is not None:
+            raise scarce from error
+        if invocation.options.debug or not isinstance(error, Exception):
             raise
         if _is_output(error):
             raise _unwritten(invocation, error) from error
+        if isinstance(error, OSError) and error.filename is not None:
+            # What the store holds is explained there: this is a file that the words name.
+            raise unreadable(shortened(os.fsdecode(error.filename)), error) from error
+        if isinstance(error, RuntimeError) and "start new thread" in str(error):
+            from omnigraph.store.panics import no_threads
+
+            raise no_threads() from error
         raise OmnigraphError(
             f"Something went wrong that should not: {type(error).__name__}: {error}.",
             help="This is a bug; --debug shows where.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import EntityNotFound, InvalidArgument
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.store.blobs import StoredBlob, open_blob
@@ -36,7 +36,7 @@ class Blob:
         return f"Blob({self.type!r}, {self.id!r}, {self.property!r}, size={self.size})"
 
 
-def read_blob(snapshot: Snapshot, type: str, id: str, property: str) -> Blob | None:
+def read_blob(snapshot: GraphView, type: str, id: str, property: str) -> Blob | None:
     """None where the entity has no value there."""
     kind = snapshot.type(type)
     held = {p.name: p.type for p in kind.properties}

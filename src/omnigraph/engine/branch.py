@@ -1,4 +1,4 @@
-"""Owns the handle on one branch: the methods of the graph with the branch filled in.
+"""Owns the handle on one branch: a snapshot that follows its head, and every write.
 
 It belongs to the branch that it was made for. When that is deleted, or deleted and created again
 under the same name, the handle says so instead of writing to another branch.
@@ -7,137 +7,91 @@ under the same name, the handle says so instead of writing to another branch.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Literal, TypeVar, Unpack
 
-import pyarrow as pa
-
+from omnigraph.arguments import checked_methods
+from omnigraph.engine.access import Access
+from omnigraph.engine.algorithms.result import AlgorithmResult
+from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
+from omnigraph.engine.algorithms.scope import Edges, Where
+from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.history.cursor import BEGINNING
+from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.history.restore import restore
+from omnigraph.engine.history.revert import revert
+from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+from omnigraph.engine.load.run import LoadOptions, load
+from omnigraph.engine.merge.run import Merge, merge_branches
+from omnigraph.engine.mutation.result import MutationResult
+from omnigraph.engine.mutation.run import mutate
+from omnigraph.engine.reads import Reads, check_limit
+from omnigraph.engine.session import Session
+from omnigraph.engine.snapshot import Snapshot, snapshot_of
+from omnigraph.engine.upkeep.optimize import optimize
+from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+from omnigraph.engine.write.migration import Applied, apply_schema, schema_text
+from omnigraph.engine.write.rerun import run_unit
+from omnigraph.engine.write.transaction import Transaction
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.options import CommitOptions, CommitWords, read_options
+from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
-
-if TYPE_CHECKING:
-    from omnigraph.engine.algorithms.result import AlgorithmResult
-    from omnigraph.engine.algorithms.scope import Edges, Where
-    from omnigraph.engine.blob import Blob
-    from omnigraph.engine.export import ExportFormat, ExportResult
-    from omnigraph.engine.graph import Graph
-    from omnigraph.engine.history.diff import Diff
-    from omnigraph.engine.history.feed import Block
-    from omnigraph.engine.history.log import Log
-    from omnigraph.engine.history.timeline import Moment
-    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
-    from omnigraph.engine.merge.run import Merge
-    from omnigraph.engine.mutation.result import MutationResult
-    from omnigraph.engine.query.expand import Kernel
-    from omnigraph.engine.query.result import Result
-    from omnigraph.engine.session import Session
-    from omnigraph.engine.snapshot import Snapshot
-    from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
-    from omnigraph.engine.write.migration import Applied
-    from omnigraph.engine.write.transaction import Transaction
-    from omnigraph.model.version import Commit
-    from omnigraph.plan.migrate import MigrationPlan
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Branch:
-    """What the graph can do, on one branch; each method is the graph's method of that name."""
+@checked_methods
+class Branch(Reads):
+    """A branch, by its `name`: every read, of its head at the time of the call, and every write.
 
-    name: str
-    incarnation: int
-    _graph: Graph = field(repr=False)
-    _session: Session = field(repr=False)
+    Every write takes the same options, by keyword: `actor` and `message` are in its commit; with
+    `if_commit` it is done only if the branch still shows that commit, else `PreconditionFailed`
+    tells what was expected and what is there; a call that repeats an `idempotency_key` does
+    nothing and tells what the first one did; and when others write at the same time it is tried
+    again for `retry_for` seconds, as the settings say if it is not given.
 
-    # Reading
+    >>> text, seen = "delete Knows where true", g.commit.id
+    >>> done = g.mutate(text, actor="ada", message="start anew", if_commit=seen)
+    >>> (done.commit.actor, done.commit.message)
+    ('ada', 'start anew')
+    """
+
+    def __init__(self, name: str, session: Session, access: Access) -> None:
+        self.name = name
+        self._session = session
+        self._access = access
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _version(self, ledger: Ledger) -> GraphVersion:
+        self._require_open()
+        return self._session.live_head(self.name, ledger)
+
+    def _require_open(self, *, writing: bool = False) -> None:
+        self._access.require(self._session, writing=writing)
+
+    def _writing(self, given: CommitWords) -> CommitOptions:
+        """The options of a write, which is allowed."""
+        self._require_open(writing=True)
+        return read_options(given)
+
+    # Following
 
     def snapshot(self) -> Snapshot:
-        return self._graph.snapshot(self.name)  # which looks at the head, once
+        """The branch as it is now, pinned for ever.
 
-    def query(
-        self,
-        text: str,
-        name: str | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        timeout: float | None = None,
-        memory_limit: int | None = None,
-        kernel: Kernel = "auto",
-        engine: Literal["local", "spark"] = "local",
-    ) -> Result:
-        return self._held().query(
-            text,
-            name,
-            params,
-            self.name,
-            timeout=timeout,
-            memory_limit=memory_limit,
-            kernel=kernel,
-            engine=engine,
-        )
-
-    def log(
-        self,
-        *,
-        limit: int | None = None,
-        actor: str | None = None,
-        kind: str | None = None,
-        since: str | datetime | None = None,
-        until: str | datetime | None = None,
-        first_parent: bool = False,
-    ) -> Log:
-        return self._held().log(
-            self.name,
-            limit=limit,
-            actor=actor,
-            kind=kind,
-            since=since,
-            until=until,
-            first_parent=first_parent,
-        )
-
-    def manifest(self) -> pa.Table:
-        return self._held().manifest(self.name)
-
-    def diff(
-        self,
-        since: str = "main",
-        *,
-        types: Sequence[str] | None = None,
-        kinds: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-    ) -> Diff:
-        """What leads from another ref to this branch."""
-        return self._held().diff(since, self.name, types=types, kinds=kinds, ops=ops)
-
-    def entity(self, type: str, id: str) -> dict[str, Any] | None:
-        return self._held().entity(type, id, self.name)
-
-    def blob(self, type: str, id: str, property: str) -> Blob | None:
-        return self._held().blob(type, id, property, self.name)
-
-    def export(
-        self,
-        *,
-        types: Sequence[str] | None = None,
-        format: ExportFormat = "jsonl",
-        to: Any = "-",
-        engine: Literal["local", "spark"] = "local",
-        overwrite: bool = True,
-    ) -> ExportResult:
-        return self._held().export(
-            ref=self.name, types=types, format=format, to=to, engine=engine, overwrite=overwrite
-        )
-
-    def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
-        return self._held().history(type, id, branch=self.name, limit=limit)
+        >>> now = g.snapshot()
+        >>> done = g.mutate("delete Knows where true")
+        >>> (now.count("Knows"), g.count("Knows"))
+        (2, 0)
+        """
+        return snapshot_of(self._pinned())
 
     def changes(
         self,
-        since: str = BEGINNING,
+        after: str = BEGINNING,
         *,
         limit: int | None = None,
         types: Sequence[str] | None = None,
@@ -146,61 +100,114 @@ class Branch:
         follow: bool = False,
         poll: float = 1.0,
     ) -> Generator[Block, None, None]:
-        return self._held().changes(
-            since,
-            branch=self.name,
+        """What happened on the branch, one block for each commit, oldest first: after a cursor,
+        after a ref, or from the beginning, which lies before the point of the fork. With
+        `follow` it waits for more, looking every `poll` seconds, until it or the graph is
+        closed.
+
+        >>> block = list(g.changes())[-1]
+        >>> (block.commit.message, len(list(block.changes)))
+        ('three people', 5)
+        >>> list(g.changes(block.cursor))
+        []
+        """
+        self._require_open()
+        check_limit(limit)
+        feed = Feed(self._session, self.name, types=types, kinds=kinds, ops=ops, ledger=Ledger())
+        return feed.blocks(
+            feed.place_of(after),
             limit=limit,
-            types=types,
-            kinds=kinds,
-            ops=ops,
             follow=follow,
             poll=poll,
+            stopped=self._access.is_closed,
         )
 
-    def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
-        return self._held().plan_schema(schema, branch=self.name)
+    # Rows
 
-    # Writing
+    def transaction(self, **commit: Unpack[CommitWords]) -> Transaction:
+        """A block of statements that becomes one commit, or nothing.
 
-    def transaction(
-        self,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        idempotency_key: str | None = None,
-        retry_for: float | None = None,
-    ) -> Transaction:
-        return self._held().transaction(
-            branch=self.name,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
-            retry_for=retry_for,
-        )
+        >>> with g.transaction(actor="bob", message="one more") as tx:
+        ...     tx.append("Person", {"name": "Dan", "age": 7})
+        1
+        >>> tx.commit.message
+        'one more'
+        """
+        return Transaction(self._session, self.name, self._writing(commit))
+
+    def run(self, unit: Callable[[Transaction], T], **commit: Unpack[CommitWords]) -> T:
+        """Calls `unit(tx)` and publishes; when what it read has changed, calls it again on a
+        fresh base, for at most `retry_for` seconds. Gives what the unit gives.
+
+        >>> g.run(lambda tx: tx.update("Person", set={"age": 1}, where="age > 40"))
+        1
+        """
+        return run_unit(self._session, self.name, unit, self._writing(commit))
 
     def mutate(
         self,
         text: str,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
-        *,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        idempotency_key: str | None = None,
+        **commit: Unpack[CommitWords],
     ) -> MutationResult:
-        return self._held().mutate(
-            text,
-            name,
-            params,
-            self.name,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+        """Runs the insert, update and delete statements of a `.gq` text, by `name` if the text
+        has several queries, in order and as one commit; each sees what those before it did. If
+        nothing matches there is no commit. When another commit comes first they run again on
+        what it left; with `if_commit` that is an error instead.
+
+        >>> done = g.mutate('insert Person { name: "Dan" } delete Person where name = "Bob"')
+        >>> (done.nodes, done.edges, done.counts["Person"].deleted)
+        (2, 2, 1)
+        """
+        return mutate(self._session, self.name, text, name, params, self._writing(commit))
+
+    def load(
+        self,
+        source: Any,
+        *,
+        type: str | None = None,
+        mode: Literal["append", "merge", "overwrite"] = "append",
+        new_branch: str | None = None,
+        ref: str | None = None,
+        mapping: Any = None,
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["auto", "local", "spark"] = "auto",
+        job: str | None = None,
+        progress: OnLoadProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> LoadResult:
+        """Brings entities in from files, streams, data frames or dicts, as one commit or not at
+        all. `mode` "append" refuses ids that exist, "merge" changes them, "overwrite" replaces
+        every type that the source touches. With `new_branch` they go to a new branch of that
+        name, which begins at `ref`, or here. With `on_error` "quarantine" rows that are wrong
+        are put aside with their line and the reason, and the rest is loaded. A `job` is a name
+        of your own for this load: called again with it, what has landed is not loaded again, and
+        on Spark a load that died goes on from what it had staged.
+
+        >>> rows = [{"name": "Ada", "age": 37}, {"name": "Dan"}]
+        >>> g.load(rows, type="Person", mode="merge").counts
+        {'Person': TypeCounts(inserted=1, updated=1, deleted=0)}
+        >>> g.load([{"name": "Eve"}], type="Person", new_branch="import").branch
+        'import'
+        """
+        if ref is not None and new_branch is None:
+            raise InvalidArgument(
+                "A load begins at another ref only on a new branch.", help="Give `new_branch` too."
+            )
+        options = LoadOptions(
+            type=type,
+            mode=mode,
+            branch=self.name if new_branch is None else new_branch,
+            create_branch_from=None if new_branch is None else ref or self.name,
+            mapping=mapping,
+            on_error=on_error,
+            engine=engine,
+            job=job,
+            progress=progress,
+            commit=self._writing(commit),
         )
+        return load(self._session, source, options)
 
     def algorithm(
         self,
@@ -209,74 +216,24 @@ class Branch:
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
         where: Where = None,
-        write_to: str | None = None,
         engine: Literal["auto", "local", "spark"] = "auto",
-        actor: str | None = None,
-        message: str | None = None,
+        write_to: str | None = None,
         **options: Any,
     ) -> AlgorithmResult:
-        return self._held().algorithm(
-            name,
-            edges=edges,
-            direction=direction,
-            where=where,
-            branch=self.name,
-            write_to=write_to,
-            engine=engine,
-            actor=actor,
-            message=message,
-            **options,
-        )
+        """As `algorithm` of a snapshot. With `write_to` the values become that property of the
+        nodes, as one commit, which takes the options of every write.
 
-    def run(
-        self,
-        unit: Callable[[Transaction], T],
-        *,
-        retry_for: float = 30.0,
-        actor: str | None = None,
-        message: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> T:
-        return self._held().run(
-            unit,
-            branch=self.name,
-            retry_for=retry_for,
-            actor=actor,
-            message=message,
-            idempotency_key=idempotency_key,
-        )
-
-    def load(
-        self,
-        source: Any,
-        *,
-        type: str | None = None,
-        mode: Literal["append", "merge", "overwrite"] = "append",
-        mapping: Any = None,
-        on_error: Literal["abort", "quarantine"] = "abort",
-        engine: Literal["auto", "local", "spark"] = "auto",
-        job: str | None = None,
-        progress: OnLoadProgress | None = None,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        retry_for: float | None = None,
-    ) -> LoadResult:
-        return self._held().load(
-            source,
-            type=type,
-            mode=mode,
-            branch=self.name,
-            mapping=mapping,
-            on_error=on_error,
-            engine=engine,
-            job=job,
-            progress=progress,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            retry_for=retry_for,
-        )
+        >>> g.algorithm("pagerank", write_to="rank", actor="ada").commit.message
+        'pagerank into rank'
+        """
+        if write_to is None:
+            return super().algorithm(
+                name, edges=edges, direction=direction, where=where, engine=engine, **options
+            )
+        words = CommitWords.__annotations__
+        given = CommitWords(**{key: options.pop(key) for key in words if key in options})  # type: ignore[typeddict-item]
+        call = AlgorithmCall(name, edges, direction, where, engine, options)
+        return write_algorithm(self._session, self._pinned, call, write_to, self._writing(given))
 
     def stream_writer(
         self,
@@ -288,32 +245,50 @@ class Branch:
         engine: Literal["local", "spark"] = "local",
         stream_id: str | None = None,
         actor: str | None = None,
+        message: str | None = None,
     ) -> Callable[[Any, int], None]:
-        return self._held().stream_writer(
+        """A function for `foreachBatch` of a stream of Spark: one commit for each micro-batch,
+        exactly once. All rows are of one `type`, or `mapping` has for each type where its
+        properties come from: the name of a column, or an expression. A stream is known by the id
+        in its checkpoint, or by `stream_id`, which has to be its own.
+
+            stream.writeStream.foreachBatch(g.stream_writer("Person")).start()
+        """
+        self._require_open(writing=True)
+        return find_executor("spark").stream_writer(
+            self._session,
+            self.name,
             type,
             mapping=mapping,
             mode=mode,
-            branch=self.name,
             on_error=on_error,
             engine=engine,
             stream_id=stream_id,
-            actor=actor,
+            commit=CommitOptions(actor, message),
         )
+
+    # Schema, merges, the way back
 
     def apply_schema(
         self,
         schema: str | os.PathLike[str],
         *,
-        actor: str | None = None,
-        message: str | None = None,
         allow_data_loss: bool = False,
+        **commit: Unpack[CommitWords],
     ) -> Applied:
-        return self._held().apply_schema(
-            schema,
-            branch=self.name,
-            actor=actor,
-            message=message,
-            allow_data_loss=allow_data_loss,
+        """Makes a schema the accepted one, as one commit. What it drops can be read in older
+        versions of the branch; with `allow_data_loss` the next cleanup takes these, however many
+        commits it keeps. Tags and other branches keep what they have.
+
+        >>> g.apply_schema(g.schema + "node Pet { name: String }").applied
+        True
+        >>> g.types()
+        ['Person', 'Pet', 'Knows']
+        """
+        options = self._writing(commit)
+        text = schema_text(schema)
+        return apply_schema(
+            self._session, self.name, text, options, allow_data_loss=allow_data_loss
         )
 
     def merge(
@@ -322,41 +297,55 @@ class Branch:
         *,
         strategy: str | Mapping[str, str] | None = None,
         resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None = None,
-        message: str | None = None,
-        actor: str | None = None,
         dry_run: bool = False,
+        **commit: Unpack[CommitWords],
     ) -> Merge:
-        """Brings the changes of another branch into this one."""
-        return self._held().merge(
+        """Brings the changes of another branch into this one, as one commit with two parents, or
+        fails with `MergeFailed` and every conflict. `strategy` says who wins where both changed
+        the same: "ours" (this branch), "theirs", or by `Type` and `Type.property`; `resolve`
+        gives the answer for single entities, as rows by (type, id).
+
+        >>> made = g.create_branch("review")
+        >>> done = g.branch("review").mutate('insert Person { name: "Dan" }')
+        >>> g.merge("review", dry_run=True).commit is None
+        True
+        >>> g.merge("review").outcome
+        'fast_forward'
+        """
+        self._require_open(writing=not dry_run)
+        return merge_branches(
+            self._session,
             source,
             self.name,
+            read_options(commit),
             strategy=strategy,
             resolve=resolve,
-            message=message,
-            actor=actor,
             dry_run=dry_run,
         )
 
-    def restore(self, ref: str, *, actor: str | None = None, message: str | None = None) -> Commit:
-        return self._held().restore(ref, branch=self.name, actor=actor, message=message)
+    def restore(self, ref: str, **commit: Unpack[CommitWords]) -> Commit:
+        """Makes the branch what it was at a ref, data and schema, as a new commit.
 
-    def revert(
-        self, commit: str, *, actor: str | None = None, message: str | None = None
-    ) -> Commit:
-        return self._held().revert(commit, branch=self.name, actor=actor, message=message)
+        >>> done = g.mutate("delete Person where true")
+        >>> g.restore("main~1", actor="ada").kind
+        'restore'
+        >>> g.count("Person")
+        3
+        """
+        return restore(self._session, ref, self.name, self._writing(commit), Ledger())
 
-    def create_branch(self, name: str) -> Commit:
-        """A new branch that starts at the head of this one."""
-        return self._held().create_branch(name, self.name)
+    def revert(self, ref: str, **commit: Unpack[CommitWords]) -> Commit:
+        """Undoes what one commit did to entities, as a new commit. What later commits changed
+        again is a `RevertFailed` that lists it all.
 
-    def tag(self, name: str) -> Commit:
-        return self._held().tag(name, self.name)
-
-    def protect(self, *, actor: str | None = None) -> None:
-        self._held().protect(self.name, actor=actor)
-
-    def unprotect(self, *, actor: str | None = None) -> None:
-        self._held().unprotect(self.name, actor=actor)
+        >>> done = g.mutate("delete Knows where true")
+        >>> more = g.mutate('insert Person { name: "Dan" }')
+        >>> g.revert(done.commit.id).kind
+        'revert'
+        >>> (g.count("Knows"), g.count("Person"))
+        (2, 4)
+        """
+        return revert(self._session, ref, self.name, self._writing(commit), Ledger())
 
     def optimize(
         self,
@@ -365,16 +354,25 @@ class Branch:
         dry_run: bool = False,
         progress: OnProgress | None = None,
         engine: Literal["local", "spark"] = "local",
+        **commit: Unpack[CommitWords],
     ) -> Optimized:
-        return self._held().optimize(
-            branch=self.name, types=types, dry_run=dry_run, progress=progress, engine=engine
+        """Rewrites small and heavily deleted fragments into large ones and builds the indexes
+        that the schema asks for: one commit that no reader can see, or none when there is
+        nothing to do. Old versions move into the history, a thousand at a time, and stay
+        readable. Tells for each type what was done and what has to wait, and why. With "spark"
+        as `engine` executors rewrite and build.
+
+        >>> g.optimize(dry_run=True).commit is None
+        True
+        """
+        self._require_open(writing=not dry_run)
+        workers = None if is_here(engine) else find_executor(engine).workers(self._session)
+        return optimize(
+            self._session,
+            self.name,
+            types,
+            dry_run=dry_run,
+            progress=progress,
+            options=read_options(commit),
+            workers=workers,
         )
-
-    def delete(self, *, actor: str | None = None) -> None:
-        self._held().delete_branch(self.name, actor=actor)
-
-    def _held(self) -> Graph:
-        """The graph, if the branch is still the one that this handle was made for; whatever it
-        does then, it does for that one alone."""
-        self._session.live_head(self.name, Ledger())
-        return self._graph

@@ -13,6 +13,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from omnigraph.engine.session import Session
+
 Key = tuple[Any, ...]
 """The first part says which cache it belongs to."""
 
@@ -21,6 +23,11 @@ ENTRY = 256
 
 
 class Cache:
+    @classmethod
+    def shared_by(cls, session: Session) -> Cache:
+        """The one of everything that is done through this handle."""
+        return session.shared(_cache)
+
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.booked = 0
@@ -75,3 +82,7 @@ class Cache:
             if found is None or found[0] is not value or found[1] == size + ENTRY:
                 return
         self.keep(key, value, size)
+
+
+def _cache(session: Session) -> Cache:
+    return Cache(session.settings.cache_bytes)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.cache import Cache, Key
+from omnigraph.engine.session import Session
 from omnigraph.store.tables import ADDRESS, FragmentMark, Table
 from omnigraph.telemetry import Ledger
 
@@ -25,6 +26,11 @@ _TOUCHES = 3
 
 class Columns:
     """What does not fit into the cache is read through Lance each time."""
+
+    @classmethod
+    def shared_by(cls, session: Session) -> Columns:
+        """The one of everything that is done through this handle."""
+        return session.shared(_columns)
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -120,3 +126,7 @@ def width(kind: pa.DataType) -> int:
         return int(max(1, kind.bit_width // 8))
     except ValueError:
         return _WIDTH_OF_TEXT
+
+
+def _columns(session: Session) -> Columns:
+    return Columns(Cache.shared_by(session))

@@ -1,5 +1,5 @@
-"""Owns conditions of the query language over the rows of one type: read once, then asked of every
-batch, as much as possible by Lance itself."""
+"""Owns conditions over the rows of one type, given as a text of the query language or as an Arrow
+expression: read once, then asked of every batch, as much as possible by Lance itself."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.view import TableView
+from omnigraph.engine.view import TableView, check_expression
 from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.lang.gq import compile_query
 from omnigraph.lang.gq.checked import Delete, Expression, RowProperty, RowSystem
+from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.plan.lookups import split_tests
 from omnigraph.plan.values import holds
@@ -23,14 +25,32 @@ from omnigraph.plan.values.push import is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
 from omnigraph.telemetry import Ledger
 
+Filter: TypeAlias = str | pc.Expression
+"""A condition as callers give it, wherever one is taken."""
+
 
 @dataclass(frozen=True)
 class Condition:
     """A test of the rows of one type. `now` is the moment that `now()` means, in microseconds."""
 
     kind: GraphType
-    test: Expression
+    test: Expression | pc.Expression
     now: int
+
+    def scan(
+        self, view: TableView, columns: Sequence[str], ledger: Ledger
+    ) -> Iterator[pa.RecordBatch]:
+        """These columns of all rows that it keeps, also of those that are pending."""
+        if isinstance(self.test, pc.Expression):
+            yield from view.scan(ledger, columns=columns, filter=self.test)
+            return
+        for batch in self.rows(view, columns, ledger):
+            if batch.num_rows:
+                yield batch.select(list(columns))
+        pending = view.overlay.rows
+        if pending.num_rows:
+            kept = holds(self.test, RowLeaves(Bindings(now=self.now), pending))
+            yield from pending.filter(kept).select(list(columns)).to_batches()
 
     def rows(
         self,
@@ -42,6 +62,9 @@ class Condition:
     ) -> Iterator[pa.RecordBatch]:
         """The visible rows of the table, or of some fragments, that it keeps: these columns, and
         those that the test needs, and their addresses as a last column."""
+        if isinstance(self.test, pc.Expression):
+            yield from view.located(columns, ledger, filter=self.test, fragments=fragments)
+            return
         bindings = Bindings(now=self.now)
 
         def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
@@ -66,10 +89,35 @@ class Condition:
             yield batch if kept.all() else batch.filter(pa.array(kept))
 
 
-def read_condition(catalog: Catalog, kind: GraphType, where: str, now: int) -> Condition:
-    """A condition as it stands after `where` of a statement of the query language."""
+def scan_rows(
+    view: TableView,
+    catalog: Catalog,
+    columns: Sequence[str] | None,
+    filter: Filter | None,
+    now: int,
+    ledger: Ledger,
+) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+    """The rows of a view that a condition keeps, checked before anything is read."""
+    names = view.check_columns(columns)
+    schema = pa.schema([view.schema.field(name) for name in names])
+    if isinstance(filter, str):
+        condition = read_condition(catalog, view.kind, filter, now)
+        return schema, condition.scan(view, names, ledger)
+    view.check_filter(filter)
+    return schema, view.scan(ledger, columns=names, filter=filter)
+
+
+def read_condition(catalog: Catalog, kind: GraphType, where: Filter, now: int) -> Condition:
+    """A condition as it stands after `where` of a statement of the query language, or an Arrow
+    expression over the properties."""
+    if isinstance(where, pc.Expression):
+        check_expression(kind, row_schema(kind), where)
+        return Condition(kind, where, now)
     if not isinstance(where, str):
-        raise InvalidArgument(f"The condition of {kind.name} is a text, not {where!r}.")
+        raise InvalidArgument(
+            f"The condition of {kind.name} is a text or a pyarrow.compute expression, not "
+            f"{type(where).__name__}."
+        )
     checked = compile_query(f"query q() {{ delete {kind.name} where {where} }}", catalog)
     if checked.query is None:
         first = checked.diagnostics[0]

@@ -15,16 +15,36 @@ if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import Scope
     from omnigraph.engine.export import ExportResult
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.load.result import LoadResult
+    from omnigraph.engine.protocols import GraphLike
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
-    from omnigraph.engine.snapshot import Snapshot
-    from omnigraph.engine.upkeep.hands import Hands
+    from omnigraph.engine.upkeep.workers import Workers
     from omnigraph.model.catalog import GraphType
+    from omnigraph.model.options import CommitOptions
     from omnigraph.plan.query import Plan
 
 GROUP = "omnigraph.engines"
+
+
+class SparkHandle(Protocol):
+    """What Spark adds to an open graph: `g.spark`. Sessions and DataFrames are those of Spark,
+    which may not be installed."""
+
+    def table(
+        self,
+        type: str,
+        *,
+        spark: Any = None,
+        ref: str = "main",
+        columns: str | None = None,
+        where: str | None = None,
+    ) -> Any:
+        """A type as a DataFrame, as it is at a ref now."""
+
+    def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
+        """Makes a temporary view of every type, all of one snapshot, and gives their names."""
 
 
 class Executor(Protocol):
@@ -46,16 +66,31 @@ class Executor(Protocol):
     def stop(self) -> None:
         """Ends the session that is running."""
 
-    def of(self, graph: Graph) -> Any:
+    def of(self, graph: GraphLike) -> SparkHandle:
         """What the engine adds to an open graph: `g.spark`."""
+
+    def stream_writer(
+        self,
+        session: Session,
+        branch: str,
+        type: str | None,
+        *,
+        mapping: Mapping[str, Mapping[str, Any]] | None,
+        mode: str,
+        on_error: str,
+        engine: str,
+        stream_id: str | None,
+        commit: CommitOptions,
+    ) -> Callable[[Any, int], None]:
+        """A function that makes a commit of each micro-batch of a stream, once."""
 
     def is_cluster(self) -> bool:
         """Whether it runs, or is configured to run, on more than this machine."""
 
     def algorithm(
         self,
-        graph: Graph,
-        snapshot: Snapshot,
+        session: Session,
+        snapshot: GraphView,
         scope: Scope,
         name: str,
         options: Mapping[str, Any],
@@ -65,7 +100,7 @@ class Executor(Protocol):
     def query(
         self,
         session: Session,
-        snapshot: Snapshot,
+        snapshot: GraphView,
         plan: Plan,
         parameters: Mapping[str, Any],
         *,
@@ -74,12 +109,12 @@ class Executor(Protocol):
     ) -> Result:
         """The same rows as in this process, when they are asked for; the parameters are bound."""
 
-    def hands(self, session: Session) -> Hands:
+    def workers(self, session: Session) -> Workers:
         """Who does the heavy part of maintenance."""
 
     def export(
         self, session: Session
-    ) -> Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult]:
+    ) -> Callable[[GraphView, Sequence[GraphType], str, Any], ExportResult]:
         """Writes types of a snapshot in a format to a directory."""
 
     def load(

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import AlreadyExists, InvalidArgument
-from omnigraph.model.catalog import EdgeType, GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.load.writing import shown_names, to_csv_columns, to_lines
 from omnigraph.telemetry import Ledger
 
@@ -39,14 +40,14 @@ class ExportResult:
 
 
 def export(
-    snapshot: Snapshot,
+    snapshot: GraphView,
     *,
     types: Sequence[str] | None,
     format: str,
     to: Any,
     root: Path | None = None,
     overwrite: bool = True,
-    elsewhere: Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult] | None = None,
+    elsewhere: Callable[[GraphView, Sequence[GraphType], str, Any], ExportResult] | None = None,
 ) -> ExportResult:
     """JSONL holds all types in one file, nodes before edges; the other formats have one file for
     each type, in a directory, or in a file or stream if there is only one type. What is known
@@ -59,6 +60,7 @@ def export(
     if len({kind.table_key for kind in kinds}) < len(kinds):
         raise InvalidArgument("A type is asked for twice.")
     if isinstance(to, str | os.PathLike) and to != "-":
+        _refuse_foreign(to)
         _refuse_graph(root, Path(to))
     if elsewhere is not None:
         return elsewhere(snapshot, kinds, format, to)
@@ -86,8 +88,22 @@ def export(
     )
 
 
+def _refuse_foreign(to: str | os.PathLike[str]) -> None:
+    """Results and messages tell the names of files, and are UTF-8."""
+    try:
+        os.fsdecode(to).encode()
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"The path {os.fsdecode(to)!r} is not a text in UTF-8.") from None
+
+
 def _refuse_graph(root: Path | None, to: Path) -> None:
-    if root is not None and to.resolve().is_relative_to(root.resolve()):
+    try:
+        place = to.resolve()
+    except FileNotFoundError:
+        raise InvalidArgument(
+            f"{to} cannot be written: the working directory is gone.", help="Give a whole path."
+        ) from None
+    if root is not None and place.is_relative_to(root.resolve()):
         raise InvalidArgument(f"{to} is in the graph itself.", help="Name another place.")
 
 
@@ -100,7 +116,7 @@ def _require_one(format: str, kinds: list[GraphType], where: str) -> None:
 
 
 def _files(
-    snapshot: Snapshot, kinds: list[GraphType], format: str, to: Path, directory: bool
+    snapshot: GraphView, kinds: list[GraphType], format: str, to: Path, directory: bool
 ) -> list[tuple[Path, list[GraphType]]]:
     named = _SUFFIXES.intersection(to.suffixes)
     if not directory and not to.is_dir() and named:
@@ -114,7 +130,7 @@ def _files(
     return [(to, kinds)]
 
 
-def file_stem(snapshot: Snapshot, kind: GraphType) -> str:
+def file_stem(snapshot: GraphView, kind: GraphType) -> str:
     """A node and an edge type may have the same name."""
     both = kind.name in snapshot.catalog.node_names and kind.name in snapshot.catalog.edge_names
     return kind.table_key.replace(":", "-") if both else kind.name
@@ -141,7 +157,7 @@ def _whole_file(path: Path) -> Iterator[Any]:
         part.unlink(missing_ok=True)
 
 
-def _write(snapshot: Snapshot, kinds: list[GraphType], format: str, stream: Any) -> dict[str, int]:
+def _write(snapshot: GraphView, kinds: list[GraphType], format: str, stream: Any) -> dict[str, int]:
     counts = {}
     for kind in kinds:
         count = write_batches(kind, format, stream, snapshot.view(kind).scan(snapshot.io))

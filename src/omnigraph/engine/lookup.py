@@ -22,6 +22,7 @@ from omnigraph.engine.key_index import (
     places_of,
     size_of,
 )
+from omnigraph.engine.session import Session
 from omnigraph.plan.validate import key_texts
 from omnigraph.store.tables import ADDRESS, Column, Table
 from omnigraph.telemetry import Ledger
@@ -40,6 +41,11 @@ Indexes = dict[tuple[Column, ...], dict[str, KeyIndex]]
 
 class Lookups:
     """Finds rows by value, from memory where that is cheap, through Lance where it is not."""
+
+    @classmethod
+    def shared_by(cls, session: Session) -> Lookups:
+        """The one of everything that is done through this handle."""
+        return session.shared(_lookups)
 
     def __init__(self, cache: Cache, *, rows: int) -> None:
         self._cache = cache
@@ -215,3 +221,7 @@ def _find_through_lance(
                 positions.append(position)
                 addresses.append(address)
     return np.array(positions, dtype=np.int64), np.array(addresses, dtype=np.uint64)
+
+
+def _lookups(session: Session) -> Lookups:
+    return Lookups(Cache.shared_by(session), rows=session.settings.lookup_rows)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 
-from omnigraph.engine.graph import Graph, Mode
+from omnigraph.arguments import checked
+from omnigraph.engine.access import Mode
+from omnigraph.engine.graph import Graph
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.formats import upgrade
+from omnigraph.engine.write.chain import Step, extend
 from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
-from omnigraph.engine.write.publisher import put_version
 from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
@@ -19,10 +21,12 @@ from omnigraph.errors import (
     OmnigraphError,
     UnsafeStore,
 )
-from omnigraph.model.version import FORMAT, Commit, GraphStamp, GraphVersion
+from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
 from omnigraph.model.words import read_word
 from omnigraph.plan.migrate import apply_steps, plan_migration
-from omnigraph.runtime import SYSTEM, Runtime, encode_ulid, reach
+from omnigraph.plan.publish import Lineage, SchemaChange
+from omnigraph.plan.successor import Found
+from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
 from omnigraph.store.occupants import list_occupants, refuse_foreign
@@ -31,6 +35,7 @@ from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 
 
+@checked
 def init(
     root: str | os.PathLike[str],
     *,
@@ -43,6 +48,10 @@ def init(
 
     The first graph version decides who wins when two create at once; whatever a loser or a crash
     leaves behind is unreferenced.
+
+    >>> with omnigraph.init("memory://notes", schema="node Note { text: String }") as notes:
+    ...     notes.types()
+    ['Note']
     """
     actor = read_word("actor", actor)
     text = schema_text(schema)
@@ -54,32 +63,18 @@ def init(
     catalog = apply_steps(None, plan_migration(None, declared).steps)
     texts = session.write_schema(text, catalog, ledger)
     pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
-    now = runtime.now()
-    commit = Commit(
-        id=encode_ulid(now // 1000, 0)[:10] + runtime.ulid()[10:],
-        parents=(),
-        kind="init",
-        created_at=now,
-        operation=runtime.ulid(),
-        actor=actor,
-    )
-    first = GraphVersion(
-        format=FORMAT,
-        graph=runtime.ulid(),
-        token=runtime.ulid(),
-        branch="main",
-        incarnation=1,
-        version=1,
-        commit=commit,
-        schema=texts[0],
-        catalog=texts[1],
-        tables=tuple(pins),
+    found = Found(
+        Lineage(kind="init", operation=runtime.ulid(), actor=actor),
+        runtime.ulid(),
+        SchemaChange(schema=texts[0], catalog=texts[1]),
+        tuple(pins),
     )
     reach("init staged")
-    _create(session, first, ledger)
+    _create(session, found, ledger)
     return Graph(session, "rw", ledger)
 
 
+@checked
 def open(  # noqa: A001
     root: str | os.PathLike[str],
     *,
@@ -87,7 +82,12 @@ def open(  # noqa: A001
     settings: Settings | None = None,
     runtime: Runtime = SYSTEM,
 ) -> Graph:
-    """Opens a graph for reading and writing ("rw") or for reading alone ("r")."""
+    """Opens a graph for reading and writing ("rw") or for reading alone ("r").
+
+    >>> with omnigraph.open(g.root, mode="r") as reader:
+    ...     reader.count("Person")
+    3
+    """
     if mode not in ("rw", "r"):
         raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
     return open_root(parse_root(root), mode=mode, settings=settings, runtime=runtime)
@@ -121,11 +121,11 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
         session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
 
 
-def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
+def _create(session: Session, found: Found, ledger: Ledger) -> None:
     versions = session.versions(ledger)
     # The store is probed with an object that nobody else uses before anything is decided by it.
-    probe = GraphStamp(format=first.format, graph=first.graph)
-    probe_key = f"__wait/{first.graph}"
+    stamp = GraphStamp(format=FORMAT, graph=found.graph)
+    probe_key = f"__wait/{found.graph}"
     objects = session.metered(ledger)
     try:
         if not (
@@ -137,11 +137,17 @@ def _create(session: Session, first: GraphVersion, ledger: Ledger) -> None:
     finally:
         with contextlib.suppress(OmnigraphError):
             objects.delete(probe_key)
-    if put_version(session, first, ledger, stamped=False) is not None:
-        raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
+
+    def propose(end: GraphVersion | None) -> Step:
+        if end is not None:
+            raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
+        return Step(found)
+
+    first = extend(session, "main", lambda _: None, propose, ledger, stamped=False)
+    assert first is not None
     reach("init put")
     with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
-        versions.write_stamp(probe, after=session.files_of(first))
+        versions.write_stamp(stamp, after=session.files_of(first))
 
 
 def _refuse_file(session: Session) -> None:

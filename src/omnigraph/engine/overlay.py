@@ -8,7 +8,8 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType
 
 NEW = np.uint64(2**64 - 1)
 """The origin of a pending row that replaces no row of the table."""

@@ -7,39 +7,35 @@ import copy
 import hashlib
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from omnigraph.engine.cache import Cache
-from omnigraph.engine.columns import Columns
-from omnigraph.engine.lookup import Lookups
-from omnigraph.engine.query.adjacencies import Adjacencies
-from omnigraph.engine.query.prepare import Preparations
-from omnigraph.engine.query.workspace import Workspaces
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.known_keys import KnownKeys
 from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
 from omnigraph.lang.near import near
-from omnigraph.model.catalog import Catalog, decode_catalog, encode_catalog
+from omnigraph.model.catalog import Catalog, encode_catalog
+from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.model.refs import BranchRef, parse_ref
 from omnigraph.model.version import GraphStamp, GraphVersion
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
 from omnigraph.store.forks import is_own, process_mark, require_own
-from omnigraph.store.history import Archive
+from omnigraph.store.history import Archive, lost_version
 from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
 from omnigraph.store.roots import Root
-from omnigraph.store.tables import Tables
 from omnigraph.store.versions import Versions, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.engine.upkeep.folding import Folding
+    from omnigraph.store.tables import Table, Tables
+
+Part = TypeVar("Part")
+OnWrite = Callable[[str, "Mapping[str, tuple[Table, Table]]"], None]
+"""Is told of each write: its branch, and its tables before and after."""
 
 _CACHED_VERSIONS = 1024
 _CACHED_CATALOGS = 64
@@ -61,29 +57,18 @@ class Session:
         self.objects = objects
         self.settings = settings
         self.runtime = runtime
-        self.tables = Tables(root)
-        self.cache = Cache(settings.cache_bytes)
-        self.lookups = Lookups(self.cache, rows=settings.lookup_rows)
-        self.columns = Columns(self.cache)
-        self.adjacencies = Adjacencies(
-            self.cache,
-            self.columns,
-            read=self._read_derived,
-            write=lambda key, data, ledger: self.metered(ledger).put(key, data),
-        )
-        self.preparations = Preparations()
-        self.workspaces = Workspaces(self.cache)
-        self.known_keys = KnownKeys()
         self.queue = LocalQueue(root.queue_directory()) if settings.queue else None
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()
+        self._parts: dict[Callable[[Session], Any], Any] = {}
+        self._parts_lock = threading.RLock()  # a part may ask for another one
         self._heads: dict[str, SeenHead] = {}
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
         self._archives: dict[str, Archive] = {}
         self._store_is_safe = threading.Event()
         self.held: Mapping[str, int] = {}
-        self.folding: Folding | None = None
+        self.on_write: OnWrite | None = None
 
     def holding(self, branch: str, incarnation: int) -> Session:
         """This session, for an operation that is meant for one incarnation of a branch: whenever
@@ -105,11 +90,21 @@ class Session:
         self.require_own()
         return MeteredStore(self.objects, ledger)
 
-    def _read_derived(self, key: str, ledger: Ledger) -> bytes | None:
-        try:
-            return self.metered(ledger).get(key)
-        except Absent:
-            return None
+    @property
+    def tables(self) -> Tables:
+        return self.shared(_tables)
+
+    def shared(self, make: Callable[[Session], Part]) -> Part:
+        """What a part of the engine keeps for as long as the handle is open, made when it is first
+        asked for. The session knows of none of them."""
+        part: Part | None = self._parts.get(make)
+        if part is not None:
+            return part
+        with self._parts_lock:
+            if make not in self._parts:
+                self._parts[make] = make(self)
+            made: Part = self._parts[make]
+            return made
 
     def versions(self, ledger: Ledger) -> Versions:
         return Versions(self.metered(ledger), self.runtime)
@@ -176,10 +171,7 @@ class Session:
             # What a tag stands for stays, whatever its branch has forgotten.
             return self.read_record(fork.branch, fork.version, ledger)
         except Absent:
-            raise Corrupt(
-                f"The tag {name!r} stands for version {fork.version} of {fork.branch!r}, which "
-                "is missing."
-            ) from None
+            raise lost_version(fork.branch, fork.version) from None
 
     def saw_head(self, version: GraphVersion) -> None:
         now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())
@@ -232,13 +224,11 @@ class Session:
     def read_version(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """Raises `Absent`."""
         self.require_own()
-        with self._lock:
-            if (version := self._versions.get((branch, number))) is not None:
-                self._versions.move_to_end((branch, number))
-                return version
         seen = self._heads.get(branch)
         if seen is not None and not seen.version.retains(number):
-            raise Absent(f"version {number} of {branch}")
+            raise Absent(f"version {number} of {branch}")  # also of one that is known here
+        if (known := self._known(branch, number)) is not None:
+            return known
         try:
             version = self._fetch(branch, number, ledger)
         except Absent:
@@ -252,6 +242,12 @@ class Session:
         with self._lock:
             self._remember(version)
         return version
+
+    def _known(self, branch: str, number: int) -> GraphVersion | None:
+        with self._lock:
+            if (version := self._versions.get((branch, number))) is not None:
+                self._versions.move_to_end((branch, number))
+            return version
 
     def _fetch(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """Below the bottom of the chain the archive counts: what is on the chain there may be the
@@ -267,6 +263,9 @@ class Session:
     def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """What is known of a version, also of one whose tables cleanup has taken: for who asks
         about commits and not about entities. Raises `Absent`."""
+        self.require_own()
+        if (known := self._known(branch, number)) is not None:
+            return known
         try:
             return self.read_version(branch, number, ledger)
         except Absent:
@@ -355,9 +354,6 @@ class Session:
                 self._catalogs.popitem(last=False)
         return catalog
 
-    def snapshot(self, version: GraphVersion, ledger: Ledger) -> Snapshot:
-        return Snapshot(version, self.read_catalog(version.catalog, ledger), self, ledger)
-
     # Safety of the store
 
     def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:
@@ -372,6 +368,12 @@ class Session:
         if created:
             raise UnsafeStore(f"{self.root.uri} accepted to create what was already there.")
         self._store_is_safe.set()
+
+
+def _tables(session: Session) -> Tables:
+    from omnigraph.store.tables import Tables  # needs Lance and Arrow: commits are read without
+
+    return Tables(session.root, timeout=session.settings.request_timeout)
 
 
 def branch_moved(name: str) -> BranchMoved:

@@ -1,109 +1,27 @@
-"""Owns the snapshot: one pinned graph version that answers the same for ever."""
+"""Owns the snapshot as users hold it: one pinned graph version with every read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from omnigraph.engine.overlay import Overlay
-from omnigraph.engine.view import TableView
-from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
-from omnigraph.lang.near import near
-from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.reads import Reads
+from omnigraph.model.version import GraphVersion
 from omnigraph.telemetry import Ledger
-
-if TYPE_CHECKING:
-    from omnigraph.engine.session import Session
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """Pinned: the branch may move on, be rewritten or deleted, this stays what it was."""
+class Snapshot(GraphView, Reads):
+    """A graph version that is pinned: the branch may move on, be rewritten or deleted, this stays
+    what it was. `g.at(ref)` gives one, and so does `snapshot()` of a branch or a graph."""
 
-    graph_version: GraphVersion = field(repr=False)
-    catalog: Catalog = field(repr=False)
-    _session: Session = field(repr=False)
-    io: Ledger = field(default_factory=Ledger, repr=False)
+    def _version(self, ledger: Ledger) -> GraphVersion:
+        return self.graph_version
 
-    @property
-    def branch(self) -> str:
-        return self.graph_version.branch
-
-    @property
-    def version(self) -> int:
-        return self.graph_version.version
-
-    @property
-    def commit(self) -> Commit:
-        return self.graph_version.commit
-
-    @cached_property
-    def schema(self) -> str:
-        """The accepted schema text of this version."""
-        return self._session.read_schema_text(self.graph_version.schema, self.io)
-
-    def types(self) -> list[str]:
-        """Names of all node and edge types, in the order of the schema."""
-        return [t.name for t in (*self.catalog.nodes, *self.catalog.edges)]
-
-    def count(self, type: str) -> int:
-        return self.graph_version.pins[self.type(type).table_key].rows
-
-    def scan(
-        self,
-        type: str,
-        *,
-        columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,
-    ) -> pa.RecordBatchReader:
-        """Rows of a type as an Arrow stream; nothing is read until it is asked for."""
-        view = self.view(self.type(type))
-        names = view.check_columns(columns)
-        view.check_filter(filter)
-        schema = pa.schema([view.schema.field(name) for name in names])
-        batches = view.scan(self.io, columns=names, filter=filter)
-        return pa.RecordBatchReader.from_batches(schema, self._until_reclaimed(batches))
-
-    def _until_reclaimed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        try:
-            yield from batches
-        except Corrupt:
-            self._require_unreclaimed()
-            raise
-
-    def _require_unreclaimed(self) -> None:
-        """What is missing may have been taken by cleanup, after this was pinned."""
-        if self._session.was_reclaimed(self.graph_version, self.io):
-            raise Reclaimed(
-                f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
-            )
-
-    def type(self, name: str) -> GraphType:
-        return find_type(self.catalog, name)
-
-    def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        pin = self.graph_version.pins[kind.table_key]
-        try:
-            table = self._session.tables.open(pin.location, pin.lance_version, self.io)
-        except Corrupt:
-            self._require_unreclaimed()
-            raise
-        return TableView(kind, table, overlay or Overlay.empty(kind), self._session.lookups)
+    def _pinned(self) -> GraphView:
+        return self
 
 
-def find_type(catalog: Catalog, name: str) -> GraphType:
-    if not isinstance(name, str):
-        raise InvalidArgument(f"A type is named by a text, not by {type(name).__name__}.")
-    kind = catalog.find(name)
-    if kind is None:
-        names = [t.name for t in (*catalog.nodes, *catalog.edges)]
-        guess = near(name, names)
-        hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(names[:20])}."
-        raise TypeNotFound(f"There is no type {name!r}.", help=hint)
-    return kind
+def snapshot_of(view: GraphView) -> Snapshot:
+    """A view as users hold it."""
+    return Snapshot(view.graph_version, view.catalog, view._session, view.io)  # noqa: SLF001

@@ -19,7 +19,8 @@ from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
-from omnigraph.model.catalog import GraphType, row_schema, system_columns
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.plan.validate import key_texts
 from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
@@ -85,13 +86,10 @@ class TableView:
             return
         if not isinstance(condition, pc.Expression):
             raise InvalidArgument(
-                f"A filter is a pyarrow.compute expression, not {type(condition).__name__}."
+                "A condition is a text or a pyarrow.compute expression, not "
+                f"{type(condition).__name__}."
             )
-        try:
-            self.schema.empty_table().filter(condition)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as e:
-            reason = str(e).split("\n", 1)[0]
-            raise InvalidArgument(f"The filter does not fit {self.kind.name}: {reason}") from e
+        check_expression(self.kind, self.schema, condition)
 
     def count(self) -> int:
         if self.overlay.replaced:
@@ -196,17 +194,18 @@ class TableView:
         columns: Sequence[str],
         ledger: Ledger,
         *,
+        filter: pc.Expression | None = None,
         fragments: Sequence[int] | None = None,
         large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Visible rows of the table, or of some of its fragments, batch by batch, with their
-        addresses as a last column."""
+        """Visible rows of the table, or of some of its fragments, that a filter keeps, batch by
+        batch, with their addresses as a last column."""
         names = [*columns, ADDRESS]
         schema = pa.schema(
             [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
         )
         for batch in self._base_batches(
-            list(columns), None, ledger, addresses=True, fragments=fragments, large=large
+            list(columns), filter, ledger, addresses=True, fragments=fragments, large=large
         ):
             yield pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
 
@@ -386,6 +385,15 @@ class TableView:
             # No property begins with an underscore.
             fields.append(comparable.field(at) if at >= 0 else pa.field(f"_{place}", pa.int8()))
         return pa.schema(fields)
+
+
+def check_expression(kind: GraphType, schema: pa.Schema, condition: pc.Expression) -> None:
+    """Refuses what is no condition over these columns."""
+    try:
+        schema.empty_table().filter(condition)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as e:
+        reason = str(e).split("\n", 1)[0]
+        raise InvalidArgument(f"The filter does not fit {kind.name}: {reason}") from e
 
 
 def _row_width(schema: pa.Schema) -> int:

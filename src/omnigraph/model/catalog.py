@@ -17,13 +17,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from functools import cached_property
+from typing import Literal
 
 import msgspec
-import pyarrow as pa
 
-from omnigraph.errors import Corrupt
-from omnigraph.model.catalog_form import find_flaw
-from omnigraph.model.forms import UNDECODABLE, Name
+from omnigraph.model.forms import Name
 from omnigraph.model.schema import (
     Default,
     EdgeDecl,
@@ -33,7 +31,6 @@ from omnigraph.model.schema import (
     Schema,
     canonical,
 )
-from omnigraph.model.types import Base, ScalarType, arrow_type
 
 SYSTEM_NODE_COLUMNS = ("id",)
 SYSTEM_EDGE_COLUMNS = ("id", "src", "dst")
@@ -79,6 +76,8 @@ class EdgeType(
 
 
 GraphType = NodeType | EdgeType
+IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
+"""What an index of a column may be, in the words of the store."""
 
 
 class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dict=True):
@@ -119,22 +118,6 @@ def encode_catalog(catalog: Catalog) -> bytes:
     """The JSON form: members sorted, defaults left out, so equal catalogs have equal bytes in
     every release that only adds fields."""
     return msgspec.json.encode(catalog, order="sorted")
-
-
-# Made once, before there are threads: msgspec finds out about a type when it is first decoded, and
-# crashes if two threads do that at the same time.
-_DECODER = msgspec.json.Decoder(Catalog)
-
-
-def decode_catalog(data: bytes, key: str = "The catalog") -> Catalog:
-    """Names are names of the language, and each of them is there: see `forms`, `catalog_form`."""
-    try:
-        catalog = _DECODER.decode(data)
-    except UNDECODABLE as error:
-        raise Corrupt(f"{key} is not a catalog: {error}.") from error
-    if (flaw := find_flaw(catalog)) is not None:
-        raise Corrupt(f"{key} is not a catalog: {flaw}.")
-    return catalog
 
 
 def declared(catalog: Catalog) -> Schema:
@@ -189,21 +172,3 @@ def used_columns(kind: GraphType) -> frozenset[str]:
 
 def system_columns(kind: GraphType) -> tuple[str, ...]:
     return SYSTEM_EDGE_COLUMNS if isinstance(kind, EdgeType) else SYSTEM_NODE_COLUMNS
-
-
-def row_schema(kind: GraphType) -> pa.Schema:
-    """Rows as users see them: system columns, then properties by name, in order."""
-    return pa.schema(
-        [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
-        + [pa.field(p.name, arrow_type(p.type), nullable=p.nullable) for p in kind.properties]
-    )
-
-
-def table_schema(kind: GraphType) -> pa.Schema:
-    """The table's columns. Only system columns are non-null on disk: whether a property is
-    required can change without touching a file, so validation enforces it, not the column."""
-    fields = [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
-    for p in kind.properties:
-        metadata = {"lance-encoding:blob": "true"} if p.type == ScalarType(Base.BLOB) else None
-        fields.append(pa.field(p.column, arrow_type(p.type), nullable=True, metadata=metadata))
-    return pa.schema(fields)

@@ -25,3 +25,12 @@ class Change:
     before: dict[str, Any] | None
     after: dict[str, Any] | None
     changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TypeCounts:
+    """What became of the entities of one type."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0

@@ -21,16 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model.arrow import arrow_type
 from omnigraph.model.catalog import GraphType, system_columns
-from omnigraph.model.types import (
-    FLOATS,
-    INTEGER_RANGES,
-    Base,
-    EnumType,
-    PropertyType,
-    ScalarType,
-    arrow_type,
-)
+from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, PropertyType, ScalarType
 
 _STRING = ScalarType(Base.STRING)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -79,9 +79,12 @@ def check_branch_name(name: str) -> None:
     if name in (".", ".."):
         raise InvalidBranchName(f"The branch name {name!r} is that of a directory.")
     try:
-        plain = parse_ref(name) == BranchRef(name)
         name.encode()
-    except (InvalidRef, UnicodeEncodeError):
+    except UnicodeEncodeError:
+        raise InvalidBranchName(f"The branch name {name!r} is not a text in UTF-8.") from None
+    try:
+        plain = parse_ref(name) == BranchRef(name)
+    except InvalidRef:
         plain = False
     if not plain:
         raise InvalidBranchName(

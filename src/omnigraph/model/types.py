@@ -1,4 +1,4 @@
-"""Owns the types a property can have and the Arrow type of each; knows nothing of schemas."""
+"""Owns the types a property can have; knows nothing of schemas."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import assert_never
 
 import msgspec
-import pyarrow as pa
 
 
 class Base(StrEnum):
@@ -52,35 +51,6 @@ INTEGER_RANGES: dict[Base, tuple[int, int]] = {
     Base.U64: (0, 2**64 - 1),
 }
 FLOATS = frozenset({Base.F32, Base.F64})
-
-_ARROW: dict[Base, pa.DataType] = {
-    Base.STRING: pa.string(),
-    Base.BOOL: pa.bool_(),
-    Base.I32: pa.int32(),
-    Base.I64: pa.int64(),
-    Base.U32: pa.uint32(),
-    Base.U64: pa.uint64(),
-    Base.F32: pa.float32(),
-    Base.F64: pa.float64(),
-    Base.DATE: pa.date32(),
-    Base.DATETIME: pa.timestamp("ms", tz="UTC"),
-    Base.BLOB: pa.large_binary(),
-}
-
-
-def arrow_type(kind: PropertyType) -> pa.DataType:
-    """The Arrow type of a column that holds this property."""
-    match kind:
-        case ScalarType(base=base):
-            return _ARROW[base]
-        case ListType(item=item):
-            return pa.list_(pa.field("item", _ARROW[item], nullable=False))
-        case EnumType():
-            return pa.string()
-        case VectorType(dimension=dimension):
-            return pa.list_(pa.float32(), dimension)
-        case _:
-            assert_never(kind)
 
 
 def type_text(kind: PropertyType) -> str:

@@ -80,6 +80,14 @@ class SeenCommit(msgspec.Struct, frozen=True, array_like=True):
     version: Number
 
 
+class Created(msgspec.Struct, frozen=True, array_like=True):
+    """When a branch or a tag was made, by whom and why."""
+
+    at: Number
+    actor: str | None = None
+    message: str | None = None
+
+
 class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
     branch: BranchName
     incarnation: Number
@@ -89,22 +97,22 @@ class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
 class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """A full snapshot: reading it answers every question about what is in this version.
 
-    `token` is unique to the put, by which a writer whose answer was lost knows its own again (a
-    new branch shares its commit with others). `merged` is where the second parent of a merge is;
-    with `forwarded` the branch had nothing of its own, and shows exactly what `merged` shows.
-    `first` is the version with which this incarnation of the branch began, `forked_from` where it
-    came from (whose commit is then also that of `first`). In format 1 a fast-forward began a
-    stretch of the chain in the same way. `ancestry` holds for every other chain (branch and
-    incarnation) up to which version it is part of this one's past, so that two heads tell their
-    merge base without a walk over commits. `deleted` marks the tombstone of a branch; with `tag` it
-    says that the name is that of a tag for the version in `forked_from`. `protected` closes the
-    branch to direct writes. `floor` is the oldest version that cleanup left, `kept` are those below
-    it that something still needs (tags, forks, merges to come); versions below `folded` are in the
-    archive of the branch and no longer on its chain; `gc_cutoff` is the time before which nothing
-    may have been staged or looked up that is bound to this version (hazard 7). `seen` is the
-    commit before this one that a reader cannot tell from it, if maintenance alone came since, and
-    the version from which on this chain shows it; `maintained` counts the commits since `first`
-    that only maintenance made. Versions below `forgotten` have
+    `token` is unique to the put, by which a writer whose answer was lost knows its own again (a new
+    branch shares its commit with others). `merged` is where the second parent of a merge is; with
+    `forwarded` the branch had nothing of its own, and shows exactly what `merged` shows. `first` is
+    the version with which this incarnation of the branch began, `forked_from` where it came from
+    (whose commit is then also that of `first`) and `created` who made it. In format 1 a
+    fast-forward began a stretch of the chain in the same way. `ancestry` holds for every other
+    chain (branch and incarnation) up to which version it is part of this one's past, so that two
+    heads tell their merge base without a walk over commits. `deleted` marks the tombstone of a
+    branch; with `tag` it says that the name is that of a tag for the version in `forked_from`.
+    `protected` closes the branch to direct writes. `floor` is the oldest version that cleanup left,
+    `kept` are those below it that something still needs (tags, forks, merges to come); versions
+    below `folded` are in the archive of the branch and no longer on its chain; `gc_cutoff` is the
+    time before which nothing may have been staged or looked up that is bound to this version
+    (hazard 7). `seen` is the commit before this one that a reader cannot tell from it, if
+    maintenance alone came since, and the version from which on this chain shows it; `maintained`
+    counts the commits since `first` that only maintenance made. Versions below `forgotten` have
     what a schema change dropped for good: cleanup keeps none of them for readers. `streams` holds
     the last batch of each stream, for longer than `keys` are held: a stream may lie still for a
     year and go on.
@@ -127,6 +135,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     ancestry: dict[ChainKey, Number] = {}
     first: Number = 1
     forked_from: ForkPoint | None = None
+    created: Created | None = None
     deleted: bool = False
     tag: bool = False
     protected: bool = False
@@ -146,6 +155,11 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     def bottom(self) -> int:
         """The oldest version that is on the chain: what is older is in the archive, or soon."""
         return max(self.floor, self.folded)
+
+    @property
+    def begins_at_fork(self) -> bool:
+        """Whether it only repeats the commit of where it was forked from."""
+        return self.version == self.first and self.forked_from is not None
 
     def retains(self, number: int) -> bool:
         """Whether no cleanup has passed a version of this chain."""

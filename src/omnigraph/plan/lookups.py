@@ -16,7 +16,8 @@ from omnigraph.lang.gq.checked import (
     RowProperty,
     RowSystem,
 )
-from omnigraph.model.catalog import EdgeType, GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.identity import InvalidKeyError, derive_id
 from omnigraph.plan.families import share_texts
 from omnigraph.plan.validate import key_texts

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 
 Side = Literal["ours", "theirs"]

@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, assert_never
+from typing import assert_never
 
-from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.model.catalog import GraphType, IndexKind, system_columns
 from omnigraph.model.types import FLOATS, Base, EnumType, ListType, ScalarType, VectorType
-
-IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,10 +20,12 @@ import pyarrow.compute as pc
 from omnigraph.model.catalog import GraphType, NodeType, Property, system_columns
 from omnigraph.model.identity import derive_ids
 from omnigraph.model.types import Base, ScalarType
-from omnigraph.model.violation import Violation, show_value
+from omnigraph.model.violation import Violation
 from omnigraph.plan.constraints import sentence, value_rules
 from omnigraph.plan.findings import Findings, Indices
-from omnigraph.plan.scalars import SCALAR_ARROW
+from omnigraph.plan.rows.row_type import ENDS
+from omnigraph.plan.rows.scalars import SCALAR_ARROW
+from omnigraph.plan.rules.book import OneRow, describe
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 _FEW = 16
@@ -46,7 +49,8 @@ def check_rows(
     for name, source in _required(kind):
         column = columns.get(name)
         if column is not None and column.null_count:
-            message = f"`{name}` of {kind.name} is required, but it is null."
+            shown = ENDS.get(name, name) if name in system_columns(kind) else name
+            message = f"`{shown}` of {kind.name} is required, but it is null."
             for index in _unexcused(column, columns.get(source or ""))[: findings.room].tolist():
                 _add(findings, "required", message, name, index, columns, positions)
     for rule in value_rules(kind):
@@ -107,20 +111,14 @@ def check_duplicates(
     repeated = _repeated(ids)
     if not repeated:
         return []
-    findings = Findings(kind.name, limit)
-    key = ", ".join(f"`{name}`" for name in kind.key)
-    origin = f", which is made from {key}" if key else ""
-    for text, rows in list(repeated.items())[:limit]:
-        findings.add(
-            "key" if key else "id",
-            f"{len(rows)} rows of {kind.name} have the id {show_value(text)}{origin}; "
-            "give each entity once.",
-            property=(kind.key or ("id",))[0] if len(kind.key) < 2 else None,
-            value=text,
+    rule = OneRow(kind)
+    return [
+        msgspec.structs.replace(
+            describe(rule, {"id": text}),
             row=rows[1] if positions is None else int(positions[rows[1]]),
-            id=text,
         )
-    return findings.violations
+        for text, rows in list(repeated.items())[:limit]
+    ]
 
 
 def _repeated(ids: Column) -> dict[str, list[int]]:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.model.catalog import GraphType, row_schema, system_columns
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType, system_columns
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.executors import configured_master
 from omnigraph.errors import EngineMissing
+from omnigraph.spark.cluster import is_remote
 from omnigraph.spark.java import find_java
-from omnigraph.spark.place import is_remote
 from omnigraph.spark.session import active_session, is_local
 from omnigraph.spark.session import session as open_session
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from omnigraph.engine.algorithms.scope import Scope
     from omnigraph.engine.export import ExportResult
     from omnigraph.engine.graph import Graph
+    from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
-    from omnigraph.engine.snapshot import Snapshot
-    from omnigraph.engine.upkeep.hands import Hands
+    from omnigraph.engine.upkeep.workers import Workers
     from omnigraph.model.catalog import GraphType
+    from omnigraph.model.options import CommitOptions
     from omnigraph.plan.query import Plan
     from omnigraph.spark.graph import SparkGraph
 
@@ -67,6 +68,27 @@ class SparkExecutor:
 
         return SparkGraph(graph)
 
+    def stream_writer(
+        self,
+        session: Session,
+        branch: str,
+        type: str | None,
+        *,
+        mapping: Mapping[str, Mapping[str, Any]] | None,
+        mode: str,
+        on_error: str,
+        engine: str,
+        stream_id: str | None,
+        commit: CommitOptions,
+    ) -> Callable[[Any, int], None]:
+        from omnigraph.engine.load.bulk import LoadOptions
+        from omnigraph.spark.stream.batches import stream_writer
+
+        options = LoadOptions(
+            type=type, mode=mode, branch=branch, on_error=on_error, engine=engine, commit=commit
+        )
+        return stream_writer(session, options, stream_id, mapping)
+
     def is_cluster(self) -> bool:
         running = active_session()
         if running is None:
@@ -75,20 +97,20 @@ class SparkExecutor:
 
     def algorithm(
         self,
-        graph: Graph,
-        snapshot: Snapshot,
+        session: Session,
+        snapshot: GraphView,
         scope: Scope,
         name: str,
         options: Mapping[str, Any],
     ) -> Computed:
         from omnigraph.spark.algorithms.run import compute_on
 
-        return compute_on(open_session(), graph, snapshot, scope, name, options)
+        return compute_on(open_session(), session, snapshot, scope, name, options)
 
     def query(
         self,
         session: Session,
-        snapshot: Snapshot,
+        snapshot: GraphView,
         plan: Plan,
         parameters: Mapping[str, Any],
         *,
@@ -101,8 +123,8 @@ class SparkExecutor:
             session, snapshot, plan, parameters, timeout=timeout, memory_limit=memory_limit
         )
 
-    def hands(self, session: Session) -> Hands:
-        from omnigraph.spark.place import require_reachable
+    def workers(self, session: Session) -> Workers:
+        from omnigraph.spark.cluster import require_reachable
         from omnigraph.spark.upkeep import SparkHands
 
         spark = open_session()
@@ -111,7 +133,7 @@ class SparkExecutor:
 
     def export(
         self, session: Session
-    ) -> Callable[[Snapshot, Sequence[GraphType], str, Any], ExportResult]:
+    ) -> Callable[[GraphView, Sequence[GraphType], str, Any], ExportResult]:
         from omnigraph.spark.export import export_on
 
         return partial(export_on, open_session(), session.root)

@@ -13,11 +13,11 @@ from uuid import uuid4
 import msgspec
 
 from omnigraph.engine.export import ExportResult, file_stem, write_batches
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
+from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.pinned import PinnedTable, group_fragments, pin_table
-from omnigraph.spark.place import require_reachable
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.roots import Root
 from omnigraph.telemetry import Ledger
@@ -53,7 +53,7 @@ class ExportTask:
 def export_on(
     spark: Any,
     root: Root,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     kinds: Sequence[GraphType],
     format: str,
     to: Any,
@@ -84,7 +84,7 @@ def export_on(
 
 
 def _tasks(
-    root: Root, snapshot: Snapshot, kind: GraphType, format: str, place: Path
+    root: Root, snapshot: GraphView, kind: GraphType, format: str, place: Path
 ) -> Iterator[ExportTask]:
     pinned = pin_table(root, snapshot, kind)
     marks = snapshot.view(kind).table.marks.values()
@@ -95,7 +95,7 @@ def _tasks(
         yield ExportTask(pinned, fragments, str(place / name), format)
 
 
-def _is_only(snapshot: Snapshot, kind: GraphType) -> bool:
+def _is_only(snapshot: GraphView, kind: GraphType) -> bool:
     """Whether no other type has its name."""
     catalog = snapshot.catalog
     return not (kind.name in catalog.node_names and kind.name in catalog.edge_names)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
-from omnigraph.spark.stream.batches import BatchWriter, Columns
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -28,13 +25,13 @@ class SparkGraph:
         where: str | None = None,
     ) -> Any:
         """A type as a DataFrame, as it is at a ref now."""
-        snapshot = self._graph.snapshot(ref)
+        snapshot = self._graph.at(ref)
         return self._read(spark, type, f"{snapshot.branch}@{snapshot.commit.id}", columns, where)
 
     def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
         """Makes a temporary view of every type, all of one snapshot, and gives their names. A
         node type and an edge type of one name are told apart by `node_` and `edge_`."""
-        snapshot = self._graph.snapshot(ref)
+        snapshot = self._graph.at(ref)
         pinned = f"{snapshot.branch}@{snapshot.commit.id}"
         nodes = {kind.name.lower() for kind in snapshot.catalog.nodes}
         edges = {kind.name.lower() for kind in snapshot.catalog.edges}
@@ -49,33 +46,6 @@ class SparkGraph:
             self._read(spark, key, pinned, None, None).createOrReplaceTempView(name)
             names.append(name)
         return names
-
-    def stream_writer(
-        self,
-        type: str | None = None,
-        *,
-        mapping: Mapping[str, Columns] | None = None,
-        mode: Literal["append", "merge"] = "merge",
-        branch: str = "main",
-        on_error: Literal["abort", "quarantine"] = "abort",
-        engine: Literal["local", "spark"] = "local",
-        stream_id: str | None = None,
-        actor: str | None = None,
-    ) -> Callable[[Any, int], None]:
-        """A function for `foreachBatch`: one commit for each micro-batch, exactly once. All rows
-        are of one `type`, or `mapping` has for each type where its properties come from: the
-        name of a column, or an expression. The batch comes to this process, unless there is a
-        mapping or `engine` is "spark". A stream is known by the id in its checkpoint, or by
-        `stream_id`, which has to be its own."""
-        if (type is None) == (mapping is None):
-            raise InvalidArgument("A stream needs either `type` or `mapping`.")
-        if mapping is not None:
-            engine = "spark"
-        options = LoadOptions(
-            type=type, mode=mode, branch=branch, on_error=on_error, engine=engine, actor=actor
-        )
-        session = self._graph._session  # noqa: SLF001
-        return BatchWriter(session, options, stream_id, mapping=mapping, local=engine == "local")
 
     def _read(self, spark: Any, type: str, ref: str, columns: str | None, where: str | None) -> Any:
         reader = (spark or open_session()).read.format("omnigraph")

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from omnigraph.engine.cache import Cache
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import TableView
-from omnigraph.model.catalog import Catalog, GraphType, decode_catalog, encode_catalog
+from omnigraph.model.catalog import Catalog, GraphType, encode_catalog
+from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.tables import Table, Tables
 from omnigraph.telemetry import Ledger
@@ -38,7 +39,7 @@ class PinnedTable:
         return TableView(kind, table, Overlay.empty(kind), Lookups(Cache(0), rows=0))
 
 
-def pin_table(root: Root | str, snapshot: Snapshot, kind: GraphType) -> PinnedTable:
+def pin_table(root: Root | str, snapshot: GraphView, kind: GraphType) -> PinnedTable:
     """The root is resolved here: executors need no variables of their own to reach it."""
     pin = snapshot.graph_version.pins[kind.table_key]
     found = parse_root(root) if isinstance(root, str) else root

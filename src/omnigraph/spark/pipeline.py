@@ -11,42 +11,41 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.sources import Source
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.options import CommitWords, read_options
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
-from omnigraph.spark.load.given import FrameSource, Given, find_given, is_frame
+from omnigraph.spark.load.frame_sources import FrameSource, LoadSource, find_frame_sources, is_frame
 from omnigraph.spark.load.run import load
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.branch import Branch
 
 _MODES = ("append", "merge", "overwrite")
 _ON_ERROR = ("abort", "quarantine")
 
 
 class Pipeline:
-    """What `run` will load, as one commit or not at all. The options are those of `Graph.load`."""
+    """What `run` will load, as one commit or not at all. The graph is
+    open, or a branch of it; the options are those of `load`."""
 
     def __init__(
         self,
-        graph: Graph,
+        graph: Branch,
         *,
         spark: Any = None,
         mode: Literal["append", "merge", "overwrite"] = "append",
-        branch: str = "main",
-        create_branch_from: str | None = None,
+        new_branch: str | None = None,
+        ref: str | None = None,
         on_error: Literal["abort", "quarantine"] = "abort",
         job: str | None = None,
         progress: OnLoadProgress | None = None,
-        actor: str | None = None,
-        message: str | None = None,
-        if_commit: str | None = None,
-        retry_for: float | None = None,
+        **commit: Unpack[CommitWords],
     ) -> None:
         for name, value, allowed in (("mode", mode, _MODES), ("on_error", on_error, _ON_ERROR)):
             if value not in allowed:
@@ -54,21 +53,17 @@ class Pipeline:
                 raise InvalidArgument(f"`{name}` is one of {listed}, not {value!r}.")
         self._graph = graph
         self._spark = spark
-        settings = graph._session.settings  # noqa: SLF001
         self._options = LoadOptions(
             mode=mode,
-            branch=branch,
-            create_branch_from=create_branch_from,
+            branch=graph.name if new_branch is None else new_branch,
+            create_branch_from=None if new_branch is None else ref or graph.name,
             on_error=on_error,
             engine="spark",
             job=job,
             progress=progress,
-            actor=actor,
-            message=message,
-            if_commit=if_commit,
-            retry_for=settings.retry_for if retry_for is None else retry_for,
+            commit=read_options(commit),
         )
-        self._sources: list[Given] = []
+        self._sources: list[LoadSource] = []
 
     def source(
         self,
@@ -87,7 +82,7 @@ class Pipeline:
                 raise InvalidArgument("Rows of a DataFrame do not say what they are: give `type`.")
             self._sources.append(_frame(source, type, columns, name or self._name_for(type)))
             return self
-        found = find_given(source, type, None)
+        found = find_frame_sources(source, type, None)
         if columns:
             found = [_with_columns(one, columns) for one in found]
         if name is not None and len(found) == 1:
@@ -119,7 +114,7 @@ class Pipeline:
                 frame = held[entry.file]
                 self._sources.append(_frame(frame, entry.type, entry.columns, entry.file))
             else:
-                self._sources += find_given(directory or base, None, _one(entry))
+                self._sources += find_frame_sources(directory or base, None, _one(entry))
         return self
 
     def run(self) -> LoadResult:
@@ -147,7 +142,7 @@ def _one(entry: MappedSource) -> dict[str, Any]:
     return {"source": [{"file": entry.file, "type": entry.type, "columns": columns, **ends}]}
 
 
-def _with_columns(source: Given, columns: Mapping[str, Any]) -> Given:
+def _with_columns(source: LoadSource, columns: Mapping[str, Any]) -> LoadSource:
     if not all(isinstance(value, str) for value in columns.values()):
         raise InvalidArgument(
             f"Expressions are for DataFrames, and {source.name} is a file.",

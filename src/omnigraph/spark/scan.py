@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.condition import read_condition
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.condition import Filter, read_condition
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.model.catalog import GraphType
 from omnigraph.spark.columns import shown_schema, spark_schema, struct_type, to_spark
 from omnigraph.spark.pinned import PinnedTable, pin_table, read_catalog, share_fragments
@@ -27,7 +27,7 @@ class TypeScan:
 
     pinned: PinnedTable
     columns: tuple[str, ...]
-    where: str | None
+    where: Filter | None
     fragments: tuple[tuple[int, ...], ...]
     now: int
 
@@ -61,16 +61,17 @@ class TypeScan:
 
 def pin_scan(
     root: str,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     kind: GraphType,
     *,
     now: int,
     columns: Sequence[str] | None = None,
-    where: str | None = None,
+    where: Filter | None = None,
 ) -> TypeScan:
     """Checked against the schema before anything runs."""
     view = snapshot.view(kind)
-    if where:
+    where = None if isinstance(where, str) and not where else where
+    if where is not None:
         read_condition(snapshot.catalog, kind, where, now)
     sizes = [
         (mark.id, max(mark.rows, mark.bytes * PARTITION_ROWS // PARTITION_BYTES))
@@ -79,7 +80,7 @@ def pin_scan(
     return TypeScan(
         pinned=pin_table(root, snapshot, kind),
         columns=tuple(view.check_columns(columns)),
-        where=where or None,
+        where=where,
         fragments=tuple(share_fragments(sizes, PARTITION_ROWS)),
         now=now,
     )

@@ -26,6 +26,7 @@ from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
+from omnigraph.model.options import CommitOptions
 from omnigraph.runtime import SYSTEM
 from omnigraph.spark.columns import struct_type
 from omnigraph.spark.scan import TypeScan, pin_scan
@@ -37,11 +38,11 @@ from omnigraph.store.roots import parse_root
 _OPTIONS = (
     *("path", "type", "ref", "columns", "where"),
     *("branch", "on", "actor", "message"),
-    *("stream_id", "changes", "since", "ops", "max_commits"),
+    *("stream_id", "changes", "after", "ops", "max_commits"),
 )
-_OF_STREAMS = ("since", "ops", "max_commits")
+_OF_STREAMS = ("after", "ops", "max_commits")
 _OF_SPARK = ("checkpointlocation", "queryname")
-"""Spark hands on to a stream what it was told itself."""
+"""Spark workers on to a stream what it was told itself."""
 
 
 class OmnigraphSource(DataSource):  # type: ignore[misc]
@@ -50,7 +51,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
     `branch`, `on` ("append" refuses ids that exist, "merge" changes them), `actor`, `message`.
 
     A stream is written with the same options, and `stream_id` if the id in its checkpoint cannot be
-    read here. A stream is read from the changes of `branch`, after `since` ("beginning", or a
+    read here. A stream is read from the changes of `branch`, `after` a place ("beginning", or a
     ref), some `ops`, at most `max_commits` in a batch; with `changes` "true" each row says what
     happened to it, and deleted ones are told too.
 
@@ -84,7 +85,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
             columns = self.options.get("columns")
             root = self._option("path")
             with omnigraph.open(root, mode="r") as g:
-                snapshot = g.snapshot(self.options.get("ref") or "main")
+                snapshot = g.at(self.options.get("ref") or "main")
                 self._scan = pin_scan(
                     parse_root(root).uri,
                     snapshot,
@@ -124,7 +125,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
             self._option("path"),
             self._option("type"),
             branch=self.options.get("branch") or "main",
-            since=self.options.get("since") or BEGINNING,
+            after=self.options.get("after") or BEGINNING,
             columns=[n.strip() for n in columns.split(",")] if columns else None,
             ops=[op.strip() for op in ops.split(",")] if ops else None,
             told=self.changes_asked,
@@ -152,8 +153,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
             mode="overwrite" if overwrite else chosen,
             branch=branch,
             engine="local",
-            actor=self.options.get("actor"),
-            message=self.options.get("message"),
+            commit=CommitOptions(self.options.get("actor"), self.options.get("message")),
         )
         return RowSpool(self._option("path"), kind, branch), options
 

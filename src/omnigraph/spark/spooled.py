@@ -34,7 +34,7 @@ class RowSpool:
 
     def __init__(self, root: str, type: str, branch: str) -> None:
         with omnigraph.open(root, mode="r") as g:  # a mistake is told before anything runs
-            g.snapshot(branch).type(type)
+            g.at(branch).type(type)
         self._root: Root = parse_root(root)
         self._type = type
         self._prefix = f"__spool/{uuid4().hex}"

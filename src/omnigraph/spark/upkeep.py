@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.upkeep.hands import Written, build_segment
+from omnigraph.engine.upkeep.workers import Written, build_segment
 from omnigraph.plan.optimize import IndexWork
 from omnigraph.spark.pinned import group_fragments, open_table, root_options
 from omnigraph.spark.tasks import run_tasks

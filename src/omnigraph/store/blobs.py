@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.store.panics import explained
+from omnigraph.store.suspects import reading
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -12,16 +12,17 @@ from omnigraph.telemetry import Ledger
 class StoredBlob:
     """A blob in one version of a table."""
 
-    def __init__(self, table: Table, inner: Any) -> None:
+    def __init__(self, table: Table, inner: Any, fragment: int) -> None:
         self._table = table
+        self._fragment = fragment
         self._inner = inner
-        with explained(table.location):
+        with reading(table, [fragment]):
             self.size = int(inner.size())
 
     def read_range(self, offset: int, length: int, ledger: Ledger) -> bytes:
         if not length:
             return b""
-        with explained(self._table.location, missing=f"a file of {self._table.location}"):
+        with reading(self._table, [self._fragment]):
             data = bytes(self._inner.read_range(offset, length))
         self._table.book(ledger, "blob", writes=0)
         return data
@@ -30,7 +31,7 @@ class StoredBlob:
 def open_blob(table: Table, column: str, address: int, ledger: Ledger) -> StoredBlob | None:
     """None where the value is null."""
     table.require_own_blobs([column], [address >> 32], ledger)
-    with explained(table.location, missing=f"a file of the table {table.location}"):
+    with reading(table, [address >> 32]):
         (found,) = table.handle.take_blobs(column, addresses=[address])
     table.book(ledger, "blob", writes=0)
-    return None if found is None else StoredBlob(table, found)
+    return None if found is None else StoredBlob(table, found, address >> 32)

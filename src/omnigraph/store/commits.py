@@ -7,7 +7,7 @@ A detached commit checks almost nothing: stale deletes revive rows, stale append
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from omnigraph.errors import Conflict, Corrupt, StoreFailure
 from omnigraph.model.forms import UNDECODABLE, is_file_name
 from omnigraph.store.panics import explained
 from omnigraph.store.staging import StagedDeletes
+from omnigraph.store.sums import noted, properties, sum_files
+from omnigraph.store.suspects import reading
 from omnigraph.store.tables import Table, fragment_keys, mark_of
 from omnigraph.telemetry import Ledger
 
@@ -38,7 +40,9 @@ def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledge
             if table.fields.get(number) != fields.get(number):
                 # Two branches that each add a column give one id to two columns (hazard 5).
                 raise Conflict(f"The columns of {table.location} changed under staged rows.")
-    return commit_operation(table, LanceOperation.Append(added), added, ledger)
+    return commit_operation(
+        table, LanceOperation.Append(added), added, ledger, sums=noted(fragments)
+    )
 
 
 def change(
@@ -61,7 +65,8 @@ def change(
         fields_for_preserving_frag_bitmap=[],
         update_mode="",
     )
-    return commit_operation(table, operation, [*added, *updated], ledger)
+    sums = noted([*fragments, *deletes.updated])
+    return commit_operation(table, operation, [*added, *updated], ledger, sums=sums)
 
 
 def overwrite(table: Table, base: str, fragments: Sequence[str], ledger: Ledger) -> Table:
@@ -119,7 +124,8 @@ def rewrite(table: Table, groups: Sequence[Group], ledger: Ledger) -> Table:
         )
         added += written
     operation = LanceOperation.Rewrite(groups=prepared, rewritten_indices=[])
-    return commit_operation(table, operation, added, ledger)
+    sums = noted([text for _, new in groups for text in new])
+    return commit_operation(table, operation, added, ledger, sums=sums)
 
 
 def add_columns(
@@ -177,7 +183,7 @@ def _add_filled_columns(
 
     sources = sorted(set(casts.values())) or ["id"]
     merged, schema = [], None
-    with explained(table.location, missing=f"A file of the table {table.location}"):
+    with reading(table):
         for fragment in table.fragments(table.marks):
             metadata, schema = fragment.merge_columns(compute, columns=sources)
             merged.append(metadata)
@@ -186,7 +192,10 @@ def _add_filled_columns(
 
 
 def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledger) -> Table:
-    new = commit_operation(table, operation, files, ledger)
+    known = {path for mark in table.marks.values() for path in mark.files}
+    named = [file.path for fragment in files for file in fragment.files]
+    sums = sum_files(table, [f"data/{path}" for path in named if path not in known])
+    new = commit_operation(table, operation, files, ledger, sums=sums)
     if any(new.fields.get(number) != meaning for number, meaning in table.fields.items()):
         raise StoreFailure(f"Lance renumbered the columns of {table.location}.")
     return new
@@ -217,11 +226,17 @@ def commit_operation(
     ledger: Ledger,
     *,
     extra: Sequence[str] = (),
+    sums: Mapping[str, str] | None = None,
 ) -> Table:
-    """The one place where a version comes into being after creation."""
+    """The one place where a version comes into being after creation. `sums` are the checksums of
+    the files that come with it."""
     from lance import LanceDataset, Transaction
 
-    transaction = Transaction(read_version=int(table.version), operation=operation)
+    transaction = Transaction(
+        read_version=int(table.version),
+        operation=operation,
+        transaction_properties=properties(sums or {}),
+    )
     with explained(table.location):
         handle = LanceDataset.commit(table.handle, transaction, detached=True)
         version = handle.version

@@ -13,11 +13,19 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Literal
 
-from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied, StoreFailure
-from omnigraph.store.objects import Absent, Gone, StoredFile, Unsettled, purpose_of
+from omnigraph.errors import (
+    Corrupt,
+    DiskFull,
+    OmnigraphError,
+    PermissionDenied,
+    StoreFailure,
+    UnsafeStore,
+)
+from omnigraph.store.objects import OF_THE_SYSTEM, Absent, Gone, StoredFile, Unsettled, purpose_of
 
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -91,6 +99,10 @@ class DiskStore:
                     os.link(temporary, path)
                 except FileExistsError:
                     return False
+                except OSError as error:
+                    if error.errno in _NO_LINKS:
+                        raise _without_links(path) from error
+                    raise
             finally:
                 with contextlib.suppress(OSError):  # left behind, it is no object
                     temporary.unlink(missing_ok=True)
@@ -208,9 +220,19 @@ class DiskStore:
         return holders
 
 
+def _without_links(path: Path) -> UnsafeStore:
+    return UnsafeStore(
+        f"The file system of {path} makes no hard links, and a commit is made by one.",
+        help="Put the graph on a file system that has them, or into an object store.",
+    )
+
+
 def _holds_anything(directory: str) -> bool:
     with os.scandir(directory) as entries:
-        return any(not entry.name.startswith(_TEMPORARY) for entry in entries)
+        return any(
+            not entry.name.startswith(_TEMPORARY) and entry.name not in OF_THE_SYSTEM
+            for entry in entries
+        )
 
 
 def require_inside(root: Path, place: str) -> None:

@@ -10,6 +10,7 @@ larger one holds all that they hold.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,10 +18,9 @@ from dataclasses import dataclass
 
 from omnigraph.errors import Corrupt
 from omnigraph.model.version import GraphVersion
-from omnigraph.store.history_rows import decode_rows, encode_rows
 from omnigraph.store.history_steps import Fields
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
-from omnigraph.store.versions import convert_version, encode_branch
+from omnigraph.store.versions import convert_version, encode_branch, version_key
 
 SEGMENT = 1024
 """Versions in a segment: what one request of a log brings."""
@@ -28,6 +28,7 @@ SMALL_SEGMENTS = 8
 """So many segments that are not full may follow each other before they are written as one."""
 _OPEN = 8
 _ENDING = ".arrow.zst"
+_NAME = re.compile(r"([0-9]{20})-([0-9]{20})-([0-9A-Z]{26})-([0-9A-Z]{26})" + re.escape(_ENDING))
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,14 @@ def archive_prefix(branch: str) -> str:
     return f"__history/{encode_branch(branch)}/"
 
 
+def lost_version(branch: str, number: int) -> Corrupt:
+    """What is wrong when a version is nowhere that must be somewhere."""
+    return Corrupt(
+        f"Version {number} of the branch {branch!r} is missing: there is neither "
+        f"{version_key(branch, number)} nor a segment of {archive_prefix(branch)} that holds it."
+    )
+
+
 class Archive:
     """The archived versions of one branch. Keeps a few segments, which never change."""
 
@@ -67,8 +76,9 @@ class Archive:
     def segments(self, objects: ObjectStore, *, fresh: bool = False) -> list[Segment]:
         """Oldest first."""
         if self._known is None or fresh:
-            names = objects.list(archive_prefix(self._branch))
-            self._known = sorted(map(_segment, names), key=lambda one: (one.first, one.last))
+            listed = map(_segment, objects.list(archive_prefix(self._branch)))
+            ours = [segment for segment in listed if segment is not None]
+            self._known = sorted(ours, key=lambda one: (one.first, one.last))
         return self._known
 
     def read(self, objects: ObjectStore, number: int) -> GraphVersion:
@@ -105,6 +115,8 @@ class Archive:
     ) -> None:
         """Versions with numbers that follow each other, oldest first, with the times at which the
         store took them."""
+        from omnigraph.store.history_rows import encode_rows  # needs Arrow
+
         for start in range(0, len(versions), SEGMENT):
             part = versions[start : start + SEGMENT]
             ids = [version.commit.id for version in part]
@@ -122,6 +134,8 @@ class Archive:
 
     def check(self, objects: ObjectStore, segment: Segment) -> None:
         """Raises `Absent`, or what is wrong with a segment."""
+        from omnigraph.store.history_rows import decode_rows  # needs Arrow
+
         rows = list(decode_rows(objects.get(segment.key), segment.key))
         found = [convert_version(fields, segment.key) for fields, _ in rows]
         told = [(version.branch, version.version) for version in found]
@@ -165,6 +179,8 @@ class Archive:
         raise Absent(f"version {number} of {self._branch}")
 
     def _rows(self, objects: ObjectStore, segment: Segment) -> _Rows:
+        from omnigraph.store.history_rows import decode_rows  # needs Arrow
+
         with self._lock:  # also while it is read: those who read ahead want the same one
             if (rows := self._open.get(segment.key)) is not None:
                 self._open.move_to_end(segment.key)
@@ -178,8 +194,12 @@ class Archive:
             return rows
 
 
-def _segment(key: str) -> Segment:
-    first, last, low, high = key.rsplit("/", 1)[1].removesuffix(_ENDING).split("-")
+def _segment(key: str) -> Segment | None:
+    """By form: None for what else lies there."""
+    found = _NAME.fullmatch(key.rsplit("/", 1)[1])
+    if found is None:
+        return None
+    first, last, low, high = found.groups()
     return Segment(int(first), int(last), low, high, key)
 
 

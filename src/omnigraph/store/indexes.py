@@ -11,17 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from omnigraph.errors import Conflict, StoreFailure
+from omnigraph.model.catalog import IndexKind
 from omnigraph.store.commits import commit_operation
 from omnigraph.store.panics import explained
+from omnigraph.store.sums import sum_files
+from omnigraph.store.suspects import reading
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
-
-IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
 
 _UNTRAINABLE = "KMeans cannot train"
 _PAGE_ROWS = (256, 512, 1024, 2048, 4096)
@@ -40,6 +41,7 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     files: tuple[tuple[str, int], ...]
     details_url: str
     details: bytes
+    sums: dict[str, str] = {}
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ def stage_segment(
         case "IVF_FLAT":
             options |= {"metric": "cosine", "num_partitions": partitions}
     own = table.own_handle()
-    with explained(table.location, missing=f"A file of the table {table.location}"):
+    with reading(table):
         built = own.create_index_uncommitted(
             column,
             how,
@@ -127,6 +129,7 @@ def stage_segment(
             built = own.merge_existing_index_segments([built])
     table.book(ledger, "index")
     url, details = built.index_details or ("", b"")
+    files = tuple((f.path, f.size_bytes) for f in built.files or ())
     return Segment(
         uuid=str(built.uuid),
         name=built.name,
@@ -134,7 +137,8 @@ def stage_segment(
         dataset_version=built.dataset_version,
         fragment_ids=tuple(sorted(built.fragment_ids)),
         index_version=built.index_version,
-        files=tuple((f.path, f.size_bytes) for f in built.files or ()),
+        files=files,
+        sums=sum_files(table, [f"_indices/{built.uuid}/{path}" for path, _ in files]),
         details_url=url,
         details=details,
     )
@@ -186,7 +190,8 @@ def replace_segments(
         new_indices=[_index(segment) for segment in segments], removed_indices=leaving
     )
     paths = [f"_indices/{segment.uuid}/{path}" for segment in segments for path, _ in segment.files]
-    return commit_operation(table, operation, [], ledger, extra=paths)
+    sums = {path: value for segment in segments for path, value in segment.sums.items()}
+    return commit_operation(table, operation, [], ledger, extra=paths, sums=sums)
 
 
 def _indices(table: Table) -> list[Any]:

@@ -10,6 +10,11 @@ from typing import Protocol
 from omnigraph.errors import StoreFailure
 from omnigraph.telemetry import Ledger
 
+MOST_RETRIES = 1000
+"""Time is what ends the tries of a request: the setting `request_timeout`."""
+OF_THE_SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", "")
+"""What file managers and file systems leave where nobody put anything."""
+
 
 class Absent(Exception):
     """There is no object at this key: a typed answer of the store, never a guess from an error."""

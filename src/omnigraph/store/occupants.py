@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from omnigraph.errors import RootNotEmpty
 from omnigraph.store.disk import explained_files
-from omnigraph.store.objects import ObjectStore
+from omnigraph.store.objects import OF_THE_SYSTEM, ObjectStore
 from omnigraph.store.roots import Root
 
 LOCATION = re.compile(r"(?:nodes|edges)/[0-9a-f]{16}-[0-9A-HJKMNP-TV-Z]{26}")
@@ -18,8 +20,6 @@ _OWN = (
     *("_schema", "__digests", "_graph.json"),
 )
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
-_OF_THE_SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", "")
-"""What file managers and file systems leave where nobody put anything."""
 _FIRST_PAGE = 1000
 
 
@@ -45,7 +45,7 @@ def list_occupants(root: Root, objects: ObjectStore) -> list[str]:
     else:
         with explained_files(str(root.directory)):
             keys = list(_shallow(root.directory))
-    return [key for key in keys if not _is_of_the_system(key)]
+    return [key for key in keys if not is_of_the_system(key)]
 
 
 def refuse_foreign(root: Root, occupants: Iterable[str]) -> None:
@@ -57,9 +57,27 @@ def refuse_foreign(root: Root, occupants: Iterable[str]) -> None:
             )
 
 
-def _is_of_the_system(key: str) -> bool:
+def is_remains(keys: Iterable[str]) -> bool:
+    """Whether all that lies at a root is what a crash left of a graph: tables or versions among
+    it, and nothing of anybody else's."""
+    held = [key for key in keys if not is_of_the_system(key)]
+    tells = any(key.startswith(("nodes/", "edges/", "__manifest/")) for key in held)
+    return tells and all(is_own(key) for key in held)
+
+
+def drop_empty_directories(root: Root) -> None:
+    """What is left of a directory whose files have gone; one that holds anything stays."""
+    if root.directory is None:
+        return
+    for place, _, _ in os.walk(root.directory, topdown=False):
+        with contextlib.suppress(OSError):
+            Path(place).rmdir()
+
+
+def is_of_the_system(key: str) -> bool:
+    """Whether a key is what file managers and file systems leave: nobody's, wherever it lies."""
     parts = key.split("/")
-    return parts[-1] in _OF_THE_SYSTEM or parts[0] in _OF_THE_SYSTEM
+    return parts[-1] in OF_THE_SYSTEM or parts[0] in OF_THE_SYSTEM
 
 
 def _shallow(directory: Path) -> Iterator[str]:

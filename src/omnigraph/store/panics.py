@@ -6,8 +6,17 @@ import contextlib
 import re
 from collections.abc import Iterator
 
-from omnigraph.errors import Corrupt, DiskFull, OmnigraphError, PermissionDenied, StoreFailure
+from omnigraph.errors import (
+    Corrupt,
+    DiskFull,
+    GraphNotFound,
+    OmnigraphError,
+    PermissionDenied,
+    StoreFailure,
+    Unavailable,
+)
 from omnigraph.store.forks import require_usable
+from omnigraph.store.scarcity import find_scarcity
 
 _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)
@@ -15,6 +24,13 @@ _READ_ONLY = re.compile(r"Read-only file system|ReadOnlyFilesystem|os error 30\b
 _DENIED = re.compile(
     r"Permission denied|PermissionDenied|403 Forbidden|AccessDenied|" + _READ_ONLY.pattern
 )
+_NO_THREADS = re.compile(r"spawn thread|start new thread|Resource temporarily unavailable")
+_UNREACHED = re.compile(
+    r"error sending request|connection (refused|reset|closed)|tcp connect|timed out|dns error"
+    r"|HTTP error|SlowDown|ServiceUnavailable|InternalError|status code: 5\d\d|\b50[0-4] [A-Z]",
+    re.IGNORECASE,
+)
+_PLACES = re.compile(r",? ?\(?/[\w./+-]+\.rs:\d+:\d+\)?")
 _DAMAGED = re.compile(
     r"corrupt|magic|unexpected end|EOF|out of range|invalid|too short|too small|sufficient data"
     r"|footer",
@@ -47,14 +63,33 @@ def _is_panic(error: BaseException) -> bool:
 
 def explain(error: BaseException, location: str, missing: str | None) -> OmnigraphError:
     text = str(error)
+    if (scarce := find_scarcity(error)) is not None:
+        return scarce
     if _FULL.search(text):
         return DiskFull(f"No space is left on the device of the table {location}.")
     if _DENIED.search(text):
         why = " (Read-only file system)" if _READ_ONLY.search(text) else ""
         return PermissionDenied(f"No permission for the table {location}{why}.")
+    if _NO_THREADS.search(text):
+        return no_threads()
+    if "NoSuchBucket" in text:
+        return GraphNotFound(f"There is no bucket for the table {location}.")
+    if _UNREACHED.search(text):
+        return Unavailable(f"The store did not answer for the table {location}: {brief(text)}")
     if _MISSING.search(text):
         return Corrupt(f"{missing or f'A file of the table {location}'} is missing.")
-    brief = text.split("\n", 1)[0][:300]
     if _is_panic(error) or _DAMAGED.search(text):
-        return Corrupt(f"The table {location} cannot be read: {brief}")
-    return StoreFailure(f"The table {location} failed: {brief}")
+        return Corrupt(f"The table {location} cannot be read: {brief(text)}")
+    return StoreFailure(f"The table {location} failed: {brief(text)}")
+
+
+def no_threads() -> Unavailable:
+    return Unavailable(
+        "The system gives this process no more threads.",
+        help="Raise the limit (ulimit -u, or pids of the container), or end other processes.",
+    )
+
+
+def brief(text: str) -> str:
+    """The first line of what Lance says, without the places in its own source."""
+    return _PLACES.sub("", text.split("\n", 1)[0])[:300]

@@ -220,8 +220,9 @@ class Tickets:
         for name in names:
             since, _, rest = name.partition("-")
             heard, _, owner = rest.partition("-")
-            alive = since.isdigit() and heard.isdigit()
-            if alive and abs(now - int(heard)) < _TICKET_LIFE * 1000:
+            if not (name.isascii() and since.isdigit() and heard.isdigit()):
+                continue  # not ours
+            if abs(now - int(heard)) < _TICKET_LIFE * 1000:
                 line.append(Ticket(int(since), int(heard), owner))
             else:
                 with contextlib.suppress(OmnigraphError):

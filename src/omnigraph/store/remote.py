@@ -21,7 +21,7 @@ from obstore.store import S3Store, from_url
 
 from omnigraph.errors import GraphNotFound, PermissionDenied, Unavailable
 from omnigraph.store.forks import use_engines
-from omnigraph.store.objects import Absent, Ambiguous, StoredFile
+from omnigraph.store.objects import MOST_RETRIES, Absent, Ambiguous, StoredFile
 
 _PART = 8 << 20
 _ROLE_SERVICES = ("169.254.169.254", "169.254.170.2", "169.254.170.23")
@@ -29,8 +29,9 @@ _ROLE_SERVICES = ("169.254.169.254", "169.254.170.2", "169.254.170.23")
 
 
 class RemoteStore:
-    """Reads and plain puts are retried by obstore. A conditional put is not: obstore's own retry
-    would report "exists" for our object when only the first answer was lost (hazard 10)."""
+    """Reads and plain puts are retried by obstore, for as long as a request may take. A conditional
+    put is not: obstore's own retry would report "exists" for our object when only the first answer
+    was lost (hazard 10)."""
 
     def __init__(self, url: str, options: dict[str, str], *, timeout: float) -> None:
         use_engines()
@@ -44,7 +45,11 @@ class RemoteStore:
         parts = urlsplit(url)
 
         def connect(retries: int) -> Any:
-            retry = {"max_retries": retries, "retry_timeout": timedelta(seconds=timeout)}
+            retry = {
+                "max_retries": retries,
+                "retry_timeout": timedelta(seconds=timeout),
+                "backoff": {"max_backoff": timedelta(seconds=2)},
+            }
             if parts.scheme == "s3":
                 # `from_url` takes no option that names an endpoint of S3 alone.
                 return S3Store(
@@ -57,8 +62,11 @@ class RemoteStore:
             return from_url(url, config=config, client_options=client, retry_config=retry)
 
         self._url = url
-        self._store = connect(4)
-        self._once = connect(0)
+        try:
+            self._store = connect(MOST_RETRIES)
+            self._once = connect(0)
+        except BaseError as error:  # an account or a key that the address does not name
+            raise self._without_credentials() from error
 
     def get(self, key: str) -> bytes:
         with self._explained(key):
@@ -143,6 +151,8 @@ class RemoteStore:
         except BaseError as error:
             if any(place in str(error) for place in _ROLE_SERVICES):
                 raise self._without_credentials() from error
+            if "NoSuchBucket" in str(error) or "404 Not Found" in str(error):
+                raise GraphNotFound(f"There is no bucket for {self._url}.") from None
             if "403 Forbidden" in str(error):  # a refused LIST has no type of its own
                 raise self._denied(key, error) from error
             raise Unavailable(
@@ -152,14 +162,24 @@ class RemoteStore:
     def _without_credentials(self) -> PermissionDenied:
         return PermissionDenied(
             f"There are no credentials for {self._url}.",
-            help="Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run where a role gives them.",
+            help=f"Set {self._variables}, or run where a role gives them.",
         )
+
+    @property
+    def _variables(self) -> str:
+        """Where the kind of store looks for who asks."""
+        match urlsplit(self._url).scheme:
+            case "gs":
+                return "GOOGLE_APPLICATION_CREDENTIALS"
+            case "az" | "abfs" | "abfss":
+                return "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"
+            case _:
+                return "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 
     def _denied(self, key: str, error: Exception) -> PermissionDenied:
         return PermissionDenied(
             f"The store refused access to {self._url}/{key}.",
-            help="Check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN and the "
-            "policy of the bucket.",
+            help=f"Check {self._variables}, and the policy of the bucket.",
         )
 
 

@@ -20,7 +20,7 @@ from omnigraph.errors import InvalidRoot
 from omnigraph.settings import Settings
 from omnigraph.store.disk import DiskStore
 from omnigraph.store.forks import at_own_exit
-from omnigraph.store.objects import ObjectStore
+from omnigraph.store.objects import MOST_RETRIES, ObjectStore
 
 _REMOTE_SCHEMES = ("s3", "s3a", "gs", "az", "abfs", "abfss")
 _S3_VARIABLES = {
@@ -33,6 +33,7 @@ _S3_VARIABLES = {
     "AWS_ENDPOINT_URL": "aws_endpoint_url_s3",
     "AWS_ENDPOINT_URL_S3": "aws_endpoint_url_s3",
 }
+_LANCE_ROUNDS = 16
 _TRUE = ("1", "true", "yes")
 _PLAIN = string.ascii_letters + string.digits + "-"
 
@@ -51,6 +52,17 @@ class Root:
         from omnigraph.store.remote import RemoteStore
 
         return RemoteStore(self.uri, self.options, timeout=settings.request_timeout)
+
+    def lance_options(self, timeout: float) -> dict[str, str] | None:
+        """For Lance, which by itself gives up after three tries. It asks again for what was given
+        up, about sixteen times (measured), so each time gets its part."""
+        if self.directory is not None:
+            return None
+        seconds = str(max(1, round(timeout / _LANCE_ROUNDS)))
+        return self.options | {
+            "client_max_retries": str(MOST_RETRIES),
+            "client_retry_timeout": seconds,
+        }
 
     def queue_directory(self) -> Path:
         """Where writers of this machine queue: beside the graph, or in the temporary directory

@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.store.panics import explained
+from omnigraph.store.sums import note_fragment
+from omnigraph.store.suspects import reading
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -54,7 +56,7 @@ def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledg
         # Lance counts the parts of an upload, not its beginning and its end.
         ledger.record("post", "data", count=2 * large, hops=2)
     return Staged(
-        fragments=tuple(json.dumps(f.to_json()) for f in written),
+        fragments=tuple(note_fragment(table, fragment) for fragment in written),
         fields=table.fields,
         rows=sum(f.physical_rows for f in written),
         bytes=sum(sizes),
@@ -71,13 +73,13 @@ def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> Staged
         return fragment.delete_rows(offsets)
 
     numbers = np.unique(addresses >> 32).tolist()
-    with explained(table.location, missing=f"A file of the table {table.location}"):
+    with reading(table):
         if len(numbers) == 1:
             changed = [delete(numbers[0])]
         else:
             with ThreadPoolExecutor(_PARALLEL) as pool:
                 changed = list(pool.map(delete, numbers))
-    updated = tuple(json.dumps(after.to_json()) for after in changed if after is not None)
+    updated = tuple(note_fragment(table, one, deletion=True) for one in changed if one is not None)
     again = any(table.marks[number].deletion for number in numbers)
     table.book(
         ledger,
@@ -120,7 +122,7 @@ def _rewrite_sorted(table: Table, numbers: Sequence[int], target_rows: int) -> _
     from lance.fragment import write_fragments
 
     old = table.fragments(numbers)
-    with explained(table.location, missing=f"A file of the table {table.location}"):
+    with reading(table):
         rows = table.handle.scanner(fragments=old).to_table()
         rows = rows.take(pc.sort_indices(rows["id"]))
         written = write_fragments(
@@ -132,14 +134,14 @@ def _rewrite_sorted(table: Table, numbers: Sequence[int], target_rows: int) -> _
         )
         return (
             tuple(json.dumps(fragment.metadata.to_json()) for fragment in old),
-            tuple(json.dumps(fragment.to_json()) for fragment in written),
+            tuple(note_fragment(table, fragment) for fragment in written),
         )
 
 
 def _rewrite_streamed(table: Table, numbers: Sequence[int], target_rows: int) -> _Rewritten:
     from lance.optimize import Compaction, CompactionTask
 
-    with explained(table.location, missing=f"A file of the table {table.location}"):
+    with reading(table):
         # The options of a plan are those of this release of Lance, defaults included.
         plan = Compaction.plan(table.handle, {"target_rows_per_fragment": target_rows})
         fragments = [one.metadata.to_json() for one in table.fragments(numbers)]
@@ -155,8 +157,14 @@ def _rewrite_streamed(table: Table, numbers: Sequence[int], target_rows: int) ->
         result = json.loads(task.execute(table.handle).json())
     return (
         tuple(json.dumps(fragment) for fragment in result["original_fragments"]),
-        tuple(json.dumps(fragment) for fragment in result["new_fragments"]),
+        tuple(note_fragment(table, _metadata(fragment)) for fragment in result["new_fragments"]),
     )
+
+
+def _metadata(fragment: dict[str, Any]) -> Any:
+    from lance.fragment import FragmentMetadata
+
+    return FragmentMetadata.from_json(json.dumps(fragment))
 
 
 def shared_fragments(

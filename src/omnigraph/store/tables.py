@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
 from omnigraph.model.forms import is_file_name
+from omnigraph.settings import Settings
 from omnigraph.store.disk import (
     directories_above,
     explained_files,
@@ -29,6 +30,7 @@ from omnigraph.store.disk import (
 )
 from omnigraph.store.forks import process_mark, require_own, use_engines
 from omnigraph.store.panics import explained
+from omnigraph.store.suspects import reading
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
 from omnigraph.telemetry import Ledger
@@ -70,8 +72,9 @@ class Column(NamedTuple):
 class Tables:
     """The tables of one root: opens, creates, and keeps handles of immutable versions."""
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, *, timeout: float = Settings.request_timeout) -> None:
         self._root = root
+        self._options = root.lance_options(timeout)
         self._process = process_mark()
         self.tally = Tally()
         self._lock = threading.Lock()
@@ -101,7 +104,7 @@ class Tables:
                 mode="create",
                 schema=schema,
                 enable_stable_row_ids=False,
-                storage_options=self._root.options or None,
+                storage_options=self._options,
                 session=self._session,
             )
         table = Table(
@@ -121,17 +124,20 @@ class Tables:
                 self._open.move_to_end(key)
                 return table
         self._require_unlinked(location, version)
-        with explained(location, missing=f"version {version} of the table {location}"):
+        file = version_file(location, version)
+        with explained(f"{location} ({file})", missing=file):
             handle = self._lance.dataset(
                 f"{self._root.uri}/{location}",
                 version=int(version),
-                storage_options=self._root.options or None,
+                storage_options=self._options,
                 session=self._session,
             )
             require_own_files(handle, location, version)
+            schema = handle.schema  # Lance reads it now, and panics where it cannot
         table = Table(
             handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
         )
+        table.__dict__["schema"] = schema
         table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
 
@@ -208,7 +214,7 @@ class Table:
 
     @cached_property
     def rows(self) -> int:
-        with explained(self.location, missing=f"a file of the table {self.location}"):
+        with reading(self):
             return int(self.handle.count_rows())
 
     @cached_property
@@ -331,7 +337,7 @@ class Table:
             others = [name for name in self.schema.names if name not in self.blobs]
             names, told, later = list(dict.fromkeys([*names, *others])), None, filter
         try:
-            with explained(self.location, missing=f"a file of the table {self.location}"):
+            with reading(self, fragments):
                 scanner = self.handle.scanner(
                     columns=names, filter=told, with_row_address=addresses, **options
                 )
@@ -350,7 +356,7 @@ class Table:
     ) -> pa.Table:
         """Every row of these fragments in storage order, also the deleted ones: what a data file
         holds is the same in every version that has it."""
-        with explained(self.location, missing=f"a file of the table {self.location}"):
+        with reading(self, fragments):
             rows = self.handle.scanner(
                 columns=list(columns),
                 fragments=self.fragments(fragments),
@@ -366,7 +372,7 @@ class Table:
         names = [*columns, ADDRESS]
         if self.blobs.intersection(columns):
             return self._take_blobs(addresses, columns, ledger)
-        with explained(self.location, missing=f"a file of the table {self.location}"):
+        with reading(self, np.unique(addresses >> np.uint64(32)).tolist()):
             rows = self.handle._take_rows(addresses.tolist(), columns=names)  # noqa: SLF001
         touched = len(np.unique(addresses >> np.uint64(32)))
         # A fragment's deletion file and its data are asked for at once.
@@ -384,7 +390,7 @@ class Table:
         unknown = [m for m in marks if not self.own_blobs.issuperset(_blob_marks(m, names))]
         if not unknown:
             return
-        with explained(self.location, missing=f"a file of the table {self.location}"):
+        with reading(self, [mark.id for mark in unknown]):
             described = self.handle.scanner(
                 columns=names,
                 fragments=[self.handle.get_fragment(mark.id) for mark in unknown],
@@ -409,7 +415,7 @@ class Table:
         touched = {int(address) >> 32 for address in addresses}
         self.require_own_blobs(self.blobs.intersection(columns), touched, ledger)
         listed = ",".join(str(int(address)) for address in addresses)
-        with explained(self.location, missing=f"a file of the table {self.location}"):
+        with reading(self, touched):
             rows = self.handle.scanner(
                 columns=list(columns),
                 filter=f"{ADDRESS} IN ({listed})",

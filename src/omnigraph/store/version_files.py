@@ -7,6 +7,7 @@ from typing import Any
 
 _MAX_FRAGMENT_ID = 11
 _TRANSACTION_FILE = 12
+_PROPERTIES = 4
 
 
 def highest_fragment(handle: Any) -> int:
@@ -24,6 +25,18 @@ def transaction_file(handle: Any) -> str | None:
         if number == _TRANSACTION_FILE and isinstance(value, bytes):
             return value.decode()
     return None
+
+
+def properties_of(transaction: bytes) -> dict[str, str]:
+    """The properties in the file of a transaction."""
+    found = {}
+    for number, entry in _protobuf_fields(transaction):
+        if number == _PROPERTIES and isinstance(entry, bytes):
+            pair = dict(_protobuf_fields(entry))
+            name, value = pair.get(1, b""), pair.get(2, b"")
+            if isinstance(name, bytes) and isinstance(value, bytes):
+                found[name.decode()] = value.decode()
+    return found
 
 
 def _fields(handle: Any) -> Iterator[tuple[int, int | bytes]]:

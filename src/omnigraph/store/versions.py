@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote, unquote
 
 import msgspec
-import pyarrow as pa
+import xxhash
 
 from omnigraph.errors import (
     Corrupt,
@@ -38,6 +38,8 @@ _WALK = 8
 _PAGE = 1000
 _VERSION_NAME = re.compile(r"[0-9]{20}\.json")
 _ATTEMPTS = 8
+_SUM = b',"sum":"'
+_SUM_SIZE = len(_SUM) + 16 + len(b'"}')
 _PAUSE = 0.1
 
 T = TypeVar("T", GraphVersion, GraphStamp)
@@ -93,21 +95,40 @@ def version_number(key: str) -> int:
 
 def encode_version(version: GraphVersion) -> bytes:
     what = f"Version {version.version} of {version.branch!r}"
-    data = encode_readable(version, _DECODERS[GraphVersion], what)
+    data = _with_sum(encode_readable(version, _DECODERS[GraphVersion], what))
     if len(data) <= _COMPRESS_ABOVE:
         return data
     # The size goes first, because the decompressor has to know it.
+    import pyarrow as pa
+
     packed: bytes = pa.compress(data, codec="zstd", asbytes=True)
     return len(data).to_bytes(4, "big") + packed
 
 
 def decode_version(data: bytes, key: str) -> GraphVersion:
-    return _decode(_unpack(data, key), GraphVersion, key)
+    return _decode(_without_sum(_unpack(data, key), key), GraphVersion, key)
+
+
+def _with_sum(data: bytes) -> bytes:
+    """A checksum of all that comes before it, as the last field (decision 37)."""
+    return data[:-1] + _SUM + xxhash.xxh3_64_hexdigest(data).encode() + b'"}'
+
+
+def _without_sum(data: bytes, key: str) -> bytes:
+    """What was written before there were checksums has none."""
+    if data[-_SUM_SIZE : len(_SUM) - _SUM_SIZE] != _SUM:
+        return data
+    body = data[:-_SUM_SIZE] + b"}"
+    if xxhash.xxh3_64_hexdigest(body).encode() != data[-18:-2]:
+        raise Corrupt(f"{key} is not what was written: its checksum is another.")
+    return body
 
 
 def _unpack(data: bytes, key: str) -> bytes:
     if data[4:8] != _ZSTD_MAGIC:
         return data
+    import pyarrow as pa
+
     try:
         unpacked: bytes = pa.decompress(
             data[4:],

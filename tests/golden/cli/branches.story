@@ -31,7 +31,7 @@ $ omnigraph merge review
 main has everything that review has.
 
 @python
-with g.transaction(actor="bob", message="ages", branch="review") as tx:
+with g.branch("review").transaction(actor="bob", message="ages") as tx:
     tx.upsert("Person", [{"name": "Ada", "age": 36}, {"name": "Bob", "age": 40}])
     tx.append("Knows", {"src": "Ada", "dst": "Bob"})
 @end
@@ -96,9 +96,8 @@ DeleteVsUpdate Person Bob
     main    (not there)
     review  age: 40
 
-OrphanEdge Knows id-02-xxxxxxxxxxxxxxxxxxxx dst
-  Knows 'id-02-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with
-  that id.
+OrphanEdge Knows id-02-xxxxxxxxxxxxxxxxxxxx to
+  Knows has `to` "Bob", but there is no Person with that id.
     before  null
     main    null
     review  "Bob"
@@ -147,7 +146,7 @@ $ omnigraph merge review --strategy theirs --json --dry-run
 }
 
 $ omnigraph merge review --json
-! {"code": "merge_conflict", "error": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs). (and 2 more)", "help": "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch.", "retryable": false, "exit_code": 4, "kind": "conflict", "conflicts": [{"kind": "DivergentUpdate", "type": "Person", "id": "Ada", "message": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs).", "property": "age", "base": null, "ours": 37, "theirs": 36}, {"kind": "DeleteVsUpdate", "type": "Person", "id": "Bob", "message": "Person 'Bob' was deleted by ours and changed by theirs.", "property": null, "base": {"id": "Bob", "name": "Bob", "age": null, "bio": null}, "ours": null, "theirs": {"id": "Bob", "name": "Bob", "age": 40, "bio": null}}, {"kind": "OrphanEdge", "type": "Knows", "id": "id-02-xxxxxxxxxxxxxxxxxxxx", "message": "Knows 'id-02-xxxxxxxxxxxxxxxxxxxx' has dst 'Bob', but there is no Person with that id.", "property": "dst", "base": null, "ours": null, "theirs": "Bob"}]}
+! {"code": "merge_conflict", "error": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs). (and 2 more)", "help": "Nothing was changed; choose a strategy, give rows that resolve it, or edit a branch.", "retryable": false, "exit_code": 4, "kind": "conflict", "conflicts": [{"kind": "DivergentUpdate", "type": "Person", "id": "Ada", "message": "Person 'Ada' was changed by both in age: 37 (ours), 36 (theirs).", "property": "age", "base": null, "ours": 37, "theirs": 36}, {"kind": "DeleteVsUpdate", "type": "Person", "id": "Bob", "message": "Person 'Bob' was deleted by ours and changed by theirs.", "property": null, "base": {"id": "Bob", "name": "Bob", "age": null, "bio": null}, "ours": null, "theirs": {"id": "Bob", "name": "Bob", "age": 40, "bio": null}}, {"kind": "OrphanEdge", "type": "Knows", "id": "id-02-xxxxxxxxxxxxxxxxxxxx", "message": "Knows has `to` \"Bob\", but there is no Person with that id.", "property": "to", "base": null, "ours": null, "theirs": "Bob"}]}
 [exit 4]
 
 $ omnigraph merge review --strategy theirs

@@ -171,7 +171,7 @@ main    id-01-xxxxxxxxxxxxxxxxxxxx  2026-01-01 12:03:00, bob, one more, and Alaâ
 review  id-01-xxxxxxxxxxxxxxxxxxxx  2026-01-01 12:03:00, bob, one more, and Alaâ€¦
 
 @python
-with g.transaction(actor="bob", message="review the ages of everybody in the whole graph, one after the other", branch="review") as tx:
+with g.branch("review").transaction(actor="bob", message="review the ages of everybody in the whole graph, one after the other") as tx:
     tx.upsert("Person", [{"name": "Ada", "age": 37}, {"name": "Alan", "age": 43}])
 @end
 @python

@@ -36,8 +36,8 @@ Loaded into main in commit id-01-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph load people.jsonl
 ! error: 2 values break the rules.
-!   key: people.jsonl line 1: Person "Ada" exists already; --mode merge changes it, append does not.
-!   key: people.jsonl line 2: Person "Bob" exists already; --mode merge changes it, append does not.
+!   key: people.jsonl line 1: Person "Ada" exists already; append adds only what is new. To change it, use upsert, or --mode merge in a load.
+!   key: people.jsonl line 2: Person "Bob" exists already; append adds only what is new. To change it, use upsert, or --mode merge in a load.
 ! help: Nothing was changed.
 [exit 6]
 

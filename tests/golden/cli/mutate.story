@@ -81,7 +81,7 @@ $ omnigraph mutate changes.gq add --param name=Pat --if-commit 01ARZ3NDEKTSV4RRF
 [exit 4]
 
 $ omnigraph mutate changes.gq meet --param a=Ada --param b=Nobody
-! error: Knows 'id-07-xxxxxxxxxxxxxxxxxxxx' has dst 'Nobody', but there is no Person with that id.
+! error: Knows has `to` "Nobody", but there is no Person with that id.
 ! help: Nothing was changed.
 [exit 6]
 
@@ -136,15 +136,15 @@ $ omnigraph shell
 < branch lst
 Created work from main at commit id-05-xxxxxxxxxxxxxxxxxxxx.
 Person  +1
-Changed work in commit id-08-xxxxxxxxxxxxxxxxxxxx.
+Changed work in commit id-07-xxxxxxxxxxxxxxxxxxxx.
 name   age
 ────  ────
 Ada     37
 Eve     20
 Joe   null
 Kim      5
-id-08-xxxxxxxxxxxxxxxxxxxx (work)
-Brought main forward to work in commit id-09-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
+id-07-xxxxxxxxxxxxxxxxxxxx (work)
+Brought main forward to work in commit id-08-xxxxxxxxxxxxxxxxxxxx (no commits of its own).
 ! 4 rows
 ! error[Q001]: unexpected `lst`
 !  --> input:1:8
@@ -159,7 +159,7 @@ Brought main forward to work in commit id-09-xxxxxxxxxxxxxxxxxxxx (no commits of
 $ omnigraph shell --ref work --quiet
 < \log --oneline -n 1
 < \types
-id-08-xxxxxxxxxxxxxxxxxxxx (work)
+id-07-xxxxxxxxxxxxxxxxxxxx (work)
 type    kind  entities  properties
 ──────  ────  ────────  ──────────
 Person  node         4  name, age

@@ -14,7 +14,7 @@ Created g with 1 node type and 0 edge types.
 for n in range(5):
     with g.transaction() as tx:
         tx.append("Person", [{"name": f"person {n}", "age": n}])
-g.tag("v1", "main~1")
+g.create_tag("v1", "main~1")
 @end
 $ omnigraph verify
 Looked at 7 versions, 6 table versions, 29 files: all sound.
@@ -74,7 +74,7 @@ $ omnigraph entity Person 'person 0' --ref main~3
 [exit 3]
 
 $ omnigraph verify --deep
-Looked at 3 versions, 2 table versions, 20 files, 5 rows: all sound.
+Looked at 3 versions, 2 table versions, 21 files, 5 rows: all sound.
 
 $ omnigraph copy backup
 Copied 1 branch, 1 tag, 3 versions in 14 files (n.n KB) to backup.
@@ -85,7 +85,28 @@ $ omnigraph copy backup
 [exit 4]
 
 $ omnigraph verify --root backup
-Looked at 3 versions, 2 table versions, 19 files: all sound.
+Looked at 3 versions, 2 table versions, 20 files: all sound.
+
+$ omnigraph delete backup --dry-run
+Would delete /here/backup, 20 files (n.n KB).
+
+$ omnigraph delete backup
+! error: /here/backup goes for good, 20 files (n.n KB).
+! help: Nothing was changed; say --yes to go on.
+[exit 2]
+
+$ omnigraph delete backup --yes
+Deleted /here/backup, 20 files (n.n KB).
+
+$ omnigraph delete backup --yes
+! error: There is no graph at /here/backup.
+! help: Create one with 'omnigraph init ROOT --schema FILE', or check the path.
+[exit 3]
+
+$ omnigraph delete people.pg --yes
+! error: There is no graph at /here/people.pg.
+! help: Create one with 'omnigraph init ROOT --schema FILE', or check the path.
+[exit 3]
 
 $ omnigraph upgrade --check
 The graph has format 2, which is the newest.
@@ -116,7 +137,7 @@ id-05-xxxxxxxxxxxxxxxxxxxx
 
 $ omnigraph verify
 The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read (Input data was truncated); cleanup waits.
-Looked at 3 versions, 2 table versions, 23 files: all sound.
+Looked at 3 versions, 2 table versions, 24 files: all sound.
 
 $ omnigraph recover resume 01ARZ3NDEKTSV4RRFFQ69G5FAV
 ! error: The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read: Input data was truncated.
@@ -160,9 +181,9 @@ Resumed id-07-xxxxxxxxxxxxxxxxxxxx in commit id-08-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph log --limit 2
 id-08-xxxxxxxxxxxxxxxxxxxx (main) resumed load of ann
-  omnigraph:recovery, 2026-01-01 12:31:00, load
+  omnigraph:recovery, 2026-01-01 12:36:00, load
 id-09-xxxxxxxxxxxxxxxxxxxx discarded load of ann (id-05-xxxxxxxxxxxxxxxxxxxx)
-  omnigraph:recovery, 2026-01-01 12:26:00, discard
+  omnigraph:recovery, 2026-01-01 12:31:00, discard
 
 $ omnigraph cleanup --keep 0 --yes
 ! error: keep=0: a branch keeps at least its newest version.
@@ -182,7 +203,7 @@ for path in pathlib.Path("g/_schema").glob("*.pg"):
 $ omnigraph verify
 schema  The schema text _schema/609c9fd42221f295b57d178b2b5760ff8a8fe83df6f1f0cfc38808fc68d62358.pg is missing.
 The intent id-04-xxxxxxxxxxxxxxxxxxxx cannot be read (Input data was truncated); cleanup waits.
-Looked at 5 versions, 2 table versions, 23 files: 1 wrong.
+Looked at 5 versions, 2 table versions, 24 files: 1 wrong.
 [exit 1]
 
 $ omnigraph verify --json
@@ -190,7 +211,7 @@ $ omnigraph verify --json
   "ok": false,
   "deep": false,
   "looked_at": {
-    "files": 23,
+    "files": 24,
     "history": 5,
     "schemas": 1,
     "tables": 2,

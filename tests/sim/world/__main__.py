@@ -1,4 +1,6 @@
-"""python -m tests.sim.world SEED [--to SEED] [--steps N] [--shrink] [--without a,b]"""
+"""python -m tests.sim.world SEED [--to SEED] [--steps N] [--shrink] [--keep NAME]
+
+Without a fault it prints nothing but the time."""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import sys
 import time
 
 from tests.sim.world.drawing import run_world
+from tests.sim.world.kept import keep
 from tests.sim.world.shrink import shrunk
 
 
@@ -16,6 +19,7 @@ def main() -> int:
     parser.add_argument("--to", type=int, help="all seeds up to this one")
     parser.add_argument("--steps", type=int, default=25)
     parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--keep", default="", help="write the shrunk program down by this name")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("--without", default="", help="operations to leave out, or `ff`")
     asked = parser.parse_args()
@@ -29,9 +33,11 @@ def main() -> int:
                 print(run.report())
             continue
         failed += 1
-        if asked.shrink:
+        if asked.shrink or asked.keep:
             run = shrunk(run)
         first = str(run.fault).splitlines()[0]
+        if asked.keep:
+            print(keep(asked.keep, seed, first, run.steps))
         print(
             run.report() if asked.shrink or asked.to is None else f"{seed}: {first[:220]}",
             flush=True,

@@ -21,21 +21,26 @@ from tests.sim.world.steps import Fault
 
 T = TypeVar("T")
 PATIENCE = 120.0
+MANY = 50
+"""Puts of versions that a step may come to: who is beaten was beaten by somebody."""
 READS = frozenset({"get", "exists", "list", "glance"})
 
 
 @dataclass
 class Troubles:
-    """How often requests fail, and what becomes of them."""
+    """How often requests fail, and what becomes of them. There are few conditional puts among
+    them, and everything hangs on their answers: these fail more often."""
 
     rate: float = 0.0
+    puts: float = 0.0
     crashes: float = 0.0
 
     def draw(self, chance: Random, method: str) -> str | None:
         roll = chance.random()
         if roll < self.crashes:
             return chance.choice(("crash_before", "crash_after"))
-        if roll >= self.crashes + self.rate or method == "glance":
+        rate = self.puts if method == "put_if_absent" else self.rate
+        if roll >= self.crashes + rate or method == "glance":
             return None
         if method == "put_if_absent":
             return chance.choice(("fail_before", "fail_after", "taken", "land_late"))
@@ -56,12 +61,19 @@ class Actor:
 
 
 class Schedule:
-    """One round. `late` are puts whose answer was lost and which are still on their way."""
+    """One round. `late` are puts whose answer was lost and which are still on their way. In some
+    rounds one has bad luck: whenever it is about to put a version, the others take so many steps
+    first."""
 
-    def __init__(self, chance: Random, troubles: Troubles) -> None:
+    def __init__(self, chance: Random, troubles: Troubles, unlucky: str = "") -> None:
         self.chance = chance
         self.troubles = troubles
         self.stay = chance.choice((0.1, 0.5, 0.85))
+        self.steps = 0
+        self.puts = 0
+        self._unlucky = unlucky
+        self._behind = chance.choice((0, 0, 1, 2, 2))
+        self._held_until = 0
         self.turns = 0
         self._back = threading.Semaphore(0)
         self._actors: dict[int, Actor] = {}
@@ -74,8 +86,12 @@ class Schedule:
                 actor.thread.start()
             waiting, now = list(actors), actors[0]
             while waiting:
-                if now not in waiting or self.chance.random() >= self.stay:
-                    now = self.chance.choice(waiting)
+                if self.puts > MANY * (self.steps + len(actors)):
+                    raise Fault(f"{now.name} tries to put a version again and again, in vain")
+                free = [one for one in waiting if not self._is_held(one)] or waiting
+                hurried = self._hurried(free)
+                if now not in hurried or self.chance.random() >= self.stay:
+                    now = self.chance.choice(hurried)
                 now.turn.release()
                 if not self._back.acquire(timeout=PATIENCE):
                     raise Fault(f"{now.name} does not come back: it waits for somebody else")
@@ -85,6 +101,15 @@ class Schedule:
         for actor in actors:
             if actor.error is not None:
                 raise actor.error
+
+    def _hurried(self, free: list[Actor]) -> list[Actor]:
+        """Who has bad luck is quick otherwise, so that it is beaten again and again."""
+        if not self._behind or self.chance.random() < 0.1:
+            return free
+        return [one for one in free if one.name == self._unlucky] or free
+
+    def _is_held(self, actor: Actor) -> bool:
+        return actor.name == self._unlucky and self.steps < self._held_until
 
     def _live(self, actor: Actor) -> None:
         self._actors[threading.get_ident()] = actor
@@ -122,6 +147,10 @@ class Schedule:
         actor = self.here()
         if actor is None:
             return
+        if point == "before put":
+            self.puts += 1
+            if actor.name == self._unlucky:
+                self._held_until = self.steps + self._behind
         self.pause()
         if not actor.crashed and self.chance.random() < self.troubles.crashes:
             actor.crashed = True

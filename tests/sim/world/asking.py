@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.compute as pc
+
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import Reclaimed
@@ -43,7 +45,8 @@ def foresee_at(world: World, step: Step) -> None:
 def expected_state(world: World, args: Mapping[str, Any]) -> State | None:
     """What must be there; None if the model does not know."""
     if "ref" not in args:
-        return state_of(world, args["branch"])
+        there = args["branch"] in world.past.lines
+        return state_of(world, args["branch"]) if there else None
     try:
         return world.past.state(resolve(world, args["ref"]))
     except PerhapsGone as why:
@@ -54,11 +57,55 @@ def expected_state(world: World, args: Mapping[str, Any]) -> State | None:
 
 def ask(world: World, g: Graph, record: Record, method: str, *given: Any, **named: Any) -> Any:
     if "ref" in record.args:
-        return getattr(g, method)(*given, ref=write_ref(world, record.args["ref"]), **named)
+        at = g.at(write_ref(world, record.args["ref"]))
+        return at if method == "snapshot" else getattr(at, method)(*given, **named)
     return take(world, g, record.args).call(method, *given, **named)
 
 
-# Snapshots
+# Snapshots, and what a handle and a graph tell as they do
+
+
+def perform_tell(world: World, g: Graph, record: Record) -> None:
+    expected = expected_state(world, record.args)
+    if expected is None:
+        ask(world, g, record, "snapshot")
+        return
+    kinds = sorted(one.name for one in expected.types)
+    if sorted(ask(world, g, record, "types")) != kinds:
+        raise Fault(f"the types are not {kinds}")
+    kind = expected.types[record.args["roll"] % len(expected.types)]
+    rows = expected.rows[kind.uid]
+    if ask(world, g, record, "count", kind.name) != len(rows):
+        raise Fault(f"{kind.name} counts another number than {len(rows)}")
+    first = kind.first.name
+    values = [row[kind.first.uid] for row in rows.values() if row[kind.first.uid] is not None]
+    if values and isinstance(values[0], str | int):
+        value = values[record.args["roll"] % len(values)]
+        text = f"{first} = {json.dumps(value, ensure_ascii=False)}"
+        for condition in (pc.field(first) == value, text):
+            found = ask(world, g, record, "scan", kind.name, filter=condition).read_all()
+            if found.num_rows != values.count(value):
+                raise Fault(f"{condition} keeps {found.num_rows} of {kind.name}")
+    asked = "match { $x: Person } return { count($x) as n }"
+    if "Person" not in ask(world, g, record, "explain", asked):
+        raise Fault("the plan does not name what is asked for")
+    at = ask(world, g, record, "snapshot") if "ref" in record.args else None
+    for one in (g, at):
+        if one is not None and (one.commit is None or not one.schema):
+            raise Fault("a graph without a commit or a schema")
+
+
+operation(
+    Operation(
+        "tell",
+        1.5,
+        ("types", "count", "scan", "explain", "commit", "schema", "Graph.at"),
+        draw_at,
+        perform_tell,
+        foresee_at,
+        reads=True,
+    )
+)
 
 
 def perform_snapshot(world: World, g: Graph, record: Record) -> None:
@@ -80,6 +127,9 @@ def perform_snapshot(world: World, g: Graph, record: Record) -> None:
     if snapshot.version < 1 or snapshot.branch == "":
         raise Fault("a snapshot without a place")
     if expected is not None:
+        known = world.past.commits.get(snapshot.commit.id)
+        if known is None or known.state.shown() != expected.shown():
+            raise Fault(f"{record.step} stands at {snapshot.commit.id}, which is another commit")
         held = world.memory.setdefault("snapshots", {})
         held[record.args["roll"] % 3] = (snapshot, expected)
 
@@ -186,9 +236,12 @@ def perform_export(world: World, g: Graph, record: Record) -> None:
     expected = expected_state(world, record.args)
     stream = io.BytesIO()
     ask(world, g, record, "export", to=stream)
-    if expected is None:
-        return
-    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    if expected is not None:
+        check_exported(stream.getvalue(), expected)
+
+
+def check_exported(exported: bytes, expected: State) -> None:
+    lines = [json.loads(line) for line in exported.splitlines()]
     for kind in expected.types:
         told = [one for one in lines if one.get("type", one.get("edge")) == kind.name]
         if len(told) != len(expected.rows[kind.uid]):
@@ -202,6 +255,8 @@ def perform_export(world: World, g: Graph, record: Record) -> None:
                 if kind.identity == "ends"
                 else data[kind.first.name]
             )
+            if key not in expected.rows[kind.uid]:
+                raise Fault(f"{kind.name} {key} was exported, and is not there")
             row = kind.named(expected.rows[kind.uid][key])
             for name, value in row.items():
                 if name in ("src", "dst"):
@@ -220,8 +275,11 @@ operation(Operation("export", 1, ("export",), draw_at, perform_export, foresee_a
 def perform_manifest(world: World, g: Graph, record: Record) -> None:
     expected = expected_state(world, record.args)
     rows = ask(world, g, record, "manifest").to_pylist()
-    if expected is None:
-        return
+    if expected is not None:
+        check_manifest(rows, expected)
+
+
+def check_manifest(rows: list[dict[str, Any]], expected: State) -> None:
     counts = {
         row["table_key"].split(":", 1)[1]: row["row_count"]
         for row in rows

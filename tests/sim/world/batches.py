@@ -167,7 +167,8 @@ def perform_load(world: World, g: Graph, record: Record) -> None:
     args, hand = record.args, take(world, g, record.args)
     options: dict[str, Any] = {"mode": args["mode"], "engine": "local"}
     if "create_from" in args:
-        options["create_branch_from"] = args["create_from"]
+        hand = take(world, g, {"branch": args["create_from"]})
+        options["new_branch"] = args["branch"]
     source: Any
     if args["format"] == "rows":
         options["type"] = args["statements"][0].type

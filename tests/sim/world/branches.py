@@ -6,6 +6,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph import Graph
+from omnigraph.model.options import CommitWords
 from tests.sim.world.hands import (
     BRANCHES,
     TAGS,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 def draw_create(world: World, chance: Random) -> dict[str, Any] | None:
     free = [one for one in BRANCHES[1:] if one not in world.past.lines]
+    free = [one for one in free if one in world.held] or free
     name = chance.choice(free) if free and chance.random() < 0.9 else chance.choice(BRANCHES + TAGS)
     if chance.random() < 0.3:
         return draw_place(world, chance) | {"name": name}
@@ -36,7 +38,7 @@ def draw_create(world: World, chance: Random) -> dict[str, Any] | None:
 def _source(world: World, step: Step) -> str:
     if "from" in step.args:
         return resolve(world, step.args["from"])
-    foresee_place(world, step.args, writing=False)
+    foresee_place(world, {"branch": step.args["branch"]}, writing=False)
     return world.past.lines[step.args["branch"]].head
 
 
@@ -52,12 +54,17 @@ def foresee_create(world: World, step: Step) -> None:
         raise Refused("the name is taken", "branch_exists", "already_exists", "tag_exists")
 
 
+def _said(record: Record) -> CommitWords:
+    """What every commit says of itself."""
+    return {"actor": record.step.by, "message": record.step.label}
+
+
 def perform_create(world: World, g: Graph, record: Record) -> None:
     name = record.args["name"]
     if "from" in record.args:
-        made = g.create_branch(name, write_ref(world, record.args["from"]))
+        made = g.create_branch(name, write_ref(world, record.args["from"]), **_said(record))
     else:
-        made = take(world, g, record.args).call("create_branch", name)
+        made = g.create_branch(name, record.args["branch"], **_said(record))
     record.facts["at"] = made.id
 
 
@@ -83,7 +90,7 @@ operation(
     Operation(
         "create_branch",
         6,
-        ("create_branch",),
+        ("Graph.create_branch",),
         draw_create,
         perform_create,
         foresee_create,
@@ -94,6 +101,9 @@ operation(
 
 def draw_delete(world: World, chance: Random) -> dict[str, Any] | None:
     args = draw_place(world, chance)
+    others = [one for one in sorted(world.held) if one in world.past.lines and one != "main"]
+    if others and chance.random() < 0.5:  # so that somebody holds what is made again
+        return {"branch": chance.choice(others), "via": "graph"}
     return args if args["branch"] != "main" or chance.random() < 0.1 else None
 
 
@@ -104,7 +114,7 @@ def foresee_delete(world: World, step: Step) -> None:
 
 
 def perform_delete(world: World, g: Graph, record: Record) -> None:
-    take(world, g, record.args).call("delete")
+    take(world, g, record.args).call("delete", **_said(record))
 
 
 def settle_delete(world: World, record: Record) -> None:
@@ -115,7 +125,7 @@ operation(
     Operation(
         "delete_branch",
         4,
-        ("Graph.delete_branch", "Branch.delete"),
+        ("Graph.delete_branch",),
         draw_delete,
         perform_delete,
         foresee_delete,
@@ -166,9 +176,9 @@ def draw_tag(world: World, chance: Random) -> dict[str, Any] | None:
 def perform_tag(world: World, g: Graph, record: Record) -> None:
     name = record.args["name"]
     if "from" in record.args:
-        made = g.tag(name, write_ref(world, record.args["from"]))
+        made = g.create_tag(name, write_ref(world, record.args["from"]), **_said(record))
     else:
-        made = take(world, g, record.args).call("tag", name)
+        made = g.create_tag(name, record.args["branch"], **_said(record))
     record.facts["at"] = made.id
 
 
@@ -177,7 +187,11 @@ def settle_tag(world: World, record: Record) -> None:
     world.past.tags[record.args["name"]] = record.facts["at"]
 
 
-operation(Operation("tag", 4, ("tag",), draw_tag, perform_tag, foresee_create, settle=settle_tag))
+operation(
+    Operation(
+        "tag", 4, ("Graph.create_tag",), draw_tag, perform_tag, foresee_create, settle=settle_tag
+    )
+)
 
 
 def draw_untag(world: World, chance: Random) -> dict[str, Any] | None:
@@ -199,7 +213,7 @@ operation(
         2,
         ("Graph.delete_tag",),
         draw_untag,
-        lambda world, g, record: g.delete_tag(record.args["name"]),
+        lambda world, g, record: g.delete_tag(record.args["name"], **_said(record)),
         foresee_untag,
         settle=settle_untag,
     )
@@ -218,14 +232,15 @@ def draw_protect(world: World, chance: Random) -> dict[str, Any] | None:
 
 
 def perform_protect(world: World, g: Graph, record: Record) -> None:
-    take(world, g, record.args).call("protect" if record.args["on"] else "unprotect")
+    method = "protect" if record.args["on"] else "unprotect"
+    take(world, g, record.args).call(method, **_said(record))
 
 
 operation(
     Operation(
         "protect",
         3,
-        ("protect", "unprotect"),
+        ("Graph.protect", "Graph.unprotect"),
         draw_protect,
         perform_protect,
         lambda world, step: foresee_place(world, step.args, writing=False),

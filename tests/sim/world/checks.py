@@ -22,17 +22,17 @@ def check_branch(world: World, g: Graph, who: str, branch: str, how: str) -> Non
     expected = world.past.head(branch).state
     what = f"{branch} through {who} by {how}"
     if how == "scan":
-        compare(what, expected.shown(), read_state(world, g.snapshot(branch)).shown)
+        compare(what, expected.shown(), read_state(world, g.at(branch)).shown)
     elif how == "query":
         for kind in expected.types:
             check_query(
-                lambda text: [dict(row) for row in g.query(text, ref=branch)], expected, kind
+                lambda text: [dict(row) for row in g.at(branch).query(text)], expected, kind
             )
     else:
         for kind in expected.types:
             rows = expected.rows[kind.uid]
             for key in {*list(rows)[:8], *("af" if kind.identity == "key" else "")}:
-                found = g.entity(kind.name, normal_ids(world, kind, key), branch)
+                found = g.at(branch).entity(kind.name, normal_ids(world, kind, key))
                 known = key_rows(world, kind.name, [found]).get(key) if found else None
                 if known != (kind.named(rows[key]) if key in rows else None):
                     raise Fault(
@@ -70,7 +70,7 @@ def check_refs(world: World, chance: Random, count: int) -> None:
         except (Refused, Unsure):
             continue
         try:
-            seen = read_state(world, g.snapshot(write_ref(world, ref)))
+            seen = read_state(world, g.at(write_ref(world, ref)))
         except Reclaimed:
             if not gone:
                 raise Fault(

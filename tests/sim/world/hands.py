@@ -18,33 +18,34 @@ BRANCHES = ("main", "x", "y")
 TAGS = ("t", "u")
 
 
+READS = {
+    *("algorithm", "blob", "count", "diff", "entity", "explain", "export", "history", "log"),
+    *("manifest", "plan_schema", "query", "scan", "types"),
+}
+"""What a snapshot can do too."""
+BY_NAME = {"protect": "protect", "unprotect": "unprotect", "delete": "delete_branch"}
+"""What the graph does to a branch."""
+
+
 @dataclass
 class Hand:
-    """Calls a method on one branch, whichever object has it."""
+    """Calls a method on one branch, whichever object has it: the graph for main, a handle, for
+    reads a snapshot."""
 
     graph: Graph
     branch: str
     held: Branch | None
 
     def call(self, method: str, *given: Any, **named: Any) -> Any:
-        if self.held is not None:
-            return getattr(self.held, method)(*given, **named)
-        match method:
-            case "query" | "log" | "manifest" | "entity" | "blob" | "export" | "snapshot" | "tag":
-                named["ref"] = self.branch
-            case "merge":
-                named["into"] = self.branch
-            case "create_branch":
-                named["from_"] = self.branch
-            case "protect" | "unprotect":
-                given = (self.branch, *given)
-            case "delete":
-                method, given = "delete_branch", (self.branch, *given)
-            case "diff":
-                given = (*given, self.branch)
-            case _:
-                named["branch"] = self.branch
-        return getattr(self.graph, method)(*given, **named)
+        if method in BY_NAME:
+            branch = self.branch if self.held is None else self.held
+            return getattr(self.graph, BY_NAME[method])(branch, *given, **named)
+        at: Any = self.held
+        if at is None and method in READS and "write_to" not in named:
+            at = self.graph.at(self.branch)
+        elif at is None:
+            at = self.graph if self.branch == "main" else self.graph.branch(self.branch)
+        return getattr(at, method)(*given, **named)
 
 
 @dataclass
@@ -65,9 +66,18 @@ def take(world: World, g: Graph, args: Mapping[str, Any]) -> Hand:
     return Hand(g, branch, None)
 
 
+def is_stale(world: World, branch: str) -> bool:
+    """Whether the handle that is held is of an earlier branch of this name."""
+    held, line = world.held.get(branch), world.past.lines.get(branch)
+    return held is not None and line is not None and held.incarnation != line.incarnation
+
+
 def draw_place(world: World, chance: Random, *, writing: bool = True) -> dict[str, Any]:
     """A branch, mostly one that is there, and how it is reached."""
     there = [one for one in BRANCHES if one in world.past.lines]
+    stale = [one for one in there if is_stale(world, one)]
+    if stale and chance.random() < 0.3:
+        return {"branch": chance.choice(stale), "via": "held"}
     branch = chance.choice(there if chance.random() < 0.97 else BRANCHES)
     via = chance.choices(("graph", "branch", "held"), (6, 2, 2))[0]
     if via == "held" and branch not in world.held:

@@ -123,12 +123,7 @@ def perform_changes(world: World, g: Graph, record: Record) -> None:
                 raise Fault("a cursor of another branch of this name goes on")
             if at >= len(path) or block.commit.id != path[at]:
                 raise Fault(f"the feed of {branch} tells {block.commit.id} at {at} of {path}")
-            known = world.past.commits[block.commit.id]
-            told = told_changes(world, block.changes)
-            before = world.past.state(known.parents[0]) if known.parents else State()
-            if known.kind in UNSEEN and told:
-                raise Fault(f"the feed tells of changes by {known.kind}")
-            same_changes(f"the feed at {known.label}", told, before, known.state)
+            check_block(world, block.commit.id, told_changes(world, block.changes))
             at += 1
             cursors[branch, record.step.by] = (block.cursor, at, line.incarnation)
     except HistoryGap:
@@ -142,6 +137,15 @@ def perform_changes(world: World, g: Graph, record: Record) -> None:
         raise
     if at != len(path):
         raise Fault(f"the feed of {branch} ends at {at} of {len(path)}")
+
+
+def check_block(world: World, commit: str, told: dict[str, set[model.Change]]) -> None:
+    """What the feed tells of a commit is what it did."""
+    known = world.past.commits[commit]
+    before = world.past.state(known.parents[0]) if known.parents else State()
+    if known.kind in UNSEEN and told:
+        raise Fault(f"the feed tells of changes by {known.kind}")
+    same_changes(f"the feed at {known.label}", told, before, known.state)
 
 
 def foresee_changes(world: World, step: Step) -> None:
@@ -174,23 +178,29 @@ def perform_history(world: World, g: Graph, record: Record) -> None:
             told[moment.commit.id] = str(moment.change.op)
     except HistoryGap:
         gap = True
-    if line is None:
-        return
-    if gap and not any(one in world.past.fragile for one in line.commits):
+    if line is not None:
+        check_life(world, line.commits, kind.name, key, told, gap=gap)
+
+
+def check_life(
+    world: World, path: list[str], kind: str, key: str, told: dict[str, str], *, gap: bool
+) -> None:
+    """What the history of an entity tells is what the commits of a branch did to it."""
+    if gap and not any(one in world.past.fragile for one in path):
         raise Fault(f"the history of {key} has a gap, and everything is kept")
-    for commit in reversed(line.commits[1:]):
+    for commit in reversed(path[1:]):
         known = world.past.commits[commit]
-        if gap and commit in world.past.fragile:
-            break
+        lost = world.past.fragile | world.past.gone
+        if gap and (commit in lost or known.parents[0] in lost):
+            break  # what it did is told by what was there before
         changes = model.differences(world.past.state(known.parents[0]), known.state)
-        of = changes.get(kind.name)
+        of = changes.get(kind)
         if of is None:
             continue
         ops = [one[0] for one in of if one[2] == key]
         if told.get(commit) != (ops[0] if ops else None):
             raise Fault(
-                f"the history of {key} on {branch} has {told.get(commit)} at {known.label}, "
-                f"and must have {ops}"
+                f"the history of {key} has {told.get(commit)} at {known.label}, and must have {ops}"
             )
 
 

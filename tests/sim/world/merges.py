@@ -103,7 +103,8 @@ def _require_merge(world: World, args: Any, ours: str, theirs: str) -> None:
         merged = merge_effect_of(world, plain, ours, theirs)
     except Refused:
         return
-    if merged.shown() == past.state(ours).shown():
+    if merged.shown() in (past.state(ours).shown(), past.state(theirs).shown()):
+        # All that is new on one side is that it was brought up to the other, perhaps.
         raise Unsure("rows that resolve what may be no merge")
 
 
@@ -145,8 +146,10 @@ def settle_merge(world: World, record: Record) -> None:
             raise Fault(f"{record.step.label} was {outcome}, and there was nothing to merge")
         return
     if outcome == "already_up_to_date":
-        # So it is also when all that is new there is that it was brought up to this one.
-        if merge_effect_of(world, args, ours, theirs).shown() != past.state(ours).shown():
+        # So it is also when all that is new there is that it was brought up to this one. Then
+        # nothing is asked for in `resolve`.
+        plain = {name: value for name, value in args.items() if name != "resolve"}
+        if merge_effect_of(world, plain, ours, theirs).shown() != past.state(ours).shown():
             raise Fault(f"{record.step.label} says that there was nothing to merge")
         return
     if args["dry_run"]:

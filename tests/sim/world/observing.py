@@ -3,7 +3,7 @@ step by its commit, by eyes that know nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph import Graph
@@ -50,7 +50,7 @@ class Observer:
 
     def _adopt_names(self, g: Graph, touched: set[Any]) -> set[str]:
         """Branches that are another, or no more, or new."""
-        found = {name: g.snapshot(name).graph_version.incarnation for name in g.branches()}
+        found = {name: g.at(name).graph_version.incarnation for name in g.branches()}
         known = {name: line.real for name, line in self.past.lines.items()}
         changed = {
             name for name in found.keys() | known.keys() if found.get(name) != known.get(name)
@@ -63,8 +63,8 @@ class Observer:
 
     def _adopt_lines(self, g: Graph, names: set[str]) -> None:
         for name in sorted(names & set(g.branches())):
-            version = g.snapshot(name).graph_version
-            path = [one.id for one in g.log(name, first_parent=True)][::-1]
+            version = g.at(name).graph_version
+            path = [one.id for one in g.at(name).log(first_parent=True)][::-1]
             own = [one for one in path if self._made_on(one) == name]
             made = self.past.made[name] = self.past.made.get(name, 0) + 1
             self.past.lines[name] = Line(made, path, len(path) - len(own) - 1)
@@ -99,9 +99,19 @@ class Observer:
         if records and lost and not self._tags_only(lost):
             raise Fault(f"the log has lost {self._labels(lost)}")
         for tagged in g.tags():
-            for commit in reversed(list(g.log(tagged))):
+            for commit in reversed(list(g.at(tagged).log())):
                 found.setdefault(commit.id, commit)
-        return [self._explain(g, one) for one in found.values() if one.id not in self.past.commits]
+        new = [one for one in found.values() if one.id not in self.past.commits]
+        return [self._explain(g, one) for one in self._ordered(new)]
+
+    def _ordered(self, new: list[Commit]) -> Iterator[Commit]:
+        """Parents first, and restores as late as they can be: in a round they may bring what
+        another branch has got only now."""
+        left = {one.id: one for one in new}
+        while left:
+            ready = [one for one in left.values() if not any(p in left for p in one.parents)]
+            following = next((one for one in ready if one.kind != "restore"), ready[0])
+            yield left.pop(following.id)
 
     def _tags_only(self, lost: set[str]) -> bool:
         """Whether these are reached by tags alone, which the log of all branches leaves out."""
@@ -122,7 +132,7 @@ class Observer:
         record = self.world.by_label.get(name)
         if record is not None and number:
             record.facts["number"] = int(number)
-        seen = read_state(self.world, g.snapshot(commit.id))
+        seen = read_state(self.world, g.at(commit.id))
         label, loses = record.step.label if record else commit.kind, False
         if commit.kind in UNSEEN or commit.kind in ("protect", "unprotect"):
             expected = before.state.copy()
@@ -183,8 +193,8 @@ class Observer:
             raise Fault(f"there are the branches {sorted(names)}, not {sorted(self.past.lines)}")
         for name in sorted(names):
             line = self.past.lines[name]
-            line.real = g.snapshot(name).graph_version.incarnation
-            found = [one.id for one in g.log(name, first_parent=True)][::-1]
+            line.real = g.at(name).graph_version.incarnation
+            found = [one.id for one in g.at(name).log(first_parent=True)][::-1]
             if found[: len(line.commits)] != line.commits:
                 raise Fault(
                     f"the first parents of {name} were {self._labels(line.commits)} and are "

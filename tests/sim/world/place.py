@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import random
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from omnigraph.engine.graph import Graph, Mode
+from omnigraph.engine.access import Mode
+from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import open_root
 from omnigraph.runtime import SystemRuntime, encode_ulid
 from omnigraph.settings import Settings
@@ -47,11 +48,24 @@ class Clock:
         with self._lock:
             return self._written.setdefault(at, self.time)
 
+    def ages(self, directory: Path) -> dict[Path, int]:
+        """When each file below a directory came to be."""
+        return {
+            Path(place) / name: self.written(Path(place) / name)
+            for place, _, names in os.walk(directory)
+            for name in names
+        }
+
+    def keep_ages(self, ages: Mapping[Path, int]) -> None:
+        """What is at these places now is what was there then."""
+        for path, time in ages.items():
+            if path.exists():
+                held = path.stat()
+                self._written[str(path), held.st_mtime_ns, held.st_ino] = time
+
     def pass_on(self, directory: Path, seconds: float) -> None:
         """What is there now was written before this time passed."""
-        for place, _, names in os.walk(directory):
-            for name in names:
-                self.written(Path(place) / name)
+        self.ages(directory)
         with self._lock:
             self.time += int(seconds * 1e6)
 

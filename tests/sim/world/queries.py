@@ -12,8 +12,9 @@ from tests.sim.world.steps import Fault
 Found = list[dict[str, Any]]
 
 
-def check_query(rows_of: Callable[[str], Found], expected: State, kind: Type) -> None:
-    """Every row of a type, by its columns or along its edges, and one of them by its key."""
+def query_all(expected: State, kind: Type) -> tuple[str, list[str], Found]:
+    """A query for every row of a type, by its columns or along its edges; what it returns, as it
+    is written; and its rows."""
     names = [one.name for one in kind.properties if one.declared.kind != "Blob"]
     if kind.ends is None:
         pattern = f"$v: {kind.name}"
@@ -29,6 +30,12 @@ def check_query(rows_of: Callable[[str], Found], expected: State, kind: Type) ->
     wanted = [
         {name: kind.named(row)[name] for name in names} for row in expected.rows[kind.uid].values()
     ]
+    return text, values, wanted
+
+
+def check_query(rows_of: Callable[[str], Found], expected: State, kind: Type) -> None:
+    """Every row of a type, and one of them by its key."""
+    text, values, wanted = query_all(expected, kind)
     same_rows(text, rows_of(text), wanted)
     if kind.identity == "key" and expected.rows[kind.uid]:
         key = max(expected.rows[kind.uid])

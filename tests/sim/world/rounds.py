@@ -6,7 +6,7 @@ on the state before it, as if the steps had come one after the other in the orde
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,14 @@ from omnigraph.errors import Reclaimed
 from tests.sim.world.actors import Actor, Schedule
 from tests.sim.world.hands import foresee_place
 from tests.sim.world.observing import Observer
+from tests.sim.world.passing import require_claims
+from tests.sim.world.place import HOUR
 from tests.sim.world.reading import read_state
+from tests.sim.world.statements import Statement, Where
 from tests.sim.world.steps import OPERATIONS, Fault, Operation, Record, Step, compare, operation
+from tests.sim.world.streams import settle_batches
 from tests.sim.world.upkeep import kept_by
-from tests.sim.world.writing import remember_key
+from tests.sim.world.writing import NAMES, remember_key
 
 if TYPE_CHECKING:
     from tests.sim.world.world import World
@@ -40,10 +44,16 @@ TOGETHER = {
     "protect": 0.5,
     "optimize": 3.0,
     "cleanup": 2.0,
+    "copy_beside": 1.0,
     "wait": 1.0,
     "burst": 1.0,
+    "algorithm": 1.0,
+    "publish": 6.0,
+    "batch": 3.0,
+    "look in passing": 8.0,
 }
 """Operations that actors do at the same time, and how often."""
+WEEK = 7 * 24 * HOUR
 WRITERS = ("long", "fold", "late", "new")
 
 
@@ -51,7 +61,7 @@ WRITERS = ("long", "fold", "late", "new")
 
 
 def perform_peek(world: World, g: Graph, record: Record) -> None:
-    snapshot = g.snapshot(record.args["branch"])
+    snapshot = g.at(record.args["branch"])
     record.facts["peeked"] = snapshot.commit.id
     try:
         record.facts["shown"] = read_state(world, snapshot).shown
@@ -68,7 +78,7 @@ def _foresee_peek(world: World, step: Step) -> None:
 
 
 operation(
-    Operation("peek", 0.5, ("snapshot",), _draw_peek, perform_peek, _foresee_peek, reads=True)
+    Operation("peek", 0.5, ("Graph.at",), _draw_peek, perform_peek, _foresee_peek, reads=True)
 )
 
 
@@ -78,6 +88,10 @@ operation(
 def draw_round(world: World, chance: Random, number: int) -> list[Step]:
     """Steps of two or three actors, each with a handle of its own."""
     round_number = world.memory["rounds"] = world.memory.get("rounds", 0) + 1
+    if chance.random() < 0.15 and not {"wait", "cleanup"} & world.without:
+        return _draw_night(world, chance, number, round_number)
+    if chance.random() < 0.15:
+        return _draw_counts(world, chance, number, round_number)
     steps: list[Step] = []
     names = [one for one in TOGETHER if one not in world.without]
     for by in chance.sample(WRITERS, chance.choice((2, 2, 3))):
@@ -85,12 +99,79 @@ def draw_round(world: World, chance: Random, number: int) -> list[Step]:
             while True:
                 (name,) = chance.choices(names, [TOGETHER[one] for one in names])
                 args = OPERATIONS[name].draw(world, chance)
-                if args is not None and args.get("via") != "held":
+                if args is not None and _fits(name, args, steps):
                     break
             steps.append(Step(number + len(steps), name, by, args, round_number))
     if chance.random() < 0.15:
         steps = _share_a_key(steps)
     return steps
+
+
+def _draw_night(world: World, chance: Random, number: int, round_number: int) -> list[Step]:
+    """One adds somebody, and loses to the other again and again, while time passes and a cleanup
+    comes: what it staged at first grows older than a cleanup leaves alone."""
+    branch = chance.choice(sorted(world.past.lines))
+    one, other = chance.sample(WRITERS, 2)
+    new = ({"name": f"n{number}", "age": 1},)
+    drawn: list[tuple[str, str, Mapping[str, Any]]] = [
+        (
+            one,
+            "write",
+            {
+                "branch": branch,
+                "statements": (Statement("append", "Person", new),),
+                "retry_for": 6 * HOUR,
+            },
+        )
+    ]
+    for _ in range(chance.choice((4, 5, 6))):
+        drawn.append((other, "wait", {"seconds": chance.choice((0.2, 0.3, 0.4)) * HOUR}))
+        some = ({"name": chance.choice(NAMES[:3]), "age": chance.randrange(4)},)
+        rows = (Statement("upsert", "Person", some),)
+        drawn.append((other, "write", {"branch": branch, "statements": rows}))
+    drawn.append((other, "cleanup", {"keep": 100, "older_than": WEEK, "dry_run": False}))
+    return [
+        Step(number + at, op, by, args, round_number) for at, (by, op, args) in enumerate(drawn)
+    ]
+
+
+def _draw_counts(world: World, chance: Random, number: int, round_number: int) -> list[Step]:
+    """One is told how many people of an age there are, and changes them; the other makes them more
+    or fewer meanwhile."""
+    branch = chance.choice(sorted(world.past.lines))
+    one, other = chance.sample(WRITERS, 2)
+    of_age = Where("age", "=", chance.choice((1, 1, 2)))
+    counted = Statement("update", "Person", set={"age": 3}, where=of_age)
+    first = (counted, Statement("count", "Doc"))
+    steps = [Step(number, "write", one, {"branch": branch, "statements": first}, round_number)]
+    for at in range(1, chance.choice((2, 3, 4))):
+        row = {"name": chance.choice(NAMES[:4]), "age": chance.choice((1, 2, 3))}
+        rows = (Statement("upsert", "Person", (row,)),)
+        args = {"branch": branch, "statements": rows}
+        steps.append(Step(number + at, "write", other, args, round_number))
+    return steps
+
+
+def _fits(name: str, args: Mapping[str, Any], steps: list[Step]) -> bool:
+    """Handles that are held belong to somebody, as open transactions do; answers that are compared
+    at once belong to steps that are alone; and what a round makes must be there after it."""
+    if args.get("via") == "held" or (name == "algorithm" and not args["write"]):
+        return False
+    if _is_long(name, args) and any(_takes(one.op, one.args) for one in steps):
+        return False
+    if _takes(name, args) and any(_is_long(one.op, one.args) for one in steps):
+        return False
+    slots = [one.args["slot"] for one in steps if "slot" in one.args]
+    return args.get("slot") not in slots
+
+
+def _is_long(name: str, args: Mapping[str, Any]) -> bool:
+    return name == "wait" and args["seconds"] > HOUR / 4
+
+
+def _takes(name: str, args: Mapping[str, Any]) -> bool:
+    """A cleanup that may take commits of this very round before anybody has looked at them."""
+    return name == "cleanup" and (args["keep"] < 10 or args["older_than"] < WEEK)
 
 
 def _share_a_key(steps: list[Step]) -> list[Step]:
@@ -99,7 +180,7 @@ def _share_a_key(steps: list[Step]) -> list[Step]:
     if len(writes) < 2 or steps[writes[0]].by == steps[writes[1]].by:
         return steps
     first, second = steps[writes[0]], steps[writes[1]]
-    args = {**first.args, "key": f"r{first.number}", "via": "graph"}
+    args = {"key": f"r{first.number}", **first.args, "via": "graph"}
     args.pop("if", None)
     for at, one in ((writes[0], first), (writes[1], second)):
         steps[at] = Step(one.number, "write", one.by, args, one.round)
@@ -108,7 +189,7 @@ def _share_a_key(steps: list[Step]) -> list[Step]:
 
 def take_round(world: World, steps: Sequence[Step]) -> list[Record]:
     chance = Random(f"{world.seed} round {steps[0].round}")
-    world.schedule = Schedule(chance, world.troubles)
+    schedule = world.schedule = Schedule(chance, world.troubles, steps[0].by)
     before = _Before(world, steps)
     records: list[Record] = []
 
@@ -123,9 +204,11 @@ def take_round(world: World, steps: Sequence[Step]) -> list[Record]:
                 world.crash(step.by)
             if record.outcome == "ok" and record.commit is not None and not record.repeated:
                 before.acked.append((step.args.get("branch", ""), record.commit))
+            schedule.steps += 1
+            schedule.pause()
 
     try:
-        world.schedule.run([Actor(name, work) for name in dict.fromkeys(s.by for s in steps)])
+        schedule.run([Actor(name, work) for name in dict.fromkeys(s.by for s in steps)])
     finally:
         world.schedule = None
     world.reopen()
@@ -151,8 +234,13 @@ def settle_round(world: World, records: list[Record], before: _Before) -> None:
     Observer(world).observe_round(records, touched)
     for record in records:
         _require_order(world, record, before)
+        _require_answers(world, record, before)
+        for name, (commit, shown) in record.facts.get("copied", {}).items():
+            if commit in world.past.commits:  # else of a branch that came and went meanwhile
+                compare(f"the copy of {name}", world.past.state(commit).shown(), shown)
         remember_key(world, record)
     _require_one_of_each_key(world, records)
+    settle_batches(world, records)
     for step, kept in before.kept:
         if not step.args["dry_run"]:
             world.past.cleaned(kept)
@@ -178,6 +266,15 @@ def _require_order(world: World, record: Record, before: _Before) -> None:
     ]
     if missing:
         raise Fault(f"{record.step.label} ({commit}) has not seen {missing}, acknowledged before")
+
+
+def _require_answers(world: World, record: Record, before: _Before) -> None:
+    branch = record.args.get("branch", "")
+    line = world.past.lines.get(branch)
+    if line is None or before.lines.get(branch) != line.incarnation or record.outcome != "ok":
+        return
+    acked = {one for where, one in record.facts["acked"] if where == branch}
+    require_claims(world, record, line, acked & world.past.commits.keys())
 
 
 def _require_one_of_each_key(world: World, records: list[Record]) -> None:

@@ -35,8 +35,7 @@ def draw_schema(world: World, chance: Random) -> dict[str, Any] | None:
     spare = [one.name for one in kind.properties if one.name in SPARE]
     match edit:
         case "add":
-            args["name"] = chance.choice(SPARE)
-            args["kind"] = chance.choice(("I64", "String"))
+            args["name"], args["kind"] = _draw_property(world, chance, kind)
             if args["kind"] == "I64" and chance.random() < 0.3:
                 args["default"] = 7
         case "drop" | "rename":
@@ -48,6 +47,23 @@ def draw_schema(world: World, chance: Random) -> dict[str, Any] | None:
             args["type"], args["to"] = chance.sample(SPARE_TYPES, 2)
     args["loss"] = edit in ("drop", "drop type") and chance.random() < 0.2
     return args
+
+
+def _draw_property(world: World, chance: Random, kind: model.Type) -> tuple[str, model.Kind]:
+    """One of the spare names, often one that another branch has, for values of the other kind: two
+    branches may come to give one name two meanings."""
+    held = {one.name for one in kind.properties}
+    elsewhere: list[tuple[str, model.Kind]] = [
+        (one.name, "String" if one.declared.kind == "I64" else "I64")
+        for line in sorted(world.past.lines)
+        for other in state_of(world, line).types
+        if other.uid == kind.uid
+        for one in other.properties
+        if one.name in SPARE and one.name not in held
+    ]
+    if elsewhere and chance.random() < 0.5:
+        return chance.choice(elsewhere)
+    return chance.choice(SPARE), chance.choice(("I64", "String"))
 
 
 def edit_text(types: Text, args: Mapping[str, Any]) -> Text:

@@ -143,6 +143,8 @@ def foresee_publish(world: World, step: Step) -> None:
     unchanged = state.shown() == state_of(world, opened.branch).shown()
     if line.protected:
         raise Unsure("nothing to do") if unchanged else Refused("protected", "protected_branch")
+    if _only_read(opened):
+        raise Unsure("it has only read, and is done where it read")
     told = _comparable(world, opened)
     known = [dict(sorted(k.items())) if isinstance(k, dict) else k for k in expected]
     if told != known:
@@ -151,6 +153,12 @@ def foresee_publish(world: World, step: Step) -> None:
         raise Refused("what was read has changed", "conflict")
     if _moved(world, opened):
         raise Unsure("a conflict that is more careful than it had to be")
+
+
+def _only_read(opened: OpenTransaction) -> bool:
+    """Where it looked, its statements affected nothing."""
+    pairs = zip(opened.statements, opened.told, strict=True)
+    return not any(told for one, told in pairs if one.verb != "scan")
 
 
 def _comparable(world: World, opened: OpenTransaction) -> list[Any]:
@@ -191,7 +199,7 @@ def _published_effect(
 
 def settle_publish(world: World, record: Record) -> None:
     opened = record.facts.get("opened")
-    if opened is None or record.commit is not None:
+    if opened is None or record.commit is not None or _only_read(opened):
         return
     if opened.branch in world.past.lines:
         before = state_of(world, opened.branch)
@@ -209,5 +217,6 @@ operation(
         perform_publish,
         foresee_publish,
         settle=settle_publish,
+        handed=True,
     )
 )

@@ -113,6 +113,8 @@ class Operation:
     settle: Settle = lambda world, record: None
     reads: bool = False
     """It changes nothing, so that anybody may do it, who reads only too."""
+    handed: bool = False
+    """It goes through what an earlier step opened, whoever takes it now."""
 
     def is_reading(self, step: Step) -> bool:
         how = step.args.get("dry_run") or step.args.get("how") == "dry run"

@@ -122,17 +122,52 @@ def perform_copy(world: World, g: Graph, record: Record) -> None:
             if {n: c.id for n, c in copied.tags().items()} != world.past.tags:
                 raise Fault(f"the copy has the tags {copied.tags()}")
             for name in (*world.past.lines, *world.past.tags):
-                seen = read_state(world, copied.snapshot(name))
+                seen = read_state(world, copied.at(name))
                 commit = world.past.tags.get(name) or world.past.lines[name].head
                 if seen.shown != world.past.state(commit).shown():
                     raise Fault(f"the copy of {name} is another")
+            check_sound(copied)
+        omnigraph.delete(target, settings=QUICK, runtime=world.place.time())
+        if target.exists():
+            raise Fault(f"the copy is deleted, and {sorted(target.rglob('*'))[:3]} is left")
+    finally:
+        shutil.rmtree(target, ignore_errors=True)
+
+
+def perform_copy_beside(world: World, g: Graph, record: Record) -> None:
+    """A copy that is made while others write: each branch of it is as some commit left it."""
+    target = world.place.directory.parent / f"copy-{record.step.label}"
+    time = world.place.time()
+    try:
+        g.copy(target)
+        with omnigraph.open(target, mode="r", settings=QUICK, runtime=time) as copied:
+            shown = {}
+            for name in copied.branches():
+                snapshot = copied.at(name)
+                shown[name] = (snapshot.commit.id, read_state(world, snapshot).shown)
+            record.facts["copied"] = shown
             check_sound(copied)
     finally:
         shutil.rmtree(target, ignore_errors=True)
 
 
 operation(
-    Operation("copy", 0.7, ("omnigraph.copy",), lambda w, c: {}, perform_copy, always, reads=True)
+    Operation(
+        "copy_beside", 0, ("Graph.copy",), lambda w, c: {}, perform_copy_beside, always, reads=True
+    )
+)
+
+
+operation(
+    Operation(
+        "copy",
+        0.7,
+        ("omnigraph.copy", "omnigraph.delete"),
+        lambda w, c: {},
+        perform_copy,
+        always,
+        reads=True,
+    )
 )
 
 

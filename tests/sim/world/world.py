@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph
-from omnigraph.engine.graph import Graph, Mode
+from omnigraph.engine.access import Mode
+from omnigraph.engine.graph import Graph
 from omnigraph.errors import OmnigraphError
 from tests.bench.faults import Crashed
 from tests.sim.world import table
@@ -25,6 +26,7 @@ from tests.sim.world.model import (
 from tests.sim.world.observing import Observer
 from tests.sim.world.past import Known, Line, Past
 from tests.sim.world.place import QUICK, Clock, Place
+from tests.sim.world.power import Power
 from tests.sim.world.steps import DAMAGE, Fault, Record, Step
 
 TELLING = frozenset(
@@ -39,7 +41,13 @@ LONG_LIVED = ("long", "fold", "late", "read")
 
 class World:
     def __init__(
-        self, directory: Path, seed: int, without: Iterable[str] = (), troubles: Troubles = CALM
+        self,
+        directory: Path,
+        seed: int,
+        without: Iterable[str] = (),
+        troubles: Troubles = CALM,
+        *,
+        durable: bool = False,
     ) -> None:
         self.seed = seed
         self.troubles = troubles
@@ -58,6 +66,8 @@ class World:
         text = schema_text(FIRST)
         with omnigraph.init(directory, schema=text, settings=QUICK, runtime=self.place.time()):
             pass
+        self.power = Power(directory, self.place.clock) if durable else None
+        self.settings = replace(QUICK, durability="full") if durable else QUICK
         self.handles = self._open_handles()
         with self.place.open(mode="r") as g:
             commit = g.snapshot().commit
@@ -74,12 +84,12 @@ class World:
     def _open(self, name: str) -> Graph:
         match name:
             case "fold":
-                settings, skew = replace(QUICK, folding="inline"), 0.0
+                settings, skew = replace(self.settings, folding="inline"), 0.0
             case "late":
-                settings = replace(QUICK, lookup_rows=2, query_rows=3, cache_bytes=4096)
+                settings = replace(self.settings, lookup_rows=2, query_rows=3, cache_bytes=4096)
                 skew = 0.0 if "skew" in self.without else -3.0
             case _:
-                settings, skew = QUICK, 0.0
+                settings, skew = self.settings, 0.0
         mode: Mode = "r" if name == "read" else "rw"
         return self.place.open(
             mode=mode, settings=settings, skew=skew, door=self._door, on_sleep=self._asleep
@@ -97,6 +107,8 @@ class World:
     def close(self) -> None:
         for one in self.handles.values():
             one.close()
+        if self.power is not None:
+            self.power.close()
 
     def handle(self, name: str) -> Graph:
         if name not in self.handles and name in LONG_LIVED:
@@ -122,7 +134,8 @@ class World:
         what = table.OPERATIONS[step.op]
         foreseen: Exception | None = None
         try:
-            if step.by == "read" and not what.is_reading(step):
+            handed = what.handed or step.args.get("via") == "held"
+            if step.by == "read" and not (what.is_reading(step) or handed):
                 raise Refused("the handle reads only")
             what.foresee(self, step)
         except (Refused, Unsure) as known:

@@ -35,11 +35,11 @@ class World:
         self.g = omnigraph.init(self.root, schema=schema, settings=QUICK)
 
     def write(self, method: str, kind: str, *rows: dict[str, Any], branch: str = "main") -> None:
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             getattr(tx, method)(kind, list(rows))
 
     def head(self, branch: str = "main") -> str:
-        return self.g.snapshot(branch).commit.id
+        return self.g.at(branch).commit.id
 
     def fresh(self) -> Graph:
         return omnigraph.open(self.root, settings=QUICK)
@@ -50,7 +50,7 @@ class World:
 
 
 def asked(g: Graph, text: str, ref: str = "main") -> list[tuple[Any, ...]]:
-    return [tuple(dict(row).values()) for row in g.query(text, ref=ref)]
+    return [tuple(dict(row).values()) for row in g.at(ref).query(text)]
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_a_row_of_a_branch_is_found_where_another_branch_has_dead_rows_of_that_n
     keyed.g.create_branch("b")
     heat(keyed)
     keyed.write("append", "P", {"name": "z", "v": 1}, branch="b")
-    assert keyed.g.entity("P", "z", "b") == keyed.fresh().entity("P", "z", "b")
+    assert keyed.g.at("b").entity("P", "z") == keyed.fresh().at("b").entity("P", "z")
     by_key = 'match { $p: P {name: "z"} } return { $p.v as v }'
     assert asked(keyed.g, by_key, "b") == [(1,)]
     keyed.write("upsert", "P", {"name": "z", "v": 2}, branch="b")
@@ -104,7 +104,7 @@ def test_a_column_that_two_branches_added_with_other_types_is_two_columns() -> N
     world.write("append", "P", *[{"name": f"p{n}"} for n in range(2)])
     for branch, schema, value in (("a", NUMBER, 5), ("b", TEXT, "five")):
         world.g.create_branch(branch)
-        world.g.apply_schema(schema, branch=branch)
+        world.g.branch(branch).apply_schema(schema)
         world.write("append", "P", {"name": "x", "x": value}, branch=branch)
     for handle in (world.g, world.fresh()):
         for branch, value in (("a", 5), ("b", "five"), ("a", 5)):

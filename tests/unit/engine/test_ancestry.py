@@ -18,14 +18,14 @@ SETTINGS = Settings(durability="relaxed", folding="off", grace=60)
 
 
 def put(g: Graph, branch: str, name: str, age: int) -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.upsert("Person", [{"name": name, "age": age}])
     assert tx.commit_id is not None
     return tx.commit_id
 
 
 def ages(g: Graph, ref: str = "main") -> dict[str, int]:
-    rows = g.snapshot(ref).scan("Person").read_all().to_pylist()
+    rows = g.at(ref).scan("Person").read_all().to_pylist()
     return {row["id"]: row["age"] for row in rows}
 
 
@@ -70,7 +70,7 @@ def test_branches_that_are_merged_and_gone_are_forgotten(g: Graph, time: Passing
     assert before.items() <= ages(g).items()
     for ref in (made[3], f"main@{made[3]}"):
         with pytest.raises(Reclaimed):
-            g.snapshot(ref)
+            g.at(ref)
     assert len(list(g.log())) > 24
     assert g.verify(deep=True).ok
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from omnigraph import Graph
 from omnigraph.engine.cache import ENTRY, Cache
 from omnigraph.engine.key_index import KeyIndex
-from omnigraph.engine.query.adjacency import Adjacency
-from omnigraph.engine.query.vertices import Vertices
+from omnigraph.engine.query.adjacency.arrays import Adjacency
+from omnigraph.engine.query.adjacency.vertices import Vertices
+from omnigraph.engine.query.workspace import Workspaces
 from omnigraph.store.tables import Table
 from tests.unit.engine.query.people import fill, graph, pairs, scanned
 
@@ -133,7 +134,7 @@ def measured(value: Any) -> int:
 
 def check(g: Graph) -> set[str]:
     """Everything that is held is booked; gives which caches have something."""
-    cache = g._session.cache
+    cache = Cache.shared_by(g._session)
     booked = cache.bookings()
     assert sum(booked.values()) == cache.booked <= BUDGET
     for key, size in booked.items():
@@ -156,24 +157,24 @@ def test_whatever_is_asked_the_caches_book_what_they_hold_and_stay_within_the_bu
             case 0:
                 fill(many, {kind: [{"name": f"new{step}", "n": step}]}, branch=ref)
             case 1:
-                many.entity(kind, f"{kind}{chance.randrange(600)}", ref)
+                many.at(ref).entity(kind, f"{kind}{chance.randrange(600)}")
             case 2:
                 text = f"match {{ $p: {kind}  $p.n > 300 }} return {{ $p.s, $p.n }}"
-                many.query(text, ref=ref).to_pylist()
+                many.at(ref).query(text).to_pylist()
             case 3:
                 text = f"match {{ $a: {NODES[EDGES.index(edge)]}  $a {edge} $b }} return {{ $b.s }}"
-                many.query(text, ref=ref, kernel="adjacency").to_pylist()
+                many.at(ref).query(text, kernel="adjacency").to_pylist()
             case 4:
                 end = "BCA"[EDGES.index(edge)]
                 text = f'match {{ $b: {end} {{name: "{end}7"}}  $a {edge} $b }} return {{ $a.n }}'
-                many.query(text, ref=ref, kernel="adjacency").to_pylist()
+                many.at(ref).query(text, kernel="adjacency").to_pylist()
             case _:
-                many.query(
-                    f'match {{ $p: {kind} {{s: "s{step}"}} }} return {{ $p.name }}', ref=ref
+                many.at(ref).query(
+                    f'match {{ $p: {kind} {{s: "s{step}"}} }} return {{ $p.name }}'
                 ).to_pylist()
         seen |= check(many)
     assert seen == {"keys", "columns", "adjacency", "vertices"}
-    assert many._session.cache.evictions
+    assert Cache.shared_by(many._session).evictions
 
 
 def test_what_had_to_go_is_not_held_by_what_queries_leave_for_the_next() -> None:
@@ -181,14 +182,14 @@ def test_what_had_to_go_is_not_held_by_what_queries_leave_for_the_next() -> None
         fill(g, {"Person": [{"name": "a"}, {"name": "b"}], "Knows": [{"from": "a", "to": "b"}]})
         session = g._session
         assert pairs(g, kernel="adjacency") == scanned(g)
-        assert session.workspaces._free
-        session.cache.keep(("too large",), None, session.cache.limit)
-        assert not session.workspaces._free
+        assert Workspaces.shared_by(session)._free
+        Cache.shared_by(session).keep(("too large",), None, Cache.shared_by(session).limit)
+        assert not Workspaces.shared_by(session)._free
         asked = g.query("match { $p: Person } return { $p.name }").batches()
         next(asked)
-        session.cache.keep(("too large",), None, session.cache.limit)
+        Cache.shared_by(session).keep(("too large",), None, Cache.shared_by(session).limit)
         list(asked)
-        assert not session.workspaces._free
+        assert not Workspaces.shared_by(session)._free
 
 
 def test_ids_that_are_numbered_anew_meet_nothing_of_the_old_numbers() -> None:
@@ -197,12 +198,12 @@ def test_ids_that_are_numbered_anew_meet_nothing_of_the_old_numbers() -> None:
         people = [{"name": name} for name in "abcd"]
         fill(g, {"Person": people, "Knows": [{"from": "a", "to": "b"}, {"from": "d", "to": "c"}]})
         before = pairs(g, kernel="adjacency")
-        cache = g._session.cache
+        cache = Cache.shared_by(g._session)
         (key,) = (key for key in cache.bookings() if key[0] == "vertices")
         renumbered = Vertices()
         renumbered.encode(pa.array(["d", "c", "b", "a"]))
         cache.keep(key, renumbered, renumbered.nbytes)
-        g._session.workspaces.clear()
+        Workspaces.shared_by(g._session).clear()
         assert pairs(g, kernel="adjacency") == before
 
 
@@ -213,7 +214,7 @@ def test_a_query_goes_on_with_the_numbers_that_it_began_with(
     real = Table.read_physical
 
     def read(table: Table, *given: Any) -> Any:
-        cache = g._session.cache
+        cache = Cache.shared_by(g._session)
         cache.keep(("everything",), None, cache.limit - ENTRY)
         return real(table, *given)
 
@@ -224,4 +225,4 @@ def test_a_query_goes_on_with_the_numbers_that_it_began_with(
             fill(g, {"Person": people[start * 2 : start * 2 + 2]})
         fill(g, {"Knows": [{"from": "c", "to": "b"}, {"from": "d", "to": "a"}]})
         assert pairs(g, kernel="adjacency") == scanned(g)
-        assert g._session.cache.evictions > 1
+        assert Cache.shared_by(g._session).evictions > 1

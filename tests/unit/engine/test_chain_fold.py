@@ -45,13 +45,13 @@ def another(place: Path, clock: PassingTime) -> Graph:
 
 
 def add(g: Graph, *names: str, branch: str = "main") -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("Person", [{"name": name} for name in names])
-    return g.snapshot(branch).commit.id
+    return g.at(branch).commit.id
 
 
 def names(g: Graph, ref: str = "main") -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def fold(g: Graph, *, dry_run: bool = False, branch: str = "main") -> Optimized:
@@ -71,7 +71,7 @@ def test_old_versions_leave_the_chain_and_every_ref_reads_as_before(
     g: Graph, place: Path, clock: PassingTime
 ) -> None:
     told = {add(g, f"p{n}"): n + 1 for n in range(20)}
-    middle = g.snapshot("main~10").commit
+    middle = g.at("main~10").commit
     clock.wait(place, 2 * HOUR)
     log = [commit.id for commit in g.log()]
     planned = fold(g, dry_run=True)
@@ -89,7 +89,7 @@ def test_old_versions_leave_the_chain_and_every_ref_reads_as_before(
             assert len(names(other, f"main~{back}")) == 20 - back
         moment = datetime.fromtimestamp(middle.created_at / 1e6, UTC)
         stamp = moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-        assert other.snapshot(f"main*{stamp}").commit.id == middle.id
+        assert other.at(f"main*{stamp}").commit.id == middle.id
         assert [commit.id for commit in other.log()] == [done.commit.id, *log]
         report = other.verify(deep=True)
         assert report.ok, report.errors
@@ -224,7 +224,7 @@ def test_a_ghost_on_the_chain_is_not_taken_for_the_version_that_was_folded(
 def test_cleanup_goes_on_below_what_was_folded(g: Graph, place: Path, clock: PassingTime) -> None:
     for n in range(20):
         add(g, f"p{n}")
-    g.tag("early", "main~18")
+    g.create_tag("early", "main~18")
     clock.wait(place, 2 * HOUR)
     fold(g)
     log = [commit.id for commit in g.log()]
@@ -235,7 +235,7 @@ def test_cleanup_goes_on_below_what_was_folded(g: Graph, place: Path, clock: Pas
     assert len(names(g, "main~9")) == 11
     assert len(names(g, "early")) == 2
     with pytest.raises(Reclaimed):
-        g.snapshot("main~12")
+        g.at("main~12")
     assert [commit.id for commit in g.log()][1:] == log
     clock.wait(place, 2 * HOUR)
     g.cleanup(keep=1, older_than=0)
@@ -249,7 +249,7 @@ def test_of_what_was_folded_and_is_reclaimed_the_log_and_what_tags_need_stay(
     g: Graph, place: Path, clock: PassingTime, tmp_path: Path
 ) -> None:
     commits = [add(g, f"p{n}") for n in range(24)]
-    g.tag("early", f"main@{commits[5]}")
+    g.create_tag("early", f"main@{commits[5]}")
     clock.wait(place, 2 * HOUR)
     fold(g)
     for n in range(24, 28):
@@ -264,7 +264,7 @@ def test_of_what_was_folded_and_is_reclaimed_the_log_and_what_tags_need_stay(
         assert [(commit.id, commit.operation) for commit in one.log()][-len(told) :] == told
         assert names(one, "early") == sorted(f"p{n}" for n in range(6))
         with pytest.raises(Reclaimed):
-            one.snapshot(f"main@{commits[9]}")
+            one.at(f"main@{commits[9]}")
     assert copied.verify(deep=True).ok
     assert g.verify(deep=True).ok
 
@@ -368,4 +368,4 @@ def test_damage_of_a_segment_is_found_and_named(g: Graph, place: Path, clock: Pa
     segment.unlink()
     assert not another(place, clock).verify().ok
     with pytest.raises(OmnigraphError):
-        another(place, clock).snapshot("main~12")
+        another(place, clock).at("main~12")

@@ -48,13 +48,14 @@ def another(place: Path) -> Graph:
     return omnigraph.open(place, settings=SETTINGS, runtime=Time.now)
 
 
-def add(g: Any, *names: str, **options: Any) -> None:
-    with g.transaction(**options) as tx:
+def add(g: Any, *names: str, branch: str = "main", **options: Any) -> None:
+    at = g if branch == "main" else g.branch(branch)
+    with at.transaction(**options) as tx:
         tx.append("Person", [{"name": name} for name in names])
 
 
 def names(g: Graph, ref: str = "main") -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def clean(g: Graph, place: Path, **options: Any) -> Cleaned:
@@ -107,7 +108,7 @@ def test_what_is_kept_reads_as_before_and_what_went_says_so(g: Graph, place: Pat
             assert names(handle, "main~2") == expected[commits[2].id]
             for ref in ("main~5", commits[5].id, f"main@{commits[5].id}"):
                 with pytest.raises(Reclaimed) as told:
-                    handle.snapshot(ref)
+                    handle.at(ref)
                 assert told.value.http_status == 410
             # The audit is whole: who did what, back to the beginning.
             log = [c for c in handle.log() if c.kind != "cleanup"]
@@ -125,10 +126,10 @@ def test_what_was_used_again_just_before_it_was_to_go_is_known_to_be_needed(
     """Cleanup has said that it goes, and found out then that it must not: the branch says so."""
     for number in range(6):
         add(g, f"p{number}")
-    old = g.snapshot("main~3").commit.id
+    old = g.at("main~3").commit.id
     with at_point("cleanup looked", lambda: another(place).create_branch("late", f"main@{old}")):
         clean(g, place, keep=1)
-    assert not g.snapshot().graph_version.retains(g.snapshot("late").graph_version.version)
+    assert not g.snapshot().graph_version.retains(g.at("late").graph_version.version)
     assert names(g, "late") == ["p0", "p1", "p2"]
     add(g, "on late", branch="late")
     for _ in range(2):
@@ -150,7 +151,7 @@ def test_a_branch_that_is_made_from_an_older_version_can_be_merged_after_cleanup
     add(g, "side 0", branch="side")
     for number in range(4, 8):
         add(g, f"p{number}")
-    g.merge("main", "side")
+    g.branch("side").merge("main")
     add(g, "side 1", branch="side")
     clean(g, place, keep=3)
     clean(g, place, keep=3)
@@ -228,7 +229,7 @@ def test_what_was_dropped_for_good_takes_the_older_versions_along(
         tx.append("Knows", {"src": "a", "dst": "a"})
     g.create_branch("other")
     add(g, "b")
-    g.tag("kept")
+    g.create_tag("kept")
     g.apply_schema("node Person { name: String @key }\n", allow_data_loss=lost)
     add(g, "c")
     add(g, "d")
@@ -237,13 +238,13 @@ def test_what_was_dropped_for_good_takes_the_older_versions_along(
     assert bool(done.removed) == lost
     if lost:
         with pytest.raises(Reclaimed):
-            g.snapshot(f"main@{first}")
+            g.at(f"main@{first}")
     else:
         assert names(g, f"main@{first}") == ["a"]
     assert names(g, "main~2") == ["a", "b"]  # the change itself
     assert names(g, "main~1") == ["a", "b", "c"]
     for ref in ("other", "kept"):  # these have what they had
-        assert len(g.snapshot(ref).scan("Knows").read_all()) == 1
+        assert len(g.at(ref).scan("Knows").read_all()) == 1
     assert_sound(g, tidy=True)
     g.delete_branch("other")
     g.delete_tag("kept")
@@ -275,7 +276,7 @@ def test_cleaning_again_finds_nothing_and_publishes_nothing(g: Graph, place: Pat
         add(g, f"p{number}")
     g.create_branch("side")
     g.delete_branch("side")
-    g.tag("t", "main~2")
+    g.create_tag("t", "main~2")
     clean(g, place)
     clean(g, place)
     version = g.snapshot().version
@@ -288,7 +289,7 @@ def test_tags_and_bases_of_merges_to_come_stay_below_the_floor(g: Graph, place: 
     g.create_branch("side")
     add(g.branch("side"), "s1")
     add(g, "early")
-    g.tag("release")
+    g.create_tag("release")
     for number in range(6):
         add(g, f"p{number}")
     g.mutate('update Person set { age: 1 } where name = "base"')
@@ -433,7 +434,7 @@ def test_an_idle_handle_finds_the_head_after_cleanup(g: Graph, place: Path) -> N
 USES: dict[str, Callable[[Graph], object]] = {
     "restore": lambda w: w.restore("main~3"),
     "branch": lambda w: w.create_branch("new", "main~3"),
-    "tag": lambda w: w.tag("new", "main~3"),
+    "tag": lambda w: w.create_tag("new", "main~3"),
 }
 
 
@@ -500,7 +501,7 @@ def test_a_merge_that_slept_looks_at_its_source_again(g: Graph, place: Path, nth
         def sleep() -> None:
             with another(place) as other:
                 add(other.branch("side"), "t")
-                other.optimize(branch="side")
+                other.branch("side").optimize()
                 clean(other, place, keep=1)
                 other.delete_branch("side")
                 other.create_branch("side", "main")
@@ -590,7 +591,7 @@ def test_what_maintenance_made_of_a_kept_version_stands_for_it(g: Graph, place: 
     told = [change.id for block in g.changes(cursor) for change in block.changes]
     assert told == ["later"]
     with pytest.raises(Reclaimed):
-        g.snapshot("main~2")
+        g.at("main~2")
     assert_sound(g)
 
 
@@ -621,7 +622,7 @@ def test_a_name_that_was_used_and_cleaned_is_used_again_by_who_knows_nothing_of_
                 add(one, "x", branch="name")
                 one.delete_branch("name")
             else:
-                one.tag("name", "main")
+                one.create_tag("name", "main")
                 one.delete_tag("name")
         clean(g, place, keep=1)
         clean(g, place, keep=1)
@@ -630,7 +631,7 @@ def test_a_name_that_was_used_and_cleaned_is_used_again_by_who_knows_nothing_of_
             last.create_branch("name")
             add(last, "y", branch="name")
         else:
-            last.tag("name", "main")
+            last.create_tag("name", "main")
     with another(place) as fresh:
         assert names(fresh, "name") == names(fresh) + ["y"] * (what == "branch")
         end = fresh._session.head("name", Ledger())

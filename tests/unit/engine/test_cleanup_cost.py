@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import omnigraph
-from omnigraph.engine.merge import ancestry
+from omnigraph.engine.history import ancestry
 from omnigraph.engine.upkeep import survey
 from omnigraph.settings import Settings
 from omnigraph.store.roots import parse_root
@@ -28,7 +28,7 @@ class Cost:
         for number in range(branches):
             branch = f"b{number}"
             g.create_branch(branch)
-            with g.transaction(branch=branch) as tx:
+            with g.branch(branch).transaction() as tx:
                 tx.append("P", {"name": branch})
         with g.transaction() as tx:
             tx.append("P", {"name": "on main"})

@@ -32,21 +32,21 @@ class World:
 
     def put(self, branch: str = "main", **values: Any) -> None:
         rows = [{"name": name} | ({} if x is ... else {"x": x}) for name, x in values.items()]
-        with self.g.transaction(branch=branch) as tx:
+        with self.g.branch(branch).transaction() as tx:
             tx.upsert("P", rows)
 
     def apply(self, schema: str, branch: str = "main") -> None:
-        self.g.apply_schema(schema, branch=branch)
+        self.g.branch(branch).apply_schema(schema)
 
     def head(self, branch: str = "main") -> str:
-        return self.g.snapshot(branch).commit.id
+        return self.g.at(branch).commit.id
 
     def rows(self, branch: str = "main") -> dict[str, Any]:
         """What both an old and a fresh handle say, by scan and by query."""
         found = [_scanned(self.g, branch)]
         with omnigraph.open(self.root, settings=QUICK) as fresh:
             found += [_scanned(fresh, branch)]
-            if "x" in self.g.snapshot(branch).type("P").properties[-1].name:
+            if "x" in self.g.at(branch).type("P").properties[-1].name:
                 found += [_queried(self.g, branch), _queried(fresh, branch)]
             damage = [f.message for f in fresh.verify(deep=True).findings if f.severity == "error"]
         assert damage == []
@@ -55,12 +55,12 @@ class World:
 
 
 def _scanned(g: Graph, ref: str) -> dict[str, Any]:
-    rows = g.snapshot(ref).scan("P").read_all().to_pylist()
+    rows = g.at(ref).scan("P").read_all().to_pylist()
     return {row["name"]: row.get("x") for row in rows}
 
 
 def _queried(g: Graph, ref: str) -> dict[str, Any]:
-    rows = g.query("match { $p: P } return { $p.name as n, $p.x as x }", ref=ref).to_pylist()
+    rows = g.at(ref).query("match { $p: P } return { $p.name as n, $p.x as x }").to_pylist()
     return {row["n"]: row["x"] for row in rows}
 
 
@@ -101,9 +101,9 @@ def test_a_property_can_be_added_again_after_a_merge_that_forgot_it() -> None:
     world.apply(NUMBER)
     world.put(b=1)
     world.g.create_branch("fix")
-    world.g.restore(before, branch="fix")
+    world.g.branch("fix").restore(before)
     world.put(c=...)
-    assert world.g.merge("fix", "main").outcome == "merged"
+    assert world.g.merge("fix").outcome == "merged"
     assert world.rows() == {"a": None, "c": None}
     for schema in (TEXT, NONE, NUMBER):
         world.apply(schema)
@@ -121,13 +121,13 @@ def test_values_of_a_removed_property_do_not_come_back_under_its_name(how: str) 
     world.put(a=222, b=111)
     world.g.create_branch("fix")
     if how == "restore":
-        world.g.restore(before, branch="fix")
+        world.g.branch("fix").restore(before)
     else:
         world.apply(NONE, "fix")
     world.apply(NUMBER, "fix")
     world.put("fix", a=5)
     world.put(c=...)
-    assert world.g.merge("fix", "main").outcome == "merged"
+    assert world.g.merge("fix").outcome == "merged"
     assert world.rows() == {"a": 5, "b": None, "c": None}
     assert world.rows("fix") == {"a": 5, "b": None}
 
@@ -142,13 +142,13 @@ def test_values_do_not_come_back_with_the_property_itself() -> None:
     world.put(a=1)
     then = world.head()
     world.g.create_branch("fix")
-    world.g.restore(before, branch="fix")
+    world.g.branch("fix").restore(before)
     world.put(mine=9)
-    world.g.merge("fix", "main")
+    world.g.merge("fix")
     assert world.rows() == {"a": None, "mine": None}
-    world.g.restore(then, branch="fix")
+    world.g.branch("fix").restore(then)
     world.put(late=...)
-    world.g.merge("fix", "main")
+    world.g.merge("fix")
     assert world.rows("fix") == {"a": 1}
     assert world.rows() == {"a": 1, "mine": None, "late": None}
 
@@ -163,23 +163,23 @@ def test_a_widening_is_taken_back_by_a_merge_only_where_every_value_fits(both: b
     world.apply(NUMBER)
     world.put(a=1 << 40)
     world.g.create_branch("fix")
-    world.g.restore(before, branch="fix")
+    world.g.branch("fix").restore(before)
     world.put("fix", b=20)
     world.g.create_branch("still")
-    assert world.g.merge("fix", "still").outcome in ("merged", "fast_forward")
+    assert world.g.branch("still").merge("fix").outcome in ("merged", "fast_forward")
     assert world.rows("still") == {"a": 1, "b": 20}
     if both:
         world.g.restore(before)
     world.put(c=3)
     left = world.rows()
     with pytest.raises(MergeFailed, match="back from I64 to I32") as failed:
-        world.g.merge("fix", "main")
+        world.g.merge("fix")
     (conflict,) = failed.value.conflicts
     assert (conflict.base, conflict.theirs) == ("I64", "I32")
     assert world.rows() == left
     for branch in ("fix", "main"):
         world.apply(NUMBER, branch)
-    assert world.g.merge("fix", "main").outcome == "merged"
+    assert world.g.merge("fix").outcome == "merged"
     assert world.rows() == {"a": 1, "b": 20, "c": 3}
 
 
@@ -193,9 +193,9 @@ def test_files_that_are_shared_bring_no_values_that_their_branch_has_dropped() -
     world.put("other", b=5)
     world.apply(NONE, "other")
     world.put(c=6)
-    assert world.g.merge("other", "main").outcome == "merged"
+    assert world.g.merge("other").outcome == "merged"
     assert world.rows() == {"a": None, "b": None, "c": 6}
-    assert world.g.merge("main", "other").outcome == "fast_forward"
+    assert world.g.branch("other").merge("main").outcome == "fast_forward"
 
 
 @pytest.mark.usefixtures("named")
@@ -211,13 +211,13 @@ def test_both_directions_of_a_merge_end_in_the_same_rows() -> None:
     world.put(c=6)
     world.put("other", d=...)
     world.g.create_branch("copy")
-    assert world.g.merge("main", "other").outcome == "merged"
-    assert world.g.merge("other", "copy").outcome == "fast_forward"
+    assert world.g.branch("other").merge("main").outcome == "merged"
+    assert world.g.branch("copy").merge("other").outcome == "fast_forward"
     for branch in ("other", "copy"):
         assert world.rows(branch) == {"a": None, "b": None, "c": 6, "d": None}
     world.put("other", b=8)
     world.put("main", a=9)
-    assert world.g.merge("other", "main").outcome == "merged"
+    assert world.g.merge("other").outcome == "merged"
     assert world.rows("main") == {"a": 9, "b": 8, "c": 6, "d": None}
 
 
@@ -230,13 +230,13 @@ def test_files_that_hold_leftovers_beside_values_are_not_shared() -> None:
         world.apply(NUMBER, branch)
     world.put("other", b=5)
     world.apply(NONE, "other")
-    assert world.g.merge("main", "other").outcome == "merged"
+    assert world.g.branch("other").merge("main").outcome == "merged"
     world.put("other", d=8)
-    columns = {world.g.snapshot(b).type("P").properties[1].column for b in ("main", "other")}
+    columns = {world.g.at(b).type("P").properties[1].column for b in ("main", "other")}
     assert len(columns) == 2
-    assert world.g.optimize(branch="other").commit is not None
+    assert world.g.branch("other").optimize().commit is not None
     world.put(c=6)
-    assert world.g.merge("other", "main").outcome == "merged"
+    assert world.g.merge("other").outcome == "merged"
     assert world.rows() == {"b": None, "c": 6, "d": 8}
 
 
@@ -247,9 +247,9 @@ def test_a_type_that_two_branches_made_gets_columns_of_the_other_with_ids() -> N
     world.apply(NONE + "node Q { name: String @key  z: I64? }", "other")
     with world.g.transaction() as tx:
         tx.append("Q", {"name": "a", "y": 1})
-    with world.g.transaction(branch="other") as tx:
+    with world.g.branch("other").transaction() as tx:
         tx.append("Q", {"name": "b", "z": 2})
-    world.g.merge("other", "main")
+    world.g.merge("other")
     name, y, z = world.g.snapshot().type("Q").properties
     assert (name.column, y.column, z.column) == ("name", "y", f"z_{z.id}")
     rows = world.g.snapshot().scan("Q").read_all().to_pylist()

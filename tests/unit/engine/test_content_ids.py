@@ -27,28 +27,28 @@ def g() -> Graph:
 
 
 def put(g: Graph, branch: str, *rows: dict[str, Any]) -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.upsert("Person", list(rows))
     assert tx.commit_id is not None
     return tx.commit_id
 
 
 def ages(g: Graph, ref: str = "main") -> dict[str, int]:
-    rows = g.snapshot(ref).scan("Person").read_all().to_pylist()
+    rows = g.at(ref).scan("Person").read_all().to_pylist()
     return {row["id"]: row["age"] for row in sorted(rows, key=lambda row: row["id"])}
 
 
 def content(g: Graph, ref: str, key: str = "node:Person") -> str:
-    return g.snapshot(ref).graph_version.pins[key].content
+    return g.at(ref).graph_version.pins[key].content
 
 
 def forwarded(g: Graph) -> None:
     """Two branches whose tables have counted alike, and then main takes the other's."""
     g.create_branch("b")
     put(g, "main", {"name": "r1", "age": 1})
-    with g.transaction(branch="b") as tx:
+    with g.branch("b").transaction() as tx:
         tx.append("Person", [{"name": "r1", "age": 1}, {"name": "r2", "age": 2}])
-    g.merge("main", "b")
+    g.branch("b").merge("main")
 
 
 def test_an_append_under_way_does_not_land_twice_beside_a_fast_forward(g: Graph) -> None:
@@ -76,7 +76,7 @@ def test_what_was_read_before_a_fast_forward_is_a_conflict_after_it(g: Graph) ->
 
 def test_restoring_what_was_before_a_fast_forward_does_something(g: Graph) -> None:
     forwarded(g)
-    g.tag("good", "main")
+    g.create_tag("good", "main")
     g.merge("b")
     assert g.restore("good").kind == "restore"
     assert ages(g) == ages(g, "good") == {"r1": 1}
@@ -147,4 +147,4 @@ def test_commits_of_two_branches_behind_a_fast_clock_differ_and_grow() -> None:
     for branch, commits in made.items():
         assert commits == sorted(commits)
         for commit in commits:
-            assert g.snapshot(f"{branch}@{commit}").commit.id == commit
+            assert g.at(f"{branch}@{commit}").commit.id == commit

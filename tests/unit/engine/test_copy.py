@@ -27,11 +27,11 @@ SETTINGS = Settings(durability="relaxed", queue=False)
 
 
 def names(g: Graph, ref: str = "main") -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def add(g: Graph, *names: str, branch: str = "main") -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("Person", [{"name": name} for name in names])
 
 
@@ -47,7 +47,7 @@ def source(tmp_path: Path) -> Graph:
     add(g, "s", branch="side")
     g.create_branch("other", "main~3")
     add(g, "o", branch="other")
-    g.tag("release", "main~2")
+    g.create_tag("release", "main~2")
     g.merge("side")
     g.create_branch("gone")
     g.delete_branch("gone")
@@ -59,7 +59,7 @@ def assert_same(one: Graph, other: Graph) -> None:
     assert one.tags() == other.tags()
     for ref in [*one.branches(), *one.tags()]:
         assert names(one, ref) == names(other, ref)
-        assert list(one.log(ref)) == list(other.log(ref))
+        assert list(one.at(ref).log()) == list(other.at(ref).log())
     for commit in one.log(first_parent=True):
         assert names(one, commit.id) == names(other, commit.id)
     report = other.verify(deep=True)
@@ -96,7 +96,7 @@ def test_a_copy_after_cleanup_has_the_history_too(source: Graph, tmp_path: Path)
 def test_some_branches_are_copied_with_what_their_history_goes_through(
     source: Graph, tmp_path: Path
 ) -> None:
-    done = omnigraph.copy(source.root, tmp_path / "copy", refs=["release"], settings=SETTINGS)
+    done = omnigraph.copy(source.root, tmp_path / "copy", names=["release"], settings=SETTINGS)
     assert "other" not in done.branches
     assert done.tags == ("release",)
     with omnigraph.open(tmp_path / "copy", settings=SETTINGS) as copy:
@@ -104,7 +104,7 @@ def test_some_branches_are_copied_with_what_their_history_goes_through(
         assert list(copy.log()) == list(source.log())
         assert copy.verify(deep=True).ok
     with pytest.raises(RefNotFound):
-        omnigraph.copy(source.root, tmp_path / "none", refs=["gone"], settings=SETTINGS)
+        omnigraph.copy(source.root, tmp_path / "none", names=["gone"], settings=SETTINGS)
 
 
 def test_a_copy_is_one_moment_of_each_branch_while_writers_go_on(

@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument, RefNotFound, TypeNotFound
 from omnigraph.model.changes import Op
-from omnigraph.plan.compare import equal_values
+from omnigraph.plan.rows.compare import equal_values
 from omnigraph.settings import Settings
 
 SCHEMA = """
@@ -76,7 +76,7 @@ def run(g: Graph, step: str, given: Any) -> None:
 
 
 def contents(g: Graph, ref: str) -> dict[str, Any]:
-    rows = g.snapshot(ref).scan("Person").read_all().to_pylist()
+    rows = g.at(ref).scan("Person").read_all().to_pylist()
     return {row["id"]: row for row in rows}
 
 
@@ -93,7 +93,7 @@ def test_a_diff_applied_to_the_old_gives_the_new(steps: list[tuple[str, Any]]) -
     commits = [commit.id for commit in g.log()]
     for ref in {commits[-1], commits[len(commits) // 2]}:
         old, new = contents(g, ref), contents(g, "main")
-        for change in g.diff(ref, "main", types=["Person"]):
+        for change in g.diff(ref, types=["Person"]):
             match change.op:
                 case Op.INSERT:
                     assert change.id not in old
@@ -120,19 +120,19 @@ def test_physical_changes_are_nothing(g: Graph) -> None:
         run(g, "upsert", [{"name": name, "age": 1}])
     before = g.snapshot().commit.id
     assert g.optimize().commit is not None
-    assert list(g.diff(before, "main")) == []
+    assert list(g.diff(before)) == []
 
 
 def test_a_renamed_property_and_a_filled_one_are_changes_of_the_schema_alone(g: Graph) -> None:
     run(g, "upsert", [{"name": "ann", "age": 1}, {"name": "bob"}])
     renamed = SCHEMA.replace("age: I32?", 'years: I64? @rename_from("age")  level: I32 @default(3)')
     g.apply_schema(renamed)
-    diff = g.diff("main~1", "main")
+    diff = g.diff("main~1")
     assert list(diff) == []
     assert {step.code for step in diff.schema.steps} == {"OG-SC-105", "OG-SC-106", "OG-SC-104"}
     with g.transaction() as tx:
         tx.upsert("Person", {"name": "ann", "level": 4})
-    (change,) = g.diff("main~2", "main")
+    (change,) = g.diff("main~2")
     assert (change.op, change.id, change.changed) == (Op.UPDATE, "ann", ("level",))
 
 
@@ -140,8 +140,8 @@ def test_a_dropped_type_takes_its_entities_along(g: Graph) -> None:
     with g.transaction() as tx:
         tx.append("Note", [{"text": "a"}, {"text": "b"}])
     g.apply_schema(SCHEMA.replace("node Note { text: String }", ""))
-    assert g.diff("main~1", "main").summary() == {"Note": {"delete": 2}}
-    assert g.diff("main", "main~1").summary() == {"Note": {"insert": 2}}
+    assert g.diff("main~1").summary() == {"Note": {"delete": 2}}
+    assert g.at("main~1").diff("main").summary() == {"Note": {"insert": 2}}
 
 
 def test_filters_choose_types_kinds_and_operations(g: Graph) -> None:
@@ -151,28 +151,28 @@ def test_filters_choose_types_kinds_and_operations(g: Graph) -> None:
     with g.transaction() as tx:
         tx.upsert("Person", {"name": "ann", "age": 1})
         tx.append("Note", {"text": "x"})
-    assert g.diff("main~2", "main", kinds=["edge"]).summary() == {"Knows": {"insert": 1}}
-    assert g.diff("main~1", "main", ops=["update"]).summary() == {"Person": {"update": 1}}
-    assert g.diff("main~1", "main", types=["Note"]).summary() == {"Note": {"insert": 1}}
+    assert g.diff("main~2", kinds=["edge"]).summary() == {"Knows": {"insert": 1}}
+    assert g.diff("main~1", ops=["update"]).summary() == {"Person": {"update": 1}}
+    assert g.diff("main~1", types=["Note"]).summary() == {"Note": {"insert": 1}}
     with pytest.raises(TypeNotFound, match=r"Did you mean Person\?"):
-        g.diff("main~1", "main", types=["Persn"])
+        g.diff("main~1", types=["Persn"])
     with pytest.raises(InvalidArgument, match="'upsert' is not a operation of change"):
-        g.diff("main~1", "main", ops=["upsert"])
+        g.diff("main~1", ops=["upsert"])
     with pytest.raises(RefNotFound):
-        g.diff("main~99", "main")
+        g.diff("main~99")
 
 
 def test_branches_are_compared_where_they_differ_and_nowhere_else(g: Graph) -> None:
     with g.transaction() as tx:
         tx.append("Person", pa.table({"name": [f"p{n}" for n in range(50_000)]}))
     g.create_branch("dev")
-    with g.transaction(branch="dev") as tx:
+    with g.branch("dev").transaction() as tx:
         tx.update("Person", set={"age": 0}, where=pc.field("name") == "p7")
     with g.transaction() as tx:
         tx.delete("Person", where=pc.field("name") == "p8")
-    diff = g.diff("main", "dev")
+    diff = g.at("dev").diff("main")
     assert {(c.op, c.id) for c in diff} == {(Op.UPDATE, "p7"), (Op.INSERT, "p8")}
-    whole = g.snapshot("dev")
+    whole = g.at("dev")
     whole.scan("Person").read_all()
     assert diff.io.read_bytes < whole.io.read_bytes / 10
 

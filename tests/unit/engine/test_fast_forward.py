@@ -35,14 +35,14 @@ def g() -> Graph:
 
 
 def put(g: Graph, branch: str, name: str, **options: Any) -> str:
-    with g.transaction(branch=branch, **options) as tx:
+    with g.branch(branch).transaction(**options) as tx:
         tx.upsert("Person", [{"name": name}])
     assert tx.commit_id is not None
     return tx.commit_id
 
 
 def names(g: Graph, ref: str = "main") -> list[str]:
-    return sorted(g.snapshot(ref).scan("Person").read_all()["id"].to_pylist())
+    return sorted(g.at(ref).scan("Person").read_all()["id"].to_pylist())
 
 
 def test_it_has_an_id_a_time_and_two_parents_of_its_own(g: Graph) -> None:
@@ -54,7 +54,7 @@ def test_it_has_an_id_a_time_and_two_parents_of_its_own(g: Graph) -> None:
     assert done.commit == g.snapshot().commit
     assert done.commit.parents == (ours.id, theirs)
     assert done.commit.id not in done.commit.parents
-    assert done.commit.created_at > g.snapshot(theirs).commit.created_at
+    assert done.commit.created_at > g.at(theirs).commit.created_at
     assert (done.commit.actor, done.commit.message) == ("ada", "take it")
     version = g.snapshot().graph_version
     assert (version.version, version.first) == (2, 1)
@@ -86,7 +86,7 @@ def test_time_travel_and_steps_back_follow_the_branch_itself() -> None:
     look()
     put(g, "b", "b 1")
     look()
-    g.merge("main", "b")
+    g.branch("b").merge("main")
     look()
     assert g.merge("b").outcome == "fast_forward"
     look()
@@ -100,7 +100,7 @@ def test_every_commit_that_the_log_shows_can_be_named(g: Graph) -> None:
     g.create_branch("b")
     put(g, "main", "main 1")
     put(g, "b", "b 1")
-    g.merge("main", "b")
+    g.branch("b").merge("main")
     g.merge("b")
     g.create_branch("c")
     put(g, "c", "c 1")
@@ -113,8 +113,8 @@ def test_every_commit_that_the_log_shows_can_be_named(g: Graph) -> None:
         shown = [commit.id for commit in handle.log()]
         assert len(shown) == len(set(shown)) == 8
         for commit in shown:
-            assert handle.snapshot(commit).commit.id == commit
-            assert handle.snapshot(f"main@{commit}").commit.id == commit
+            assert handle.at(commit).commit.id == commit
+            assert handle.at(f"main@{commit}").commit.id == commit
 
 
 def test_a_branch_that_was_forwarded_is_forwarded_again(g: Graph) -> None:
@@ -123,9 +123,9 @@ def test_a_branch_that_was_forwarded_is_forwarded_again(g: Graph) -> None:
         put(g, "b", f"b {number}")
         assert g.merge("b").outcome == "fast_forward"
         assert g.merge("b").outcome == "already_up_to_date"
-        assert g.merge("main", "b").outcome == "already_up_to_date"
+        assert g.branch("b").merge("main").outcome == "already_up_to_date"
     put(g, "main", "main 1")
-    assert g.merge("main", "b").outcome == "fast_forward"
+    assert g.branch("b").merge("main").outcome == "fast_forward"
     assert names(g, "b") == names(g)
 
 
@@ -137,7 +137,7 @@ def test_changes_tell_a_fast_forward_as_one_block_where_it_happened(g: Graph) ->
     cursor = list(g.changes())[-1].cursor
     done = g.merge("b").commit
     assert done is not None
-    (block,) = g.changes(since=cursor)
+    (block,) = g.changes(after=cursor)
     assert block.commit.id == done.id
     assert sorted(change.id for change in block.changes) == ["b 1", "b 2"]
 
@@ -181,7 +181,7 @@ def test_cleanup_keeps_what_it_promises_after_a_merged_branch_is_deleted(
     g.delete_branch("work")
     before = {ref: names(g, ref) for ref in ("main", "main~1", "main~2", "main~3", *kept)}
     for commit in gone:
-        assert g.snapshot(commit).commit.id == commit
+        assert g.at(commit).commit.id == commit
     time.wait(root, 600)
     g.cleanup(keep=10, older_than="7d")
     for handle in (g, omnigraph.open(root, settings=SETTINGS, runtime=time)):
@@ -191,7 +191,7 @@ def test_cleanup_keeps_what_it_promises_after_a_merged_branch_is_deleted(
         for commit in gone[:-1]:
             for ref in (commit, f"main@{commit}"):
                 with pytest.raises(Reclaimed):
-                    handle.snapshot(ref)
+                    handle.at(ref)
     g.revert("main~1")
     assert names(g) == ["main 0", "main 1", "work 0", "work 1", "work 2"]
     assert g.verify(deep=True).ok

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given
@@ -15,8 +14,8 @@ from hypothesis import strategies as st
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.history.feed import Block, Feed
-from omnigraph.engine.write.publisher import commit_after, put_version
 from omnigraph.errors import (
+    BranchMoved,
     BranchNotFound,
     CursorMismatch,
     HistoryGap,
@@ -29,6 +28,8 @@ from omnigraph.model.changes import Op
 from omnigraph.settings import Settings
 from omnigraph.store.versions import version_key
 from omnigraph.telemetry import Ledger
+from tests.bench.chains import put as extend_by
+from tests.bench.chains import version_after
 from tests.unit.engine.clock import Clock
 
 SCHEMA = """
@@ -53,7 +54,7 @@ def g() -> Graph:
 
 
 def put(g: Graph, name: str, age: int | None = None, branch: str = "main") -> str:
-    with g.transaction(branch=branch, actor=f"who {name}") as tx:
+    with g.branch(branch).transaction(actor=f"who {name}") as tx:
         tx.upsert("Person", {"name": name, "age": age})
     assert tx.commit_id is not None
     return tx.commit_id
@@ -64,7 +65,7 @@ def shown(blocks: Iterator[Block]) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 def contents(g: Graph, branch: str) -> dict[str, Any]:
-    rows = g.snapshot(branch).scan("Person").read_all().to_pylist()
+    rows = g.at(branch).scan("Person").read_all().to_pylist()
     return {row["id"]: row for row in rows}
 
 
@@ -116,14 +117,14 @@ def run(g: Graph, steps: list[tuple[str, str, str, int]]) -> Iterator[None]:
                 g.delete_branch("dev")
                 g.create_branch("dev")
             case "merge" | "forward":
-                g.merge(other, into=branch, strategy="theirs")
+                g.branch(branch).merge(other, strategy="theirs")
             case "put":
                 put(g, name, age, branch)
             case "delete":
-                with g.transaction(branch=branch) as tx:
+                with g.branch(branch).transaction() as tx:
                     tx.delete("Person", where=pc.field("name") == name)
             case "compact":
-                g.optimize(branch=branch)
+                g.branch(branch).optimize()
         yield
 
 
@@ -142,7 +143,7 @@ def test_blocks_replayed_from_any_cursor_give_the_branch(
         assert replay(iter(whole), {}) == now
         if whole[-1].cursor != seen[-1][0]:
             seen.append((whole[-1].cursor, now))
-    assert replay(g.changes(branch="dev"), {}) == contents(g, "dev")
+    assert replay(g.branch("dev").changes(), {}) == contents(g, "dev")
 
 
 @given(STEPS)
@@ -154,14 +155,14 @@ def test_a_cursor_goes_on_with_exactly_the_blocks_that_follow(
     for _ in run(g, steps):
         pass
     for branch in ("main", "dev"):
-        whole = list(g.changes(branch=branch))
+        whole = list(g.branch(branch).changes())
         told = [(b.commit.id, b.cursor) for b in whole]
         assert len({b.commit.id for b in whole}) == len(whole)
-        log = [commit.id for commit in g.log(branch, first_parent=True)]
+        log = [commit.id for commit in g.at(branch).log(first_parent=True)]
         assert [b.commit.id for b in whole] == log[::-1]
         for position, block in enumerate(whole):
             for since in (block.cursor, block.commit.id):
-                rest = [(b.commit.id, b.cursor) for b in g.changes(since, branch=branch)]
+                rest = [(b.commit.id, b.cursor) for b in g.branch(branch).changes(since)]
                 assert rest == told[position + 1 :]
 
 
@@ -178,12 +179,12 @@ def test_a_limit_gives_so_many_blocks_and_the_last_cursor_the_rest(g: Graph) -> 
 
 def test_a_branch_begins_where_its_origin_does(g: Graph) -> None:
     put(g, "ann")
-    g.create_branch("dev", from_="main")
+    g.create_branch("dev", ref="main")
     put(g, "bob")
     put(g, "cy", branch="dev")
-    told = [change.id for block in g.changes(branch="dev") for change in block.changes]
+    told = [change.id for block in g.branch("dev").changes() for change in block.changes]
     assert told == ["ann", "cy"]
-    after_fork = g.changes("main~1", branch="dev")
+    after_fork = g.branch("dev").changes("main~1")
     assert [c.id for block in after_fork for c in block.changes] == ["cy"]
 
 
@@ -207,7 +208,7 @@ def test_a_fast_forward_to_a_past_of_its_own_is_one_block_for_who_had_seen_the_o
     put(g, "ann", 1)
     *_, seen = g.changes()
     put(g, "bob", branch="dev")
-    g.merge("main", into="dev")
+    g.branch("dev").merge("main")
     assert g.merge("dev").outcome == "fast_forward"
     (block,) = g.changes(seen.cursor)
     assert [c.id for c in block.changes] == ["bob"]
@@ -248,22 +249,22 @@ def test_filters_leave_empty_blocks_and_follow_a_type_through_its_renaming(g: Gr
 def test_a_cursor_fits_only_the_feed_that_gave_it(g: Graph) -> None:
     put(g, "ann")
     g.create_branch("dev")
-    (block,) = g.changes("main~1", branch="dev")
+    (block,) = g.branch("dev").changes("main~1")
     cursor = block.cursor
 
-    def differs(graph: Graph, **options: Any) -> str:
+    def differs(graph: Graph, branch: str, **options: Any) -> str:
         with pytest.raises(CursorMismatch) as error:
-            graph.changes(cursor, **options)
+            graph.branch(branch).changes(cursor, **options)
         return error.value.differs
 
     assert differs(new_graph(), branch="main") == "graph"
     assert differs(g, branch="main") == "branch"
     assert differs(g, branch="dev", types=["Note"]) == "filter"
     assert differs(g, branch="dev", ops=["insert"]) == "filter"
-    assert list(g.changes(cursor, branch="dev", kinds=["edge", "node"])) == []
+    assert list(g.branch("dev").changes(cursor, kinds=["edge", "node"])) == []
     g.delete_branch("dev")
     with pytest.raises(BranchNotFound):
-        g.changes(cursor, branch="dev")
+        g.branch("dev").changes(cursor)
     g.create_branch("dev")
     assert differs(g, branch="dev") == "incarnation"
 
@@ -286,7 +287,7 @@ def test_what_is_not_in_the_history_is_no_place_to_begin(g: Graph) -> None:
         with pytest.raises(RefNotFound):
             g.changes(since)
     with pytest.raises(BranchNotFound):
-        g.changes("beginning", branch="nowhere")
+        g.branch("nowhere").changes("beginning")
     with pytest.raises(InvalidArgument):
         g.changes(7)  # type: ignore[arg-type]
     g.merge("dev")
@@ -298,14 +299,7 @@ def raise_floor(g: Graph, floor: int, *, remove: bool) -> None:
     """What cleanup will do: publish a floor, then remove what lies below."""
     session, ledger = g._session, Ledger()
     head = session.live_head("main", ledger)
-    version = msgspec.structs.replace(
-        head,
-        token=session.runtime.ulid(),
-        version=head.version + 1,
-        commit=commit_after(session, head, kind="cleanup", operation="o"),
-        floor=floor,
-    )
-    assert put_version(session, version, ledger) is None
+    extend_by(session, version_after(session, head, kind="cleanup", floor=floor))
     if remove:
         for number in range(1, floor):
             session.objects.delete(version_key("main", number))
@@ -328,7 +322,7 @@ def test_a_gap_in_the_history_is_told_and_what_is_left_goes_on(remove: bool) -> 
         assert [b.commit.id for b in rest[:2]] == [b.commit.id for b in blocks[3:]]
         if remove:
             with pytest.raises(HistoryGap):
-                list(fresh.changes(branch="dev"))
+                list(fresh.branch("dev").changes())
 
 
 def test_following_waits_for_commits_and_ends_when_it_is_closed() -> None:
@@ -362,11 +356,11 @@ def test_following_ends_with_the_graph_and_fails_with_the_branch() -> None:
     g = new_graph(Acting())
     g.create_branch("dev")
     acts[:] = [lambda: g.delete_branch("dev"), lambda: g.create_branch("dev")]
-    with pytest.raises(CursorMismatch, match="another one now"):
-        list(g.changes("dev", branch="dev", follow=True))
+    with pytest.raises(BranchMoved):
+        list(g.branch("dev").changes("dev", follow=True))
     acts[:] = [lambda: g.delete_branch("dev")]
-    with pytest.raises(BranchNotFound):
-        list(g.changes("dev", branch="dev", follow=True))
+    with pytest.raises(BranchMoved):
+        list(g.branch("dev").changes("dev", follow=True))
     acts[:] = [g.close]
     assert list(g.changes("main", follow=True)) == []
 

@@ -151,7 +151,7 @@ def test_a_fold_that_fails_is_not_the_writers_failure(
             raise StoreFailure("the disk is on fire")
 
         with monkeypatch.context() as patch:
-            patch.setattr("omnigraph.engine.upkeep.hands.stage_compaction", broken)
+            patch.setattr("omnigraph.engine.upkeep.workers.stage_compaction", broken)
             for n in range(BY_ITSELF.tail + 3):
                 append(g, n)
         assert g.maintenance is not None
@@ -179,7 +179,7 @@ def test_the_background_survives_whatever_a_fold_throws_and_says_so(
 
         assert g.maintenance is not None
         with monkeypatch.context() as patch:
-            patch.setattr("omnigraph.engine.upkeep.hands.stage_compaction", broken)
+            patch.setattr("omnigraph.engine.upkeep.workers.stage_compaction", broken)
             for n in range(BY_ITSELF.tail + 1):
                 append(g, n)
             g.maintenance.wait()

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import tarfile
+from contextlib import nullcontext
 from pathlib import Path
+from shutil import copytree, rmtree
 from typing import Any
 
 import pytest
 
 import omnigraph
+from omnigraph import Graph, Snapshot
 from omnigraph.engine import opening
+from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep import formats
 from omnigraph.engine.write import publisher
 from omnigraph.errors import NewerFormat, OlderFormat, ProtectedBranch
 from omnigraph.model import formats as lifts
 from omnigraph.model import version as model
-from omnigraph.plan import succession
+from omnigraph.plan import successor
+from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
 from omnigraph.store import versions as stored
+from omnigraph.store.roots import parse_root
 from omnigraph.telemetry import Ledger
 from tests.bench.aging import at_point
+from tests.bench.faults import Call, Crashed, Fault, FaultyStore, Kind
 from tests.frozen.aged import BATCH, KEYED, answers_aged, bring, names
 from tests.frozen.make import HERE, answers
 
@@ -54,7 +62,7 @@ def next_format(monkeypatch: pytest.MonkeyPatch) -> None:
 def _become_next(patch: pytest.MonkeyPatch, step: lifts.Lift) -> None:
     number = model.FORMAT + 1
     patch.setattr(lifts, "LIFTS", {**lifts.LIFTS, model.FORMAT: step})
-    for module in (model, stored, publisher, opening, succession):
+    for module in (model, stored, publisher, opening, successor):
         patch.setattr(module, "FORMAT", number)
 
 
@@ -93,7 +101,7 @@ def test_a_frozen_graph_that_grew_old_answers_as_it_did_and_goes_on(
         g.recovery.resume(died.id)
         assert "late" in g.snapshot().scan("Note").read_all()["text"].to_pylist()
         with pytest.raises(ProtectedBranch):
-            g.mutate(KEYED, branch="locked")
+            g.branch("locked").mutate(KEYED)
         g.cleanup(keep=1, older_than=0)
         assert [one.id for one in g.log(all=True)][-len(expected["log"]) :] == [
             one[0] for one in expected["log"]
@@ -148,7 +156,7 @@ def test_opening_for_writing_upgrades_every_branch_and_then_the_stamp(
     with omnigraph.open(frozen, settings=SETTINGS) as g:
         assert g.format().current
         assert [c.kind for c in g.log(limit=1)] == ["upgrade"]
-        assert len(g.snapshot("first").scan("Person").read_all()) == 41
+        assert len(g.at("first").scan("Person").read_all()) == 41
         g.mutate('insert Person { name: "new" }')
         version = g.snapshot().version
         assert g.verify(deep=True).ok
@@ -168,6 +176,53 @@ def test_an_upgrade_that_is_killed_goes_on_when_the_graph_is_opened_again(
         assert g.format().current
         assert sum(c.kind == "upgrade" for c in g.log()) == 1
         assert g.verify(deep=True).ok
+
+
+def upgraded_until(root: Path, fault: Fault | None) -> list[Call]:
+    """An upgrade that dies there: the requests that it came to."""
+    place = parse_root(root)
+    store = FaultyStore(place.objects(SETTINGS), [] if fault is None else [fault])
+    session = Session(place, store, SETTINGS, SYSTEM)
+    with nullcontext() if fault is None else pytest.raises(Crashed):
+        formats.upgrade(session, Ledger())
+    return store.calls
+
+
+@pytest.mark.parametrize("name", ["format-1", "format-1-aged"])
+def test_an_upgrade_that_is_killed_at_any_write_goes_on_when_the_graph_is_opened_again(
+    name: str, tmp_path: Path, program: None
+) -> None:
+    """Before it and after it; a kill at a read is one before the next write."""
+    frozen = thaw(name, tmp_path / "whole")
+    with omnigraph.open(frozen, mode="r", settings=SETTINGS) as g:
+        before = {ref: read_all(g, ref) for ref in (*g.branches(), *g.tags())}
+    calls = upgraded_until(copytree(frozen, tmp_path / "counted"), None)
+    writes = [n for n, call in enumerate(calls, 1) if call.method in ("put", "put_if_absent")]
+    assert len(writes) > len(before)
+    kinds: tuple[Kind, ...] = ("crash_before", "crash_after")
+    for number, kind in itertools.product(writes, kinds):
+        root = copytree(frozen, tmp_path / f"{kind}-{number}")
+        upgraded_until(root, Fault(kind, nth=number))
+        with omnigraph.open(root, settings=SETTINGS) as g:
+            assert g.format().current
+            assert {ref: read_all(g, ref) for ref in before} == before
+            for branch in g.branches():
+                made = [
+                    one for one in g.branch(branch).log(first_parent=True) if one.kind == "upgrade"
+                ]
+                assert len(made) == 1, (branch, number, kind)
+            assert g.verify(deep=number == writes[-1]).ok
+        rmtree(root)
+
+
+def read_all(g: Graph, ref: str) -> dict[str, list[str]]:
+    snapshot = g.at(ref)
+    return {name: sorted(map(repr, rows_of(snapshot, name))) for name in snapshot.types()}
+
+
+def rows_of(snapshot: Snapshot, name: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = snapshot.scan(name).read_all().to_pylist()
+    return rows
 
 
 def test_two_programs_that_upgrade_at_once_upgrade_once(frozen: Path, program: None) -> None:

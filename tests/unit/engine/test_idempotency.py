@@ -18,6 +18,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.engine.write import known_keys
+from omnigraph.engine.write.known_keys import KnownKeys
 from omnigraph.errors import (
     IdempotencyMismatch,
     InvalidArgument,
@@ -59,9 +60,17 @@ def another(g: Graph) -> Graph:
     return omnigraph.open(g.root, settings=SETTINGS, runtime=g._session.runtime)
 
 
-def call(g: Graph, unit: Callable[[Any], object], key: str = "k", **options: Any) -> bool:
+def call(
+    g: Graph,
+    unit: Callable[[Any], object],
+    key: str = "k",
+    *,
+    branch: str = "main",
+    **options: Any,
+) -> bool:
     """Whether it was only repeated."""
-    with g.transaction(idempotency_key=key, **options) as tx:
+    at = g if branch == "main" else g.branch(branch)
+    with at.transaction(idempotency_key=key, **options) as tx:
         unit(tx)
     return tx.repeated
 
@@ -300,16 +309,14 @@ def test_a_known_job_answers_before_its_source_is_looked_at(
     head = g.snapshot().commit.id
     given: dict[str, Any] = {"job": "nightly", "engine": "local", "if_commit": head}
     first = g.load(path, **given)
-    made = g.load(path, job="made", branch="made", create_branch_from="main~1", engine="local")
+    made = g.load(path, job="made", new_branch="made", ref="main~1", engine="local")
     path.unlink()
     cleaned(g, place, clock)
     g.protect("main")
     for handle in (g, another(g)):
         again = handle.load(path, **given)
         assert (again.repeated, again.commit) == (True, first.commit)
-        other = handle.load(
-            path, job="made", branch="made", create_branch_from="main~1", engine="local"
-        )
+        other = handle.load(path, job="made", new_branch="made", ref="main~1", engine="local")
         assert (other.repeated, other.commit) == (True, made.commit)
     with pytest.raises(OmnigraphError):
         g.load(path, job="another", engine="local")
@@ -330,7 +337,7 @@ def test_a_branch_has_keys_of_its_own(g: Graph) -> None:
     """What was done on one branch was not done on another, forked before or after."""
     assert not call(g, BLOCKS["append"])
     g.create_branch("side")
-    assert len(g.snapshot("side").graph_version.keys) == 0
+    assert len(g.at("side").graph_version.keys) == 0
     unit = BLOCKS["delete"]
     assert not call(g, unit, branch="side")
     assert call(g, unit, branch="side")
@@ -453,16 +460,16 @@ def test_what_a_handle_remembers_is_bounded_and_the_rest_is_read_again(
     other = another(g)
     for number in (0, 20, 39, 5, 0):
         assert call(other, note(f"n{number}"), f"n{number}")
-    chain = next(iter(other._session.known_keys._chains.values()))
+    chain = next(iter(KnownKeys.shared_by(other._session)._chains.values()))
     assert len(chain._used) <= 10
     g.create_branch("side")
     for number in range(10):
         assert not call(other, note(f"s{number}"), f"s{number}", branch="side")
-    assert len(other._session.known_keys._chains) == 1
+    assert len(KnownKeys.shared_by(other._session)._chains) == 1
     assert call(other, note("s0"), "s0", branch="side")
 
 
 def test_a_key_that_is_no_text_is_told() -> None:
     g = omnigraph.init("memory://idempotency", schema=SCHEMA, settings=SETTINGS)
-    with pytest.raises(InvalidArgument, match="idempotency key"):
+    with pytest.raises(InvalidArgument, match="idempotency_key of transaction"):
         g.transaction(idempotency_key=5)  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ def another(g: Graph) -> Graph:
 
 
 def put(g: Graph, branch: str = "main", name: str = "x", **options: Any) -> str:
-    with g.transaction(branch=branch, **options) as tx:
+    with g.branch(branch).transaction(**options) as tx:
         tx.upsert("Person", {"name": name})
     assert tx.commit_id is not None
     return str(tx.commit_id)
@@ -61,7 +61,7 @@ def cleanup(g: Graph, place: Path, clock: PassingTime, times: int) -> list[str]:
         put(g)
         clock.wait(place, 2 * HOUR)
         if g.cleanup(keep=1, older_than=0).removed:
-            commits.append(g.snapshot("idle").commit.id)
+            commits.append(g.at("idle").commit.id)
     assert len(set(commits)) == times
     return commits
 
@@ -71,14 +71,14 @@ def test_what_a_reader_saw_holds_after_any_number_of_cleanups(
 ) -> None:
     commit = put(g, "idle")
     made = cleanup(g, place, clock, MANY)
-    held = g.snapshot("idle").graph_version
+    held = g.at("idle").graph_version
     assert len(encode_version(held)) < 1500  # it does not grow with them
     for pinned in (commit, made[0], made[3], made[MANY // 2], made[-2], made[-1]):
         for handle in (g, another(g)):
-            tx = handle.transaction(branch="idle", if_commit=pinned)
+            tx = handle.branch("idle").transaction(if_commit=pinned)
             tx.upsert("Person", {"name": "x"})
     rows = [{"type": "Person", "data": {"name": "y"}}]
-    assert another(g).load(rows, branch="idle", if_commit=made[1], engine="local").commit
+    assert another(g).branch("idle").load(rows, if_commit=made[1], engine="local").commit
     for pinned in (commit, made[1], made[-1]):
         with pytest.raises(PreconditionFailed):
             put(g, "idle", if_commit=pinned)
@@ -91,7 +91,7 @@ def test_a_commit_of_another_branch_in_between_is_not_meant(
     made = cleanup(g, place, clock, 4)
     elsewhere = put(g)
     more = cleanup(g, place, clock, 2)
-    head = g.snapshot("idle").commit.id
+    head = g.at("idle").commit.id
     assert commit < made[0] < elsewhere < more[0] < head
     for wrong in (elsewhere, next_ulid(made[1]), next_ulid(commit), "0" * 26, "~", ""):
         with pytest.raises(PreconditionFailed):
@@ -107,11 +107,11 @@ def test_it_holds_while_maintenance_comes_in_between(
     other = another(g)
 
     def meddle() -> None:
-        assert other.optimize(branch="idle").commit is not None
+        assert other.branch("idle").optimize().commit is not None
 
     with at("before put", meddle):
         put(g, "idle", if_commit=pinned)
-    before = g.snapshot("idle").commit.id
+    before = g.at("idle").commit.id
     with at("before put", lambda: put(other, "idle")), pytest.raises(PreconditionFailed):
         put(g, "idle", if_commit=before)
 
@@ -123,10 +123,10 @@ def test_a_branch_that_was_made_of_what_maintenance_left(
     made = cleanup(g, place, clock, 5)
     g.create_branch("fork", "idle")
     more = cleanup(g, place, clock, 3)
-    forked = g.snapshot("fork").commit.id
+    forked = g.at("fork").commit.id
     assert forked not in more
     for pinned in (commit, made[0], made[2], made[-1], forked):
-        tx = another(g).transaction(branch="fork", if_commit=pinned)
+        tx = another(g).branch("fork").transaction(if_commit=pinned)
         tx.upsert("Person", {"name": "z"})
     with pytest.raises(PreconditionFailed):
         put(another(g), "fork", if_commit=more[0])
@@ -146,10 +146,10 @@ def test_refs_and_feeds_find_what_maintenance_left_of_a_commit(
     g: Graph, place: Path, clock: PassingTime
 ) -> None:
     commit = put(g, "idle")
-    cursor = [block.cursor for block in g.changes(branch="idle")][-1]
+    cursor = [block.cursor for block in g.branch("idle").changes()][-1]
     cleanup(g, place, clock, MANY)
     for handle in (g, another(g)):
-        assert handle.snapshot(f"idle@{commit}").count("Person") == 1
-        assert [block.commit.kind for block in handle.changes(cursor, branch="idle")][
+        assert handle.at(f"idle@{commit}").count("Person") == 1
+        assert [block.commit.kind for block in handle.branch("idle").changes(cursor)][
             -1
         ] == "cleanup"

@@ -22,10 +22,10 @@ ROW = {"name": "meant for the old one"}
 def g() -> Graph:
     g = new_graph()
     g.create_branch("side")
-    with g.transaction(branch="side") as tx:
+    with g.branch("side").transaction() as tx:
         tx.append("Person", {"name": "C"})
     g.create_branch("other")
-    with g.transaction(branch="other") as tx:
+    with g.branch("other").transaction() as tx:
         tx.append("Person", {"name": "D"})
     return g
 
@@ -98,7 +98,7 @@ def test_a_block_lands_on_the_branch_that_it_was_begun_for_or_nowhere(
         finish()
     assert not error.value.retryable
     assert error.value.applied is False
-    assert other.snapshot("side").commit.id == made
+    assert other.at("side").commit.id == made
 
 
 WRITES: dict[str, Callable[[Branch], object]] = {
@@ -110,9 +110,9 @@ WRITES: dict[str, Callable[[Branch], object]] = {
     "merge": lambda side: side.merge("other"),
     "restore": lambda side: side.restore("main"),
     "revert": lambda side: side.revert("side"),
-    "protect": lambda side: side.protect(),
+    "protect": lambda side: over(side._session.root.uri).protect(side),
     "optimize": lambda side: side.optimize(),
-    "delete": lambda side: side.delete(),
+    "delete": lambda side: over(side._session.root.uri).delete_branch(side),
 }
 
 
@@ -122,13 +122,13 @@ def test_a_write_that_loses_its_number_to_another_branch_of_the_name_is_told(
     g: Graph, write: str, remade: bool
 ) -> None:
     side, other = g.branch("side"), over(g.root)
-    other.snapshot("side")
+    other.at("side")
 
     def replace() -> None:
         other.delete_branch("side")
         if remade:
             other.create_branch("side")
-            with other.transaction(branch="side") as tx:
+            with other.branch("side").transaction() as tx:
                 tx.append("Person", {"name": "new work"})
 
     with at("before put", replace), pytest.raises(BranchMoved) as error:
@@ -145,9 +145,9 @@ def test_a_write_that_loses_its_number_to_another_branch_of_the_name_is_told(
 NAMED: dict[str, Callable[[Graph], object]] = {
     "delete_branch": lambda g: g.delete_branch("side"),
     "protect": lambda g: g.protect("side"),
-    "restore": lambda g: g.restore("main", branch="side"),
-    "merge": lambda g: g.merge("other", "side"),
-    "apply_schema": lambda g: g.apply_schema(g.snapshot().schema + WIDER, branch="side"),
+    "restore": lambda g: g.branch("side").restore("main"),
+    "merge": lambda g: g.branch("side").merge("other"),
+    "apply_schema": lambda g: g.branch("side").apply_schema(g.snapshot().schema + WIDER),
 }
 
 
@@ -165,8 +165,8 @@ def test_an_operation_by_name_goes_on_with_the_branch_that_it_found_first(
     with at("before put", replace), pytest.raises(BranchMoved):
         NAMED[write](g)
     fresh = over(g.root)
-    assert fresh.snapshot("side").graph_version.incarnation == 2
-    assert fresh.snapshot("side").commit == fresh.snapshot("main").commit
+    assert fresh.at("side").graph_version.incarnation == 2
+    assert fresh.at("side").commit == fresh.at("main").commit
 
 
 def test_what_is_merged_is_the_branch_that_was_named_at_the_start(g: Graph) -> None:
@@ -177,12 +177,12 @@ def test_what_is_merged_is_the_branch_that_was_named_at_the_start(g: Graph) -> N
             tx.append("Person", {"name": "E"})
         other.delete_branch("side")
         other.create_branch("side")
-        with other.transaction(branch="side") as tx:
+        with other.branch("side").transaction() as tx:
             tx.append("Person", {"name": "F"})
 
     # The target has moved, so what was seen of the source is enough.
     with at("before put", replace):
-        merged = g.merge("side", "main")
+        merged = g.merge("side")
     assert merged.commit is not None
     assert sorted(over(g.root).snapshot().scan("Person").read_all()["id"].to_pylist()) == [
         "A",
@@ -193,16 +193,16 @@ def test_what_is_merged_is_the_branch_that_was_named_at_the_start(g: Graph) -> N
 
 
 def test_a_tag_that_was_made_again_is_not_the_one_to_be_deleted(g: Graph) -> None:
-    g.tag("v1", "side")
+    g.create_tag("v1", "side")
     other = over(g.root)
 
     def replace() -> None:
         other.delete_tag("v1")
-        other.tag("v1", "main")
+        other.create_tag("v1", "main")
 
     with at("before put", replace), pytest.raises(BranchMoved, match="The tag 'v1'"):
         g.delete_tag("v1")
-    assert over(g.root).tags()["v1"] == g.snapshot("main").commit
+    assert over(g.root).tags()["v1"] == g.at("main").commit
 
 
 def test_a_key_of_another_branch_of_the_name_is_not_answered_from(g: Graph) -> None:
@@ -241,7 +241,7 @@ def test_another_branch_is_not_held(g: Graph) -> None:
     side = g.branch("side")
     g.delete_branch("other")
     g.create_branch("other", "main")
-    with g.transaction(branch="other") as tx:
+    with g.branch("other").transaction() as tx:
         tx.append("Person", {"name": "D"})
     assert side.merge("other").outcome == "merged"
 
@@ -263,8 +263,7 @@ def test_a_load_that_made_a_branch_takes_back_no_other(g: Graph) -> None:
     with AtEach("before put", meddle), pytest.raises(Conflict):
         g.load(
             [{"type": "Person", "data": ROW}],
-            branch="new",
-            create_branch_from="main",
+            new_branch="new",
             engine="local",
         )
-    assert over(g.root).snapshot("new").graph_version.incarnation == 2
+    assert over(g.root).at("new").graph_version.incarnation == 2

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.model.version import GraphVersion
 from omnigraph.runtime import encode_ulid
 from omnigraph.settings import Settings
@@ -57,7 +57,7 @@ def lengthen(place: Path, count: int) -> list[str]:
             versions.put(msgspec.structs.replace(version, folded=below + 1))
     with omnigraph.open(place, settings=SETTINGS) as g:
         g.create_branch("side", f"main~{count // 2}")
-        g.mutate('insert Person { name: "bob" }', branch="side")
+        g.branch("side").mutate('insert Person { name: "bob" }')
     return [version.commit.id for version in chain]
 
 
@@ -76,17 +76,17 @@ class Cost:
                 self.page(f"a page {share}", g, f"main~{back}", commits[::-1][back : back + PAGE])
             old = commits[count - 1 - back]
             with self.cold() as g:
-                snapshot = g.snapshot(old)
+                snapshot = g.at(old)
                 assert snapshot.commit.id == old
                 moment = datetime.fromtimestamp(snapshot.commit.created_at / 1e6, UTC)
                 self.reads[f"by id {share}"] = snapshot.io.reads
             with self.cold() as g:
-                snapshot = g.snapshot(f"main*{moment.strftime('%Y-%m-%dT%H:%M:%S.%fZ')}")
+                snapshot = g.at(f"main*{moment.strftime('%Y-%m-%dT%H:%M:%S.%fZ')}")
                 assert snapshot.commit.id == old
                 self.reads[f"by time {share}"] = snapshot.io.reads
         with self.cold() as g:
             ledger = Ledger()
-            heads = [g.snapshot(name).graph_version for name in ("main", "side")]
+            heads = [g.at(name).graph_version for name in ("main", "side")]
             (base,) = find_merge_bases(g._session, heads[:1], heads[1], ledger)
             assert base.commit.id == commits[count - 1 - count // 2]
             self.reads["merge base"] = ledger.reads
@@ -95,7 +95,7 @@ class Cost:
         return omnigraph.open(self.place, mode="r", settings=SETTINGS)
 
     def page(self, name: str, g: Graph, ref: str, expected: list[str]) -> None:
-        log = g.log(ref, limit=PAGE)
+        log = g.at(ref).log(limit=PAGE)
         assert [commit.id for commit in log] == expected
         self.reads[name] = log.io.reads
 

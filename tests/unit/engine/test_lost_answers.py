@@ -102,14 +102,14 @@ def state(root: str) -> Any:
     with omnigraph.open(root, settings=SETTINGS) as g:
         seen = {}
         for branch in g.branches():
-            snapshot = g.snapshot(branch)
+            snapshot = g.at(branch)
             tables = {}
             for name in snapshot.types():
                 found = snapshot.scan(name).read_all()
                 if name == "Note":
                     found = found.drop_columns(["id"])
                 tables[name] = sorted(map(str, found.to_pylist()))
-            kinds = [commit.kind for commit in g.log(branch)]
+            kinds = [commit.kind for commit in g.at(branch).log()]
             seen[branch] = (tables, snapshot.schema, kinds)
         return seen
 

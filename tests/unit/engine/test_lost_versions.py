@@ -106,7 +106,7 @@ def test_on_an_object_store_the_listing_shows_the_gap(
 def test_verify_tells_a_lost_newest_version_that_another_branch_knows(root: Path) -> None:
     with omnigraph.open(root, settings=RELAXED) as g:
         g.create_branch("b")
-        g.tag("release", "b")
+        g.create_tag("release", "b")
         assert g.verify().ok
     (root / version_key("main", COMMITS)).unlink()
     with omnigraph.open(root, settings=RELAXED) as g:
@@ -117,7 +117,7 @@ def test_verify_tells_a_lost_newest_version_that_another_branch_knows(root: Path
 def test_verify_tells_a_branch_that_is_lost_with_all_its_versions(root: Path) -> None:
     with omnigraph.open(root, settings=RELAXED) as g:
         g.create_branch("b")
-        g.tag("release", "b")
+        g.create_tag("release", "b")
     shutil.rmtree(root / "__manifest" / "b")
     with omnigraph.open(root, settings=RELAXED) as g:
         assert "lost_version" in {one.kind for one in g.verify().findings}

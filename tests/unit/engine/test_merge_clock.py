@@ -19,13 +19,13 @@ def test_a_merge_by_a_slow_clock_is_later_than_both_parents() -> None:
     root = "memory://merge-clock"
     g = omnigraph.init(root, schema=SCHEMA, runtime=Slow())
     g.create_branch("dev")
-    with omnigraph.open(root) as right, right.transaction(branch="dev") as tx:
+    with omnigraph.open(root) as right, right.branch("dev").transaction() as tx:
         tx.append("Note", {"text": "by a right clock"})
     with g.transaction() as tx:
         tx.append("Note", {"text": "by a slow one"})
     merged = g.merge("dev").commit
     assert merged is not None
-    parents = [g.snapshot(parent).commit for parent in merged.parents]
+    parents = [g.at(parent).commit for parent in merged.parents]
     assert len(parents) == 2
     assert all(merged.created_at > parent.created_at for parent in parents)
     assert all(merged.id > parent.id for parent in parents)

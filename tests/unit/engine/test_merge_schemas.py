@@ -31,18 +31,18 @@ def g() -> Iterator[Graph]:
 
 
 def put(g: Graph, branch: str, kind: str, *rows: dict[str, Any]) -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.upsert(kind, list(rows))
 
 
 def rows(g: Graph, kind: str, ref: str = "main") -> dict[str, Any]:
-    found = g.snapshot(ref).scan(kind).read_all().to_pylist()
+    found = g.at(ref).scan(kind).read_all().to_pylist()
     return {row.pop("id"): row for row in sorted(found, key=lambda row: row["id"])}
 
 
 def apply(g: Graph, branch: str, person: str, *more: str) -> None:
-    g.apply_schema(
-        f"node Person {{ name: String @key {person} }}\n{OWNS}{''.join(more)}", branch=branch
+    g.branch(branch).apply_schema(
+        f"node Person {{ name: String @key {person} }}\n{OWNS}{''.join(more)}"
     )
 
 
@@ -60,7 +60,7 @@ def test_columns_of_both_sides_meet_in_rows_of_both_sides(g: Graph) -> None:
     }
     assert rows(g, "Person") == expected
     put(g, "dev", "Person", {"name": "eve", "score": 1})
-    g.merge("main", into="dev")
+    g.branch("dev").merge("main")
     eve = {"name": "eve", "age": None, "city": None, "score": 1}
     assert rows(g, "Person", "dev") == expected | {"eve": eve}
     assert g.merge("dev").outcome == "fast_forward"
@@ -73,11 +73,11 @@ def test_rows_older_than_a_property_have_what_it_was_filled_with(g: Graph, first
     put(g, "dev", "Person", {"name": "dan"})
     put(g, "main", "Person", {"name": "cy", "age": 2}, {"name": "ann", "age": 2})
     into, source = ("main", "dev") if first == "main" else ("dev", "main")
-    g.merge(source, into=into)
+    g.branch(into).merge(source)
     scores = {name: row["score"] for name, row in rows(g, "Person", into).items()}
     assert scores == {"ann": 7, "bob": 7, "cy": 7, "dan": 9}
     before = "main~1" if first == "main" else "main"
-    assert list(g.diff(before, into, ops=["update"])) == []
+    assert list(g.at(into).diff(before, ops=["update"])) == []
 
 
 def test_a_default_that_came_later_fills_nothing(g: Graph) -> None:
@@ -101,7 +101,7 @@ def test_a_renamed_property_takes_the_values_that_the_other_side_set(g: Graph) -
         "dan": 6,
     }
     put(g, "dev", "Person", {"name": "ann", "age": 8})
-    g.merge("main", into="dev")
+    g.branch("dev").merge("main")
     assert rows(g, "Person", "dev")["ann"] == {"name": "ann", "years": 8}
 
 
@@ -116,7 +116,7 @@ def test_a_renamed_type_takes_the_rows_that_the_other_side_wrote(g: Graph) -> No
     g.merge("dev")
     assert list(rows(g, "Human")) == ["ann", "bob", "cy", "dan"]
     assert list(rows(g, "Owns")) == ["o"]
-    assert g.merge("main", into="dev").outcome == "fast_forward"
+    assert g.branch("dev").merge("main").outcome == "fast_forward"
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -129,19 +129,19 @@ def test_a_type_that_both_sides_add_is_one_type_in_every_later_merge(g: Graph, a
     put(g, "dev", "City", {"name": "oslo"})
     g.merge("dev")
     assert list(rows(g, "City")) == ["oslo", "rome"]
-    assert g.diff("dev", "main", types=["City"]).summary() == {"City": {"insert": 1}}
+    assert g.diff("dev", types=["City"]).summary() == {"City": {"insert": 1}}
     put(g, "dev", "City", {"name": "bonn"})
     put(g, "main", "City", {"name": "paris"})
-    g.merge("main", into="dev")
+    g.branch("dev").merge("main")
     assert list(rows(g, "City", "dev")) == ["bonn", "oslo", "paris", "rome"]
     put(g, "main", "City", {"name": "york"})
-    seen = list(g.changes(branch="dev"))[-1].cursor
+    seen = list(g.branch("dev").changes())[-1].cursor
     g.merge("dev")
     assert list(rows(g, "City")) == ["bonn", "oslo", "paris", "rome", "york"]
-    assert g.merge("main", into="dev").outcome == "fast_forward"
-    told = [(c.op, c.id) for b in g.changes(since=seen, branch="dev") for c in b.changes]
+    assert g.branch("dev").merge("main").outcome == "fast_forward"
+    told = [(c.op, c.id) for b in g.branch("dev").changes(after=seen) for c in b.changes]
     assert told == [("insert", "york")]
-    assert [m.change.op for m in g.history("City", "oslo", branch="dev")] == ["insert"]
+    assert [m.change.op for m in g.at("dev").history("City", "oslo")] == ["insert"]
 
 
 @pytest.mark.parametrize("alike", [True, False])
@@ -156,7 +156,7 @@ def test_a_property_that_both_sides_add_is_one_in_every_later_merge(g: Graph, al
     assert [row["city"] for row in rows(g, "Person").values()] == ["rome", "oslo"]
     put(g, "dev", "Person", {"name": "bob", "city": "bonn"})
     put(g, "main", "Person", {"name": "cy", "city": "york"})
-    g.merge("main", into="dev")
+    g.branch("dev").merge("main")
     assert [row["city"] for row in rows(g, "Person", "dev").values()] == ["rome", "bonn", "york"]
     put(g, "main", "Person", {"name": "ann", "city": "pisa"})
     g.merge("dev")
@@ -167,14 +167,14 @@ def test_edges_that_ours_removed_count_against_a_minimum_that_theirs_brings(g: G
     for identity in ("o1", "o2"):
         put(g, "main", "Owns", {"id": identity, "from": "ann", "to": "bob"})
     put(g, "main", "Owns", {"id": "o3", "from": "bob", "to": "ann"})
-    g.merge("main", into="dev")
-    g.apply_schema(PERSON + "edge Owns: Person -> Person @card(1..)\n", branch="dev")
+    g.branch("dev").merge("main")
+    g.branch("dev").apply_schema(PERSON + "edge Owns: Person -> Person @card(1..)\n")
     with g.transaction() as tx:
         tx.delete("Owns", where=pc.field("id") == "o3")
         tx.delete("Owns", where=pc.field("id") == "o1")
     for into, source in (("main", "dev"), ("dev", "main")):
         with pytest.raises(MergeFailed) as failure:
-            g.merge(source, into=into)
+            g.branch(into).merge(source)
         (conflict,) = failure.value.conflicts
         told = (conflict.kind, conflict.type, conflict.id)
         assert told == ("CardinalityViolation", "Owns", "bob")
@@ -189,9 +189,9 @@ def test_schemas_that_crossed_are_merged_against_what_they_imply(g: Graph) -> No
     put(g, "main", "Person", {"name": "ann", "city": "rome"})
     put(g, "dev", "Person", {"name": "ann", "score": 3})
     g.create_branch("was main")
-    g.create_branch("was dev", from_="dev")
+    g.create_branch("was dev", ref="dev")
     g.merge("was dev")
-    g.merge("was main", into="dev")
+    g.branch("dev").merge("was main")
     apply(g, "dev", "age: I32? city: String? ")  # drops what came from itself
     put(g, "dev", "Person", {"name": "ann", "city": None})
     put(g, "main", "Person", {"name": "bob", "city": "oslo"})
@@ -206,11 +206,11 @@ def test_a_feed_tells_what_a_forward_brought_where_counters_of_tables_agree(g: G
     put(g, "dev", "Person", {"name": "ann", "age": 2})
     put(g, "dev", "Person", {"name": "ann", "age": 3})
     put(g, "main", "Person", {"name": "bob", "age": 4})
-    seen = list(g.changes(branch="dev"))[-1].cursor
+    seen = list(g.branch("dev").changes())[-1].cursor
     g.merge("dev")
-    pins = [g.snapshot(ref).graph_version.pins["node:Person"] for ref in ("dev", "main")]
+    pins = [g.at(ref).graph_version.pins["node:Person"] for ref in ("dev", "main")]
     assert pins[0].table_version == pins[1].table_version
-    assert g.merge("main", into="dev").outcome == "fast_forward"
-    blocks = list(g.changes(since=seen, branch="dev"))
+    assert g.branch("dev").merge("main").outcome == "fast_forward"
+    blocks = list(g.branch("dev").changes(after=seen))
     told = {(c.id, c.after["age"]) for b in blocks for c in b.changes if c.after is not None}
     assert ("bob", 4) in told

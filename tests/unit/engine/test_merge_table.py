@@ -73,7 +73,7 @@ DEEDS: dict[str, list[Deed]] = {
 
 
 def contents(g: Graph, ref: str) -> State:
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     return {
         (kind, row["id"]): row
         for kind in ("Person", "Knows", "Likes")
@@ -82,7 +82,7 @@ def contents(g: Graph, ref: str) -> State:
 
 
 def commit(g: Graph, branch: str, deed: Deed) -> None:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         deed(tx)
 
 
@@ -125,21 +125,21 @@ def check_pairs(g: Graph, mine: str, *, later: int) -> None:
         theirs = contents(g, yours)
         expected = merge_states(base, ours, theirs, EDGES)
         target = f"{mine} <- {yours}, {later}"
-        head = g.create_branch(target, from_=mine)
-        preview = g.merge(yours, target, dry_run=True)
-        assert g.snapshot(target).commit == head
+        head = g.create_branch(target, ref=mine)
+        preview = g.branch(target).merge(yours, dry_run=True)
+        assert g.at(target).commit == head
         assert told(preview.conflicts) == expected.conflicts, target
         if expected.conflicts:
             _expect_failure(g, yours, target, (base, ours, theirs), expected.conflicts)
             continue
-        result = g.merge(yours, target, actor="me")
+        result = g.branch(target).merge(yours, actor="me")
         assert equal(contents(g, target), expected.state), target
         assert (result.outcome, result.changes) == (preview.outcome, preview.changes)
         assert result.adopted == preview.adopted
         assert result.outcome == _outcome(DEEDS[mine], DEEDS[yours]), target
         if result.outcome == "merged":
             assert result.commit is not None
-            assert result.commit.parents == (head.id, g.snapshot(yours).commit.id)
+            assert result.commit.parents == (head.id, g.at(yours).commit.id)
             assert (result.commit.kind, result.commit.actor) == ("merge", "me")
         place = names.index(mine), names.index(yours)
         if place[0] <= place[1] and sum(place) % later == 0:
@@ -155,32 +155,33 @@ def _outcome(mine: list[Deed], yours: list[Deed]) -> str:
 def _expect_failure(
     g: Graph, source: str, target: str, sides: tuple[State, ...], expected: frozenset[Told]
 ) -> None:
-    head = g.snapshot(target)
+    head = g.at(target)
     with pytest.raises(MergeFailed) as failure:
-        g.merge(source, target)
+        g.branch(target).merge(source)
     assert told(failure.value.conflicts) == expected
-    assert g.snapshot(target).commit == head.commit
+    assert g.at(target).commit == head.commit
     for conflict in failure.value.conflicts:
         assert conflict.id is not None
         rows = [side.get((conflict.type, conflict.id)) for side in sides]
         name = conflict.property
-        values = rows if name is None else [None if row is None else row[name] for row in rows]
+        column = {"from": "src", "to": "dst"}.get(name or "", name)
+        values = rows if column is None else [row and row[column] for row in rows]
         assert [conflict.base, conflict.ours, conflict.theirs] == values
 
 
 def _go_on(g: Graph, source: str, target: str) -> None:
     """Both sides change something else, and are merged again in either direction."""
     other = f"{target}, on"
-    g.create_branch(other, from_=source)
+    g.create_branch(other, ref=source)
     commit(g, target, put(name="dan", age=2))
     commit(g, other, put(name="eve", age=2))
     base, ours, theirs = contents(g, source), contents(g, target), contents(g, other)
-    again = g.merge(other, target)
-    assert (again.outcome, again.base) == ("merged", g.snapshot(source).commit.id)
+    again = g.branch(target).merge(other)
+    assert (again.outcome, again.base) == ("merged", g.at(source).commit.id)
     assert equal(contents(g, target), merge_states(base, ours, theirs, EDGES).state)
-    assert g.merge(other, target).outcome == "already_up_to_date"
-    assert g.merge(target, other).outcome == "fast_forward"
+    assert g.branch(target).merge(other).outcome == "already_up_to_date"
+    assert g.branch(other).merge(target).outcome == "fast_forward"
     assert equal(contents(g, other), contents(g, target))
-    assert list(g.diff(other, target)) == []
-    assert g.merge(target, other).outcome == "already_up_to_date"
-    assert g.merge(other, target).outcome == "already_up_to_date"
+    assert list(g.at(target).diff(other)) == []
+    assert g.branch(other).merge(target).outcome == "already_up_to_date"
+    assert g.branch(target).merge(other).outcome == "already_up_to_date"

@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import runtime
+from omnigraph.engine.cache import Cache
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.upkeep.optimize_report import Progress
 from omnigraph.errors import (
@@ -40,7 +41,7 @@ def g(tmp_path: Path) -> Iterator[Graph]:
 
 
 def put(g: Graph, *names: str, age: int = 1, branch: str = "main") -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.upsert("Person", [{"name": name, "age": age} for name in names])
     assert tx.commit_id is not None
     return tx.commit_id
@@ -62,7 +63,7 @@ def table(g: Graph, key: str = "node:Person") -> Table:
 
 
 def people(g: Graph, ref: str = "main") -> dict[str, int]:
-    rows = g.snapshot(ref).scan("Person", columns=["id", "age"]).read_all().to_pylist()
+    rows = g.at(ref).scan("Person", columns=["id", "age"]).read_all().to_pylist()
     return {row["id"]: row["age"] for row in rows}
 
 
@@ -94,8 +95,8 @@ def test_small_fragments_become_one_and_nothing_else_changes(g: Graph) -> None:
     assert (report.fragments, report.rewritten) == ((4, 1), 4)
     assert not done.types["Note"].changed
     assert people(g) == before
-    assert list(g.diff("main~1", "main")) != []
-    assert list(g.diff(f"main@{done.commit.parents[0]}", "main")) == []
+    assert list(g.diff("main~1")) != []
+    assert list(g.diff(f"main@{done.commit.parents[0]}")) == []
 
 
 def test_the_second_time_there_is_nothing_to_do(g: Graph) -> None:
@@ -150,7 +151,7 @@ def test_what_the_schema_asks_for_is_indexed_and_cold_readers_use_it(g: Graph) -
         assert len(found.addresses) == 1
         rows = MANY * len("p00000")
         assert snapshot.io.read_bytes < rows * 4, "read as much as the column holds"
-        assert not [k for k in cold._session.cache.bookings() if k[0] == "keys"], (
+        assert not [k for k in Cache.shared_by(cold._session).bookings() if k[0] == "keys"], (
             "held the whole column for one lookup"
         )
 
@@ -338,14 +339,14 @@ def test_steps_back_are_steps_that_a_reader_can_see(g: Graph) -> None:
     commits.reverse()
     assert g.snapshot().commit.kind == "optimize"
     for back, commit in enumerate(commits[1:], 1):
-        assert g.snapshot(f"main~{back}").commit.id == commit, back
+        assert g.at(f"main~{back}").commit.id == commit, back
     with pytest.raises(RefNotFound):
-        g.snapshot(f"main~{len(commits)}")
+        g.at(f"main~{len(commits)}")
     g.create_branch("side")
     put(g, "y", branch="side")
     assert people(g, "side~1") == people(g, "main")
-    assert g.snapshot("side~2").commit.id == commits[1]
-    assert g.snapshot(f"side~{len(commits)}").commit.id == commits[-1]
+    assert g.at("side~2").commit.id == commits[1]
+    assert g.at(f"side~{len(commits)}").commit.id == commits[-1]
 
 
 def test_the_feed_has_an_empty_block_for_it(g: Graph) -> None:
@@ -366,7 +367,7 @@ def test_a_tag_of_lance_names_the_rows_of_the_branch(g: Graph) -> None:
     g.create_branch("side")
     put(g, "c", branch="side")
     g.optimize()
-    g.optimize(branch="side")
+    g.branch("side").optimize()
     uri = f"{g.root}/{g.snapshot().graph_version.pins['node:Person'].location}"
     assert lance.dataset(uri, version="main").count_rows() == 2
     assert lance.dataset(uri, version="side").count_rows() == 3
@@ -388,11 +389,11 @@ def test_a_source_that_was_only_maintained_has_nothing_to_bring(g: Graph) -> Non
     put(g, "a")
     put(g, "b")
     g.create_branch("side")
-    assert g.optimize(branch="side").commit is not None
+    assert g.branch("side").optimize().commit is not None
     assert g.merge("side").outcome == "already_up_to_date"
     put(g, "c", branch="side")
     assert g.merge("side").outcome == "fast_forward"
-    assert g.optimize(branch="side").commit is not None
+    assert g.branch("side").optimize().commit is not None
     assert g.merge("side").outcome == "already_up_to_date"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly, Reclaimed
 from omnigraph.plan.publish import Append, Lineage, PublishPlan
 from omnigraph.settings import Settings
@@ -110,7 +110,7 @@ def land(g: Graph, plan: PublishPlan) -> str:
         def stale(self, head: object) -> bool:
             return False
 
-    return Publisher(g._session).publish(Work(), Ledger(), retry_for=1).commit
+    return publish(g._session, Work(), Ledger(), retry_for=1).commit
 
 
 def test_what_had_landed_already_is_not_published_again(g: Graph) -> None:
@@ -140,7 +140,7 @@ def test_what_had_landed_and_left_the_chain_since_is_not_published_again(
     kept.write_bytes(held)  # as one that could not be read at that time
     with omnigraph.open(place, settings=SETTINGS, runtime=clock) as other:
         with pytest.raises(Reclaimed):
-            other.snapshot(f"main@{landed}")
+            other.at(f"main@{landed}")
         assert other.recovery.resume(intent.id).id == landed
         assert notes(other).count("once") == 1
         assert other.recovery.list() == []
@@ -151,7 +151,7 @@ def test_what_is_discarded_is_in_the_log_and_goes_with_the_next_cleanup(
 ) -> None:
     intent, _ = stage(g, "never")
     add(g, "a")
-    version = g.snapshot("main~0").commit.id
+    version = g.at("main~0").commit.id
     commit = g.recovery.discard(intent.id)
     assert commit is not None
     assert (commit.kind, commit.actor) == ("discard", "omnigraph:recovery")

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.history import restore, revert
 from omnigraph.engine.history import restore as restoring
 from omnigraph.engine.history import revert as reverting
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import (
     Conflict,
     InvalidArgument,
@@ -26,6 +27,7 @@ from omnigraph.errors import (
     RevertFailed,
 )
 from omnigraph.model.conflicts import ConflictKind
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Adopt, Lineage
 from omnigraph.settings import Settings
@@ -51,7 +53,7 @@ def g() -> Graph:
 
 
 def write(g: Graph, change: Callable[[Any], object], branch: str = "main") -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         change(tx)
     assert tx.commit_id is not None
     return tx.commit_id
@@ -66,7 +68,7 @@ def drop(g: Graph, name: str) -> str:
 
 
 def everything(g: Graph, ref: str = "main") -> dict[str, dict[str, Any]]:
-    snapshot = g.snapshot(ref)
+    snapshot = g.at(ref)
     return {
         name: {row["id"]: row for row in snapshot.scan(name).read_all().to_pylist()}
         for name in snapshot.types()
@@ -129,7 +131,7 @@ def test_a_restored_branch_is_what_it_was(steps: list[tuple[str, str, int]], bac
     g = new_graph()
     run(g, steps)
     ref = f"main~{back % visible(g)}"
-    target = g.snapshot(ref)
+    target = g.at(ref)
     expected, before = everything(g, ref), counters(g)
     head = g.snapshot()
     commit = g.restore(ref, actor="me")
@@ -155,9 +157,8 @@ def test_restoring_copies_nothing_and_costs_the_same_for_any_number_of_rows() ->
         write(g, lambda tx: tx.append("Person", [{"name": f"p{n}"} for n in range(rows)]))  # noqa: B023
         write(g, lambda tx: tx.delete("Person", where=None))
         ledger = Ledger()
-        restoring.restore(
-            g._session, "main~1", "main", actor=None, message="m", retry_for=9.0, ledger=ledger
-        )
+        options = CommitOptions(message="m", retry_for=9.0)
+        restoring.restore(g._session, "main~1", "main", options, ledger)
         assert g.snapshot().count("Person") == rows
         assert g.snapshot().commit.message == "m"
         costs.append((ledger.writes, ledger.reads))
@@ -186,9 +187,7 @@ def test_restoring_what_was_only_compacted_since_keeps_it_compact(g: Graph) -> N
     put(g, "dee")
     g.optimize()
     write(g, lambda tx: tx.append("Note", {"text": "x"}))
-    actions = list(
-        restoring.plan_actions(g.snapshot().graph_version, g.snapshot("main~1").graph_version)
-    )
+    actions = list(restoring.plan_actions(g.snapshot().graph_version, g.at("main~1").graph_version))
     assert [(type(a), a.table) for a in actions] == [(Adopt, "node:Note")]
 
 
@@ -201,20 +200,20 @@ def test_another_branch_can_be_restored_from_and_unknown_refs_cannot(g: Graph) -
     with pytest.raises(RefNotFound):
         g.restore("main~99")
     with pytest.raises(RefNotFound):
-        g.restore("main", branch="nowhere")
+        g.branch("nowhere").restore("main")
 
 
 def meanwhile(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
     """Others write between the plan of a write and its publication."""
     left = list(acts)
-    publish = Publisher.publish
 
-    def late(self: Publisher, *given: Any, **options: Any) -> Any:
+    def late(*given: Any, **options: Any) -> Any:
         if left:
             left.pop(0)()
-        return publish(self, *given, **options)
+        return publish(*given, **options)
 
-    monkeypatch.setattr(Publisher, "publish", late)
+    for module in (restore, revert):
+        monkeypatch.setattr(module, "publish", late)
 
 
 def test_a_restore_that_lost_a_race_restores_the_new_head(
@@ -247,7 +246,7 @@ def test_a_branch_that_is_gone_meanwhile_is_not_restored(
 
     meanwhile(monkeypatch, recreate)
     with pytest.raises(Conflict):
-        g.restore("main", branch="dev")
+        g.branch("dev").restore("main")
 
 
 # Reverting
@@ -490,7 +489,7 @@ def test_a_revert_that_lost_a_race_is_made_again_on_the_new_head(
 def test_files_that_cleanup_may_have_taken_are_staged_again(g: Graph) -> None:
     put(g, "ann")
     head = g.snapshot().graph_version
-    reversal = reverting.Reversal(g._session, [], reverting_lineage(), Ledger())
+    reversal = reverting.Reversal(g._session, [], reverting_lineage(), None, Ledger())
     reversal.replan(head)
     assert not reversal.stale(head)
     cut: GraphVersion = msgspec.structs.replace(head, gc_cutoff=g._session.runtime.now())

@@ -69,7 +69,7 @@ def test_a_branch_knows_the_batches_that_it_was_made_with(g: Graph) -> None:
 def test_of_many_streams_those_that_lie_still_the_longest_are_forgotten(
     g: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.write.publisher.RECENT_STREAMS", 2)
+    monkeypatch.setattr("omnigraph.plan.successor.RECENT_STREAMS", 2)
     for stream in ("a", "b", "c"):
         bring(g, stream, 0, stream)
     assert len(g.snapshot().graph_version.streams) == 2

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine import branches, protection, tags
+from omnigraph.engine import names as naming
 from omnigraph.errors import (
     BranchExists,
     BranchNotFound,
@@ -17,6 +17,7 @@ from omnigraph.errors import (
     TagExists,
     TagNotFound,
 )
+from omnigraph.model.options import CommitOptions
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 
@@ -36,21 +37,21 @@ def g(root: str) -> Graph:
 
 
 def add(g: Graph, name: str, branch: str = "main") -> str:
-    with g.transaction(branch=branch) as tx:
+    with g.branch(branch).transaction() as tx:
         tx.append("Person", {"name": name})
     assert tx.commit_id is not None
     return tx.commit_id
 
 
 def names(g: Graph, ref: str) -> set[str]:
-    return set(g.snapshot(ref).scan("Person").read_all()["name"].to_pylist())
+    return set(g.at(ref).scan("Person").read_all()["name"].to_pylist())
 
 
 def test_a_tag_stays_where_it_is_while_the_branch_moves(g: Graph) -> None:
     first = add(g, "ann")
-    assert g.tag("v1").id == first
+    assert g.create_tag("v1").id == first
     second = add(g, "bob")
-    assert g.tag("v2", "main~0").id == second
+    assert g.create_tag("v2", "main~0").id == second
     assert names(g, "v1") == {"ann"}
     assert names(g, "v2") == {"ann", "bob"}
     assert {name: commit.id for name, commit in g.tags().items()} == {"v1": first, "v2": second}
@@ -61,14 +62,14 @@ def test_a_tag_is_a_ref_with_all_its_endings(g: Graph) -> None:
     empty = g.snapshot().commit
     add(g, "ann")
     add(g, "bob")
-    g.tag("v", "main~1")
+    g.create_tag("v", "main~1")
     add(g, "cy")
-    assert g.snapshot("v~1").commit == empty
-    assert g.snapshot(f"v@{empty.id}").commit == empty
+    assert g.at("v~1").commit == empty
+    assert g.at(f"v@{empty.id}").commit == empty
     assert names(g, "v*2999-01-01") == {"ann"}
-    assert g.diff("v", "main").summary() == {"Person": {"insert": 2}}
-    assert [commit.id for commit in g.log("v")][-1] == empty.id
-    g.create_branch("fix", from_="v")
+    assert g.diff("v").summary() == {"Person": {"insert": 2}}
+    assert [commit.id for commit in g.at("v").log()][-1] == empty.id
+    g.create_branch("fix", ref="v")
     add(g, "dee", "fix")
     assert names(g, "fix") == {"ann", "dee"}
 
@@ -76,7 +77,7 @@ def test_a_tag_is_a_ref_with_all_its_endings(g: Graph) -> None:
 def test_a_commit_that_only_a_tag_holds_or_nothing_is_found_by_its_id(g: Graph) -> None:
     g.create_branch("side")
     commit = add(g, "ann", "side")
-    g.tag("kept", "side")
+    g.create_tag("kept", "side")
     g.delete_branch("side")
     assert names(g, commit) == {"ann"}
     g.delete_tag("kept")
@@ -84,16 +85,16 @@ def test_a_commit_that_only_a_tag_holds_or_nothing_is_found_by_its_id(g: Graph) 
 
 
 def test_a_name_is_a_branch_or_a_tag_and_never_both(g: Graph) -> None:
-    g.tag("x")
+    g.create_tag("x")
     with pytest.raises(TagExists):
-        g.tag("x")
+        g.create_tag("x")
     with pytest.raises(TagExists, match="There is a tag 'x' already"):
         g.create_branch("x")
     g.create_branch("y")
     with pytest.raises(BranchExists):
-        g.tag("y")
+        g.create_tag("y")
     g.delete_branch("y")
-    g.tag("y")
+    g.create_tag("y")
     g.delete_tag("y")
     g.create_branch("y")
     add(g, "ann", "y")
@@ -105,17 +106,17 @@ def test_handles_that_know_nothing_of_each_other_cannot_take_one_name_twice(
 ) -> None:
     with omnigraph.open(root, settings=RELAXED) as other:
         other.snapshot()
-        g.tag("x")
+        g.create_tag("x")
         with pytest.raises(TagExists):
             other.create_branch("x")
         g.delete_tag("x")
         other.create_branch("x")
         with pytest.raises(BranchExists):
-            g.tag("x")
+            g.create_tag("x")
 
 
 def test_a_tag_cannot_be_written_to_nor_deleted_as_a_branch(g: Graph) -> None:
-    g.tag("v1")
+    g.create_tag("v1")
     with pytest.raises(BranchNotFound, match="is a tag, not a branch"):
         add(g, "ann", "v1")
     with pytest.raises(BranchNotFound, match="is a tag"):
@@ -127,11 +128,11 @@ def test_a_tag_cannot_be_written_to_nor_deleted_as_a_branch(g: Graph) -> None:
 @pytest.mark.parametrize("name", ["", "main~1", "a" * 300, "x\n", "v*2026-01-01"])
 def test_names_that_no_ref_could_mean_are_refused(g: Graph, name: str) -> None:
     with pytest.raises(InvalidArgument):
-        g.tag(name)
+        g.create_tag(name)
 
 
 def test_deleting_a_tag_that_is_not_there_names_one_that_is(g: Graph) -> None:
-    g.tag("release")
+    g.create_tag("release")
     with pytest.raises(TagNotFound, match="Did you mean 'release'"):
         g.delete_tag("relaese")
     with pytest.raises(TagNotFound):
@@ -140,7 +141,7 @@ def test_deleting_a_tag_that_is_not_there_names_one_that_is(g: Graph) -> None:
     with pytest.raises(TagNotFound):
         g.delete_tag("release")
     with pytest.raises(BranchNotFound):
-        g.snapshot("release")
+        g.at("release")
 
 
 def test_a_tag_is_one_write_and_a_branch_costs_what_it_did(g: Graph) -> None:
@@ -149,13 +150,13 @@ def test_a_tag_is_one_write_and_a_branch_costs_what_it_did(g: Graph) -> None:
     costs: list[list[tuple[int, int]]] = []
     for _ in range(2):
         made, branch, gone = Ledger(), Ledger(), Ledger()
-        tags.create_tag(session, "v", "main", made)
-        branches.create_branch(session, f"b{len(costs)}", "main", branch)
-        tags.delete_tag(session, "v", None, gone)
+        naming.create_tag(session, "v", "main", CommitOptions(), made)
+        naming.create_branch(session, f"b{len(costs)}", "main", CommitOptions(), branch)
+        naming.delete_tag(session, "v", CommitOptions(), gone)
         costs.append([(ledger.writes, ledger.reads) for ledger in (made, branch, gone)])
         for name in range(5):
             add(g, f"{len(costs)} {name}")
-            g.tag(f"{len(costs)} {name}")
+            g.create_tag(f"{len(costs)} {name}")
     assert costs[0] == costs[1] == [(1, 1), (1, 1), (1, 1)]
 
 
@@ -225,7 +226,7 @@ def test_protecting_is_one_write_and_protection_costs_writers_nothing(g: Graph) 
     cost()
     before = cost()
     made, again = Ledger(), Ledger()
-    protection.set_protection(session, "side", True, None, made)
-    protection.set_protection(session, "side", True, None, again)
+    naming.set_protection(session, "side", True, CommitOptions(), made)
+    naming.set_protection(session, "side", True, CommitOptions(), again)
     assert (made.writes, made.reads, again.writes) == (1, 1, 0)
     assert cost() == before

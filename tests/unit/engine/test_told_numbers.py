@@ -144,7 +144,7 @@ def test_a_mutation_tells_its_numbers_when_it_is_done_and_runs_again(g: Graph) -
 def test_a_refusal_that_the_code_went_on_from_is_read_too(g: Graph) -> None:
     other = over(g.root)
     tx = g.transaction()
-    with pytest.raises(InvalidData, match="'A' exists already"):
+    with pytest.raises(InvalidData, match='"A" exists already'):
         tx.append("Person", {"name": "A"})
     tx.append("Counter", {"name": "A was there", "n": 1})
     with other.transaction() as between:
@@ -152,3 +152,17 @@ def test_a_refusal_that_the_code_went_on_from_is_read_too(g: Graph) -> None:
     with pytest.raises(Conflict, match="read in the transaction"):
         tx.publish()
     assert other.snapshot().count("Counter") == 0
+
+
+@pytest.mark.parametrize("how", ["append", "upsert", "overwrite"])
+def test_ids_that_a_block_was_told_are_those_that_land_under_another_schema_too(
+    g: Graph, how: str
+) -> None:
+    tx = over(g.root).transaction()
+    getattr(tx, how)("Counter", [{"name": "hits", "n": 1}, {"id": "own", "name": "x", "n": 2}])
+    told = {row["name"]: row["id"] for row in tx.scan("Counter").to_pylist()}
+    g.apply_schema(SCHEMA + "node Word { word: String @key }\n")
+    tx.publish()
+    landed = {row["name"]: row["id"] for row in g.snapshot().scan("Counter").read_all().to_pylist()}
+    assert landed == told
+    assert told["x"] == "own"

@@ -42,7 +42,7 @@ def busy_graph(root: Path) -> Graph:
     side.apply_schema(WIDER)
     g.mutate('insert Person { name: "new" }')
     g.merge("side")
-    g.tag("first", "main~3")
+    g.create_tag("first", "main~3")
     g.mutate('delete Person where name = "p9"')
     g.create_branch("gone")
     g.branch("gone").mutate('insert Note { text: "x" }')

@@ -18,13 +18,14 @@ from omnigraph import Graph
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.engine.upkeep.recovery import Recovery
-from omnigraph.engine.write.publisher import put_version
+from omnigraph.engine.write.chain import put_version
 from omnigraph.errors import InvalidArgument, InvalidBranchName, OmnigraphError
+from omnigraph.model.options import CommitWords
 from omnigraph.model.words import WORDS
-from omnigraph.plan.succession import follow
 from omnigraph.spark.graph import SparkGraph
 from omnigraph.spark.pipeline import Pipeline
 from omnigraph.telemetry import Ledger
+from tests.bench.chains import version_after
 from tests.unit.engine.faulty import SETTINGS, fresh_root, new_graph, over
 
 NAMES = {"branch", "name", "from_", "into", "source", "create_branch_from", "id"}
@@ -63,8 +64,9 @@ BAD_NAMES: dict[str, Any] = {
 ROWS = [{"type": "Note", "data": {"text": "x"}}]
 
 
-def write(at: Any, **given: Any) -> None:
-    with at.transaction(**given) as tx:
+def write(at: Any, branch: str = "main", **given: Any) -> None:
+    on = at if branch == "main" else at.branch(branch)
+    with on.transaction(**given) as tx:
         tx.append("Note", {"text": "x"})
 
 
@@ -74,7 +76,7 @@ def widen(at: Any, **given: Any) -> object:
 
 Call = Callable[..., object]
 GRAPH: dict[str, Call] = {
-    "transaction": write,
+    "transaction": lambda g, **given: write(g, **given),
     "mutate": lambda g, **given: g.mutate('insert Note { text: "x" }', **given),
     "run": lambda g, **given: g.run(lambda tx: tx.append("Note", {}), **given),
     "load": lambda g, **given: g.load(ROWS, **{"engine": "local"} | given),
@@ -83,10 +85,10 @@ GRAPH: dict[str, Call] = {
     "apply_schema": widen,
     "create_branch": lambda g, **given: g.create_branch(**{"name": "new"} | given),
     "merge": lambda g, **given: g.merge(**{"source": "side"} | given),
-    "delete_branch": lambda g, **given: g.delete_branch(**{"name": "side"} | given),
+    "delete_branch": lambda g, **given: g.delete_branch(**{"branch": "side"} | given),
     "restore": lambda g, **given: g.restore("side", **given),
     "revert": lambda g, **given: g.revert("main", **given),
-    "tag": lambda g, **given: g.tag(**{"name": "v2"} | given),
+    "create_tag": lambda g, **given: g.create_tag(**{"name": "v2"} | given),
     "delete_tag": lambda g, **given: g.delete_tag(**{"name": "v1"} | given),
     "protect": lambda g, **given: g.protect(**{"branch": "side"} | given),
     "unprotect": lambda g, **given: g.unprotect(**{"branch": "closed"} | given),
@@ -101,15 +103,10 @@ BRANCH: dict[str, Call] = {
     "algorithm": GRAPH["algorithm"],
     "stream_writer": GRAPH["stream_writer"],
     "apply_schema": widen,
-    "create_branch": GRAPH["create_branch"],
     "merge": lambda side, **given: side.merge(**{"source": "main"} | given),
     "restore": lambda side, **given: side.restore("main", **given),
     "revert": lambda side, **given: side.revert("side", **given),
-    "tag": GRAPH["tag"],
-    "protect": lambda side, **given: side.protect(**given),
-    "unprotect": lambda side, **given: side.unprotect(**given),
     "optimize": GRAPH["optimize"],
-    "delete": lambda side, **given: side.delete(**given),
 }
 RECOVERY: dict[str, Call] = {
     "begin": lambda recovery, **given: recovery.begin("load", **given),
@@ -118,19 +115,18 @@ RECOVERY: dict[str, Call] = {
     "beat": lambda recovery: None,
     "end": lambda recovery: None,
 }
-SPARK: dict[str, Call] = {
-    "stream_writer": GRAPH["stream_writer"],
-}
+SPARK: dict[str, Call] = {}
 NEW: dict[str, Call] = {
     "init": lambda _, **given: omnigraph.init(fresh_root(), schema="node A { n: I64? }\n", **given),
     "LoadOptions": lambda _, **given: LoadOptions(**given),
     "Pipeline": lambda g, **given: Pipeline(g, **given),
 }
 READING = {
-    Graph: """algorithm branch branches blob changes close diff entity export format history log
-        manifest maintenance plan_schema protected_branches query recovery root snapshot spark tags
-        verify""",
-    Branch: "blob changes diff entity export history log manifest plan_schema query snapshot",
+    Graph: """at branch branches blob changes close commit copy count diff entity explain export
+        format history log manifest maintenance plan_schema protected_branches query recovery root
+        scan schema snapshot spark tags types verify""",
+    Branch: """blob changes commit count diff entity explain export history log manifest
+        plan_schema query scan schema snapshot types""",
     Recovery: "list",
     SparkGraph: "table tables",
 }
@@ -144,7 +140,10 @@ TABLE: dict[str, tuple[Callable[[Graph], Any], Any, dict[str, Call]]] = {
 
 
 def parameters(method: Callable[..., object]) -> set[str]:
-    return set(inspect.signature(method).parameters) - {"self"}
+    """With the options of every write, which are given by keyword."""
+    given = inspect.signature(method).parameters
+    named = {name for name, one in given.items() if one.kind is not one.VAR_KEYWORD} - {"self"}
+    return named | set(CommitWords.__annotations__) if "commit" in given.keys() - named else named
 
 
 def cases(known: set[str]) -> list[Any]:
@@ -165,7 +164,7 @@ def g() -> Graph:
     write(g, branch="side")
     g.create_branch("closed")
     g.protect("closed")
-    g.tag("v1")
+    g.create_tag("v1")
     return g
 
 
@@ -187,7 +186,8 @@ def test_every_word_of_every_call_is_known() -> None:
     """A new parameter is a word, a name, or something else that somebody has thought of."""
     told = """text params types dry_run progress engine schema allow_data_loss strategy resolve ref
         commit keep older_than grace mode mapping on_error retry_for unit type edges direction
-        where write_to options kind base details pins created_at intent plan spark names"""
+        where write_to options kind base details pins created_at intent plan spark names
+        new_branch"""
     thought_of = set(told.split())
     for _, kind, calls in TABLE.values():
         for name in calls:
@@ -310,7 +310,7 @@ def test_the_longest_words_have_room(g: Graph) -> None:
 def test_a_version_that_nobody_could_read_is_never_put(g: Graph, changes: dict[str, Any]) -> None:
     session, ledger = g._session, Ledger()
     head = session.head("main", ledger)
-    bad = follow(head, token="t")
+    bad = version_after(session, head)
     for name, value in changes.items():
         if name == "branch":
             bad = msgspec.structs.replace(
@@ -335,11 +335,11 @@ def test_new_names_that_nobody_could_tell_apart_are_refused(g: Graph, name: str)
     if name == "a@":
         g.create_branch(name)  # which is no ref
         return
-    for make in (g.create_branch, g.tag, g.branch("side").create_branch):
-        with pytest.raises(InvalidBranchName):
+    for make in (g.create_branch, g.create_tag):
+        with pytest.raises(InvalidArgument if name == "\ud800" else InvalidBranchName):
             make(name)
     with pytest.raises(InvalidArgument):
-        g.load(ROWS, branch=name, create_branch_from="main", engine="local")
+        g.load(ROWS, new_branch=name, engine="local")
     assert name not in over(g.root).branches()
 
 
@@ -353,15 +353,14 @@ def test_other_names_are_fine(g: Graph, name: str) -> None:
 def test_names_from_before_can_be_read_written_and_deleted(
     g: Graph, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for module in ("branches", "tags"):
-        monkeypatch.setattr(f"omnigraph.engine.{module}.check_branch_name", lambda name: None)
+    monkeypatch.setattr("omnigraph.engine.names.check_branch_name", lambda name: None)
     g.create_branch(name)
-    g.tag(f"{name} v ")
+    g.create_tag(f"{name} v ")
     monkeypatch.undo()
     fresh = over(g.root)
     write(fresh, branch=name)
     fresh.branch(name).merge("side")
-    assert fresh.snapshot(name).count("Note") == 3
+    assert fresh.at(name).count("Note") == 3
     assert f"{name} v " in fresh.tags()
     omnigraph.copy(g.root, tmp_path / "copy", settings=SETTINGS)
     with omnigraph.open(tmp_path / "copy") as copied:

@@ -311,7 +311,7 @@ def test_a_write_that_slept_does_not_go_on_with_another_branch() -> None:
     g = new_graph()
     g.create_branch("side")
     clock = Clock()
-    tx = over(g.root, runtime=clock).transaction(branch="side")
+    tx = over(g.root, runtime=clock).branch("side").transaction()
     tx.append("Note", {"text": "x"})
 
     def sleep_and_meddle() -> None:

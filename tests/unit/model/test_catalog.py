@@ -8,20 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from omnigraph.model.arrow import row_schema, table_schema
 from omnigraph.model.catalog import (
     Catalog,
     EdgeType,
     NodeType,
     Property,
     declared,
-    decode_catalog,
     encode_catalog,
     fresh_column,
-    row_schema,
     stable_id,
-    table_schema,
     used_columns,
 )
+from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.model.schema import (
     Annotation,
     Check,

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import EdgeType, NodeType, Property, row_schema
+from omnigraph.model.arrow import arrow_type, row_schema
+from omnigraph.model.catalog import EdgeType, NodeType, Property
 from omnigraph.model.identity import InvalidKeyError, derive_id, derive_ids
 from omnigraph.model.types import (
     INTEGER_RANGES,
@@ -22,7 +23,6 @@ from omnigraph.model.types import (
     PropertyType,
     ScalarType,
     VectorType,
-    arrow_type,
 )
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -14,7 +14,7 @@ from omnigraph.model.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.plan.rows import Shaped, shape_rows
+from omnigraph.plan.rows.typed import Shaped, shape_rows
 
 
 def prop(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from omnigraph.engine.write.migration import read_schema
-from omnigraph.model.catalog import GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.merge import Row, RowMerge, SideDelta, Strategy, merge_rows
 from omnigraph.plan.migrate import apply_steps, plan_migration
 

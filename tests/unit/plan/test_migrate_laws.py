@@ -9,14 +9,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import (
-    Catalog,
-    GraphType,
-    declared,
-    decode_catalog,
-    encode_catalog,
-    used_columns,
-)
+from omnigraph.model.catalog import Catalog, GraphType, declared, encode_catalog, used_columns
+from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.model.schema import EdgeDecl, NodeDecl, PropertyDecl, Schema, canonical
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration

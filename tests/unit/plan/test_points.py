@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import omnigraph
-from omnigraph.engine.merge.ancestry import find_merge_bases
+from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.engine.upkeep.survey import needed_versions, survey_chains
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.points import Points
@@ -32,9 +32,10 @@ def grown(seed: int, steps: int) -> omnigraph.Graph:
         if kind == "fork" and len(branches) < 6:
             g.create_branch(f"b{step}", luck.choice(branches))
         elif kind == "merge" and len(branches) > 1:
-            g.merge(*luck.sample(branches, 2))
+            source, into = luck.sample(branches, 2)
+            g.branch(into).merge(source)
         else:
-            with g.transaction(branch=luck.choice(branches)) as tx:
+            with g.branch(luck.choice(branches)).transaction() as tx:
                 tx.append("Note", {"text": str(step)})
     return g
 

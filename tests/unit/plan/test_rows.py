@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from omnigraph.model.catalog import NodeType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import NodeType
 from omnigraph.model.schema import Default
 from omnigraph.model.types import Base, ListType
 from omnigraph.model.violation import Violation

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import row_schema
+from omnigraph.model.arrow import row_schema
 from omnigraph.model.types import (
     Base,
     EnumType,
@@ -21,7 +21,7 @@ from omnigraph.model.types import (
     ScalarType,
     VectorType,
 )
-from omnigraph.plan.convert import convert_values
+from omnigraph.plan.rows.convert import convert_values
 from tests.unit.plan.row_cases import PERSON, one_property, shape
 
 STRINGS = ListType(item=Base.STRING)

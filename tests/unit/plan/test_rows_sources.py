@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import row_schema
-from omnigraph.model.types import INTEGER_RANGES, Base, ListType, VectorType, arrow_type
-from omnigraph.plan.rows import Shaped
+from omnigraph.model.arrow import arrow_type, row_schema
+from omnigraph.model.types import INTEGER_RANGES, Base, ListType, VectorType
+from omnigraph.plan.rows.typed import Shaped
 from tests.unit.plan.row_cases import EVERYTHING, KNOWS, NOTE, PERSON, one_property, shape
 
 pd: Any = import_module("pandas")  # its types are not installed

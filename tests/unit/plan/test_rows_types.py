@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import row_schema
-from omnigraph.model.types import Base, EnumType, ListType, PropertyType, VectorType, arrow_type
+from omnigraph.model.arrow import arrow_type, row_schema
+from omnigraph.model.types import Base, EnumType, ListType, PropertyType, VectorType
 from tests.unit.plan.row_cases import EVERYTHING, one_property, shape
 
 pd: Any = import_module("pandas")  # its types are not installed

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from omnigraph.model.catalog import GraphType, NodeType, row_schema
+from omnigraph.model.arrow import arrow_type, row_schema
+from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.model.identity import derive_ids
 from omnigraph.model.schema import Check, Range
-from omnigraph.model.types import Base, EnumType, ListType, ScalarType, VectorType, arrow_type
+from omnigraph.model.types import Base, EnumType, ListType, ScalarType, VectorType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.validate import check_duplicates, check_rows, key_column, key_texts
 from tests.unit.plan.row_cases import KNOWS, LIKES, NOTE, PERSON, one_property, prop, shape
@@ -270,7 +271,7 @@ def test_the_same_key_twice_is_told_once_for_each_id(count: int) -> None:
         Violation(
             type="Person",
             rule="key",
-            message='2 rows of Person have the id "n0", which is made from `name`; '
+            message='More than one row of Person has the id "n0", which is made from `name`; '
             "give each entity once.",
             id="n0",
             property="name",
@@ -280,7 +281,7 @@ def test_the_same_key_twice_is_told_once_for_each_id(count: int) -> None:
         Violation(
             type="Person",
             rule="key",
-            message='3 rows of Person have the id "n1", which is made from `name`; '
+            message='More than one row of Person has the id "n1", which is made from `name`; '
             "give each entity once.",
             id="n1",
             property="name",
@@ -293,13 +294,13 @@ def test_the_same_key_twice_is_told_once_for_each_id(count: int) -> None:
 
 def test_the_same_id_twice_is_told_for_types_without_a_key() -> None:
     (found,) = check_duplicates(NOTE, pa.table({"id": ["a", "b", "a"]}))
-    assert found.message == '2 rows of Note have the id "a"; give each entity once.'
+    assert found.message == 'More than one row of Note has the id "a"; give each entity once.'
     assert (found.rule, found.row, found.property) == ("id", 2, "id")
 
 
 def test_a_composite_key_is_named_whole() -> None:
     (found,) = check_duplicates(LIKES, pa.table({"id": ["x", "x"]}))
-    assert "which is made from `src`, `dst`, `what`;" in found.message
+    assert "which is made from `from`, `to`, `what`;" in found.message
     assert found.property is None
 
 

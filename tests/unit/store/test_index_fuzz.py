@@ -18,9 +18,9 @@ import pytest
 from lance import LanceOperation
 
 from omnigraph.errors import Conflict, Corrupt
+from omnigraph.model.catalog import IndexKind
 from omnigraph.store import commits, indexes
 from omnigraph.store.indexes import (
-    IndexKind,
     KnownSegment,
     Segment,
     files_of,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, AtRef, Cli, Limit, Message
+from omnigraph.cli.arguments import Actor, AtRef, Cli, IfCommit, Key, Limit, Message
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.texts import count_text
@@ -78,6 +78,8 @@ def algo(
     conf: Conf = (),
     actor: Actor = None,
     message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Rank, group and measure the nodes: a value for each, the most telling ones first.
@@ -101,19 +103,19 @@ def algo(
         if source:
             options["sources"] = _sources(source, g, ref)
         began = time.monotonic()
-        done = g.algorithm(
-            name.replace("-", "_"),
-            edges=_edges(edges, direction),
-            direction=direction,
-            where=_where(where),
-            branch=ref if write_to is not None else "main",
-            ref=None if write_to is not None else ref,
-            write_to=write_to,
-            engine=chosen,
-            actor=cli.actor(actor),
-            message=message,
+        asked: dict[str, Any] = {
+            "edges": _edges(edges, direction),
+            "direction": direction,
+            "where": _where(where),
+            "engine": chosen,
             **options,
-        )
+        }
+        algorithm = name.replace("-", "_")
+        if write_to is None:
+            done = g.at(ref).algorithm(algorithm, **asked)
+        else:
+            commit = cli.commit(actor, message, if_commit, key)
+            done = g.branch(ref).algorithm(algorithm, write_to=write_to, **asked, **commit)
         if write_to is not None:
             _tell_written(done, write_to, ref, cli)
             return
@@ -157,7 +159,7 @@ def _where(given: tuple[str, ...]) -> Any:
 
 
 def _sources(given: tuple[str, ...], g: Graph, ref: str) -> list[str | tuple[str, str]]:
-    known = g.snapshot(ref).catalog.node_names
+    known = g.at(ref).catalog.node_names
     found: list[str | tuple[str, str]] = []
     for text in given:
         kind, _, rest = text.partition(":")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, Yes
+from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, Yes
 from omnigraph.cli.paint import Paint, cut
 from omnigraph.cli.texts import count_text, one_line, time_text
 
@@ -24,6 +24,10 @@ def create(
     from_: Annotated[
         str, Parameter(name=["--from", "-f"], help="where it begins: a branch, tag or other ref")
     ] = "main",
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Start a branch at a ref. It takes one request, whatever the size of the graph.
@@ -33,7 +37,7 @@ def create(
         omnigraph branch create fix --from main~3
     """
     with cli.writing(name) as g:
-        commit = g.create_branch(name, from_)
+        commit = g.create_branch(name, from_, **cli.commit(actor, message, if_commit, key))
     row = {"branch": name, "from": from_, "commit": commit.id}
     cli.out.value(
         row,
@@ -56,7 +60,7 @@ def list_(*, cli: Cli) -> None:
         rows = []
         heads = []
         for name in g.branches():
-            head = g.snapshot(name).graph_version
+            head = g.at(name).graph_version
             heads.append(head)
             told = commit_row(head.commit)
             rows.append(
@@ -94,7 +98,16 @@ def list_(*, cli: Cli) -> None:
 
 
 def delete(
-    name: Name, /, *, actor: Actor = None, yes: Yes = False, dry_run: DryRun = False, cli: Cli
+    name: Name,
+    /,
+    *,
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    cli: Cli,
 ) -> int:
     """Delete a branch. It asks when the branch has commits that main does not have.
 
@@ -116,31 +129,49 @@ def delete(
         if ahead and not cli.out.confirm(told, yes=yes):
             cli.out.warn("Nothing was changed.")
             return 1
-        g.delete_branch(name, actor=cli.actor(actor))
+        g.delete_branch(name, **cli.commit(actor, message, if_commit, key))
     cli.out.value(row, lambda paint: [f"Deleted {paint('green', name)}."])
     return 0
 
 
-def protect(name: Name, /, *, actor: Actor = None, cli: Cli) -> None:
+def protect(
+    name: Name,
+    /,
+    *,
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
+    cli: Cli,
+) -> None:
     """Close a branch to direct writes and to deletion. Merges into it go on.
 
     Examples:
         omnigraph protect main --as ada
     """
     with cli.writing(name) as g:
-        g.protect(name, actor=cli.actor(actor))
+        g.protect(name, **cli.commit(actor, message, if_commit, key))
     row = {"branch": name, "protected": True}
     cli.out.value(row, lambda paint: [f"{paint('green', name)} takes merges alone now."])
 
 
-def unprotect(name: Name, /, *, actor: Actor = None, cli: Cli) -> None:
+def unprotect(
+    name: Name,
+    /,
+    *,
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
+    cli: Cli,
+) -> None:
     """Open a branch to direct writes again.
 
     Examples:
         omnigraph unprotect main --as ada
     """
     with cli.writing(name) as g:
-        g.unprotect(name, actor=cli.actor(actor))
+        g.unprotect(name, **cli.commit(actor, message, if_commit, key))
     row = {"branch": name, "protected": False}
     cli.out.value(row, lambda paint: [f"{paint('green', name)} takes direct writes again."])
 
@@ -149,6 +180,6 @@ def _commits_not_in_main(g: Graph, name: str) -> int:
     """The commits of the branch's own chain that no merge brought into main: two heads tell."""
     from omnigraph.model.version import chain_key
 
-    head = g.snapshot(name).graph_version
-    known = g.snapshot("main").graph_version.ancestry.get(chain_key(head), 0)
+    head = g.at(name).graph_version
+    known = g.at("main").graph_version.ancestry.get(chain_key(head), 0)
     return head.version - max(head.first, known)

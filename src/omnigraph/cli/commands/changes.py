@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def changes(
-    since: Annotated[
+    after: Annotated[
         str, Parameter(help="a cursor, a commit or another ref; what comes after it is told")
     ] = "beginning",
     /,
@@ -41,9 +41,8 @@ def changes(
         omnigraph changes --follow
     """
     with cli.reading() as g:
-        blocks = g.changes(
-            since,
-            branch=branch,
+        blocks = g.branch(branch).changes(
+            after,
             limit=limit,
             types=types or None,
             kinds=[kind] if kind else None,

@@ -1,4 +1,4 @@
-"""Owns the command that copies a graph to another place."""
+"""Owns the commands on a graph as a whole: a copy in another place, and its end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Cli
+from omnigraph.cli.arguments import Cli, DryRun, Yes
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import count_text, size_text
@@ -17,9 +17,9 @@ def copy(
     target: Annotated[str, Parameter(help="where to: a path or s3://bucket/prefix")],
     /,
     *,
-    refs: Annotated[
+    names: Annotated[
         tuple[str, ...],
-        Parameter(name="--ref", negative=(), help="only main and this branch or tag; repeat"),
+        Parameter(name="--only", negative=(), help="only main and this branch or tag; repeat"),
     ] = (),
     cli: Cli,
 ) -> None:
@@ -30,7 +30,7 @@ def copy(
 
     Examples:
         omnigraph copy /backup/people
-        omnigraph --root s3://bucket/people copy people.graph --ref review
+        omnigraph --root s3://bucket/people copy people.graph --only review
     """
     from omnigraph.engine.upkeep.copying import copy as copy_graph
 
@@ -39,7 +39,7 @@ def copy(
         done = copy_graph(
             cli.root,
             target,
-            refs=refs or None,
+            names=names or None,
             runtime=cli.watched_runtime(),
             progress=lambda files, total: report(files, total, "copying"),
         )
@@ -65,3 +65,49 @@ def copy(
             yield f"{count_text(done.skipped, 'file')} had been copied before."
 
     cli.out.value(row, view)
+
+
+def delete(
+    root: Annotated[str, Parameter(help="the graph that goes: a path or s3://bucket/prefix")],
+    /,
+    *,
+    yes: Yes = False,
+    dry_run: DryRun = False,
+    cli: Cli,
+) -> int:
+    """Delete the graph for good, with all its branches, tags and history.
+
+    Only files of the graph go; others that lie there stay, and are named. It asks, and there is
+    no way back: 'omnigraph copy' makes a backup first.
+
+    Examples:
+        omnigraph delete old.graph --dry-run
+        omnigraph delete s3://bucket/people --yes
+    """
+    from omnigraph.engine.upkeep.removal import delete as delete_graph
+
+    told = delete_graph(root, dry_run=True, runtime=cli.watched_runtime())
+    files = f"{count_text(told.files, 'file')} ({size_text(told.bytes)})"
+    if not dry_run:
+        if not cli.out.confirm(f"{told.root} goes for good, {files}.", yes=yes):
+            cli.out.warn("Nothing was changed.")
+            return 1
+        cli.half_done = "Part of the graph is gone; run it again to delete the rest."
+        told = delete_graph(root, runtime=cli.watched_runtime())
+    row = {
+        "root": told.root,
+        "files": told.files,
+        "bytes": told.bytes,
+        "left": list(told.left),
+        "deleted": not dry_run,
+    }
+
+    def view(paint: Paint) -> Iterator[str]:
+        done = "Would delete" if dry_run else "Deleted"
+        yield f"{done} {paint('bold', told.root)}, {files}."
+        if told.left:
+            others = count_text(len(told.left), "file")
+            yield f"{others} there {'is' if len(told.left) == 1 else 'are'} no part of it and stay."
+
+    cli.out.value(row, view)
+    return 0

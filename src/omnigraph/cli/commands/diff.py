@@ -37,9 +37,8 @@ def diff(
         omnigraph diff v1 main --format jsonl
     """
     with cli.reading() as g:
-        found = g.diff(
+        found = g.at(new).diff(
             old,
-            new,
             types=types or None,
             kinds=[kind] if kind else None,
             ops=ops or None,

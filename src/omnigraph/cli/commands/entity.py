@@ -24,7 +24,7 @@ def entity(type: TypeName, id: Id, /, *, ref: AtRef = "main", cli: Cli) -> None:
         omnigraph entity Person Ada --ref main~3
     """
     with cli.reading() as g:
-        found = g.entity(type, id, ref)
+        found = g.at(ref).entity(type, id)
     if found is None:
         raise NotFound(
             f"There is no {type} {id!r} at {ref}.",
@@ -55,7 +55,7 @@ def history(
     from omnigraph.cli.views.commits import commit_row, log_lines
 
     with cli.reading() as g:
-        moments = g.history(type, id, branch=branch, limit=limit)
+        moments = g.at(branch).history(type, id, limit=limit)
         out = cli.out
         if not out.is_table:
             out.rows({**commit_row(m.commit), "change": change_row(m.change)} for m in moments)

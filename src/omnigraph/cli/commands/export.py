@@ -11,15 +11,14 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli, Types, Yes
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
-from omnigraph.cli.parse import STDIN
-from omnigraph.cli.paths import unwritable
+from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.texts import count_text, json_text
 from omnigraph.errors import AlreadyExists, InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
     from omnigraph.engine.export import ExportResult
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.snapshot import Snapshot
 
 Exported = Literal["jsonl", "csv", "parquet", "arrow"]
 _SUFFIXES: dict[str, Exported] = {
@@ -63,11 +62,11 @@ def export(
             stream = cli.out.streams.stdout
             if form in ("parquet", "arrow") and stream.isatty():
                 raise InvalidArgument(f"{form} is not for a terminal.", help="Name a file.")
-            done = g.export(ref=ref, types=types or None, format=form, to=stream, engine=place)
+            done = g.at(ref).export(types=types or None, format=form, to=stream, engine=place)
             cli.out.note(f"{count_text(sum(done.counts.values()), 'row')} of {ref}.")
             return
         try:
-            done = _whole(g, to, yes, cli, ref=ref, types=types or None, format=form, engine=place)
+            done = _whole(g.at(ref), to, yes, cli, types=types or None, format=form, engine=place)
         except OSError as error:
             raise unwritable(to, error) from None
     row = {
@@ -93,14 +92,14 @@ def export(
         cli.out.lines(view(cli.out.paint))
 
 
-def _whole(g: Graph, to: str, yes: bool, cli: Invocation, **asked: Any) -> ExportResult:
+def _whole(at: Snapshot, to: str, yes: bool, cli: Invocation, **asked: Any) -> ExportResult:
     """Nothing of the user's is written over unasked."""
     try:
-        return g.export(to=to, overwrite=yes, **asked)
+        return at.export(to=to, overwrite=yes, **asked)
     except AlreadyExists as taken:
         if not cli.out.confirm(f"{taken.message}", yes=yes):
             raise
-    return g.export(to=to, overwrite=True, **asked)
+    return at.export(to=to, overwrite=True, **asked)
 
 
 def _format(to: str | None, cli: Invocation) -> Exported:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
-from omnigraph.cli.parse import STDIN
-from omnigraph.cli.paths import unwritable
+from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.texts import count_text
 from omnigraph.errors import InvalidArgument
 
@@ -149,7 +148,7 @@ def _check_queries(text: str, catalog: Catalog) -> tuple[list[Any], tuple[Diagno
 def _catalog(ref: str, schema: str | None, cli: Invocation) -> Catalog:
     if schema is None:
         with cli.reading() as g:
-            return g.snapshot(ref).catalog
+            return g.at(ref).catalog
     from omnigraph.engine.write.migration import read_schema
     from omnigraph.plan.migrate import apply_steps, plan_migration
 

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Message, OnBranch
+from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paint import Paint
-from omnigraph.cli.parse import STDIN
-from omnigraph.cli.paths import unwritable
+from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.texts import count_text, json_text, plain
 from omnigraph.cli.views.changes import count_lines
@@ -68,6 +67,7 @@ def load(
     actor: Actor = None,
     message: Message = None,
     if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Bring entities in from files, as one commit or not at all.
@@ -100,20 +100,18 @@ def load(
             cli.writing(branch) as g,
             started(cli.out, engine, master, conf, brief=brief) as chosen,
         ):
-            done = g.load(
+            done = (g if from_ is not None else g.branch(branch)).load(
                 source,
                 type=type,
                 mode=mode,
-                branch=branch,
-                create_branch_from=from_,
+                new_branch=None if from_ is None else branch,
+                ref=from_,
                 mapping=mapping,
                 on_error=on_error,
                 engine=chosen,
                 job=job,
                 progress=tell,
-                actor=cli.actor(actor),
-                message=message,
-                if_commit=if_commit,
+                **cli.commit(actor, message, if_commit, key),
             )
     if rejected is not None:
         _write_rejected(done, rejected)

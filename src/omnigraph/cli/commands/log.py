@@ -12,6 +12,7 @@ from omnigraph.cli.paint import Paint
 from omnigraph.cli.texts import one_line, time_text
 
 if TYPE_CHECKING:
+    from omnigraph.engine.history.log import LogWords
     from omnigraph.model.version import Commit
 
 _SHOWN = 20
@@ -62,16 +63,16 @@ def log(
     from omnigraph.cli.views.commits import commit_row, graph_lines, log_lines
 
     with cli.reading() as g:
-        found = g.log(
-            ref,
-            limit=limit,
-            actor=actor,
-            kind=kind,
-            since=since,
-            until=until,
-            first_parent=first_parent,
-            all=all_,
-        )
+        shown: LogWords = {
+            "limit": limit,
+            "actor": actor,
+            "kind": kind,
+            "since": since,
+            "until": until,
+            "first_parent": first_parent,
+        }
+        of_main = all_ or ref == "main"
+        found = g.log(all=all_, **shown) if of_main else g.at(ref).log(**shown)
         labels = found.labels()
         if not cli.out.is_table:
             rows = (commit_row(commit, labels.get(commit.id, ())) for commit in found)
@@ -110,10 +111,10 @@ def show(
     from omnigraph.cli.views.commits import commit_row
 
     with cli.reading() as g:
-        snapshot = g.snapshot(ref)
+        snapshot = g.at(ref)
         commit = snapshot.commit
-        labels = g.log(commit.id, limit=1).labels().get(commit.id, ())
-        found = g.diff(commit.parents[0], commit.id) if commit.parents else None
+        labels = g.at(commit.id).log(limit=1).labels().get(commit.id, ())
+        found = g.at(commit.id).diff(commit.parents[0]) if commit.parents else None
         if not cli.out.is_table:
             row = commit_row(commit, labels)
             if found is not None and summary:

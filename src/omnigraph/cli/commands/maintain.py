@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.arguments import Cli, DryRun, OnBranch, Types
+from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Types
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.progress import progress_bar
@@ -27,6 +27,10 @@ def optimize(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> int:
     """Rewrite small fragments into large ones and build missing indexes, as one commit.
@@ -48,12 +52,12 @@ def optimize(
 
         opened = cli.reading() if dry_run else cli.writing(branch)
         with opened as g, started(cli.out, engine, master, conf) as chosen:
-            done = g.optimize(
-                branch=branch,
+            done = g.branch(branch).optimize(
                 types=types or None,
                 dry_run=dry_run,
                 progress=tell,
                 engine=here_or_spark(chosen),
+                **cli.commit(actor, message, if_commit, key),
             )
     cli.out.value(_row(done, branch), lambda paint: _lines(done, branch, paint))
     return _GAVE_WAY if done.gave_way else 0

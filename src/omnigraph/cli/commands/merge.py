@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, Message
+from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.texts import count_text
 from omnigraph.errors import InvalidArgument, InvalidData, MergeFailed
@@ -39,8 +39,10 @@ def merge(
         str | None,
         Parameter(help="a file of rows that settle single entities, one JSON object a line"),
     ] = None,
-    message: Message = None,
     actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     dry_run: DryRun = False,
     cli: Cli,
 ) -> int:
@@ -61,17 +63,15 @@ def merge(
     resolved = None if resolve is None else _read_resolved(cli.read_text(resolve), resolve)
     try:
         with cli.reading() if dry_run else cli.writing(into) as g:
-            done = g.merge(
+            done = g.branch(into).merge(
                 source,
-                into,
                 strategy=chosen,
                 resolve=resolved,
-                message=message,
-                actor=cli.actor(actor),
                 dry_run=dry_run,
+                **cli.commit(actor, message, if_commit, key),
             )
             if dry_run and done.outcome == "fast_forward":  # which compares nothing by itself
-                done = replace(done, changes=g.diff(into, source).summary())
+                done = replace(done, changes=g.at(source).diff(into).summary())
     except MergeFailed as error:
         if cli.options.json:
             raise

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Message, OnBranch
+from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
 from omnigraph.cli.commands.query import (
     File,
     Inline,
@@ -39,9 +37,7 @@ def mutate(
     actor: Actor = None,
     message: Message = None,
     if_commit: IfCommit = None,
-    idempotency_key: Annotated[
-        str | None, Parameter(help="doing it again with the same key does nothing more")
-    ] = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Change the graph: insert, update and delete, all statements as one commit.
@@ -55,15 +51,11 @@ def mutate(
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
     with cli.writing(branch) as g, placed(text, file, values, cli):
-        done = g.mutate(
+        done = g.branch(branch).mutate(
             text,
             name,
             values,
-            branch=branch,
-            actor=cli.actor(actor),
-            message=message,
-            if_commit=if_commit,
-            idempotency_key=idempotency_key,
+            **cli.commit(actor, message, if_commit, key),
         )
     show_mutation(done, cli)
 

@@ -71,11 +71,10 @@ def query(
         placed(text, file, values, cli),
     ):
         began = time.monotonic()
-        found = g.query(
+        found = g.at(ref).query(
             text,
             name,
             values,
-            ref,
             timeout=timeout,
             memory_limit=limit,
             engine=here_or_spark(chosen),
@@ -119,9 +118,7 @@ def explain(
         started(cli.out, engine, master, conf) as chosen,
         placed(text, file, values, cli),
     ):
-        shown = g.query(text, name, values, ref, engine=here_or_spark(chosen)).explain(
-            analyze=analyze
-        )
+        shown = g.at(ref).explain(text, name, values, engine=here_or_spark(chosen), analyze=analyze)
     width = cli.out.streams.width
     cli.out.value({"plan": shown}, lambda _: _fitting(shown.splitlines(), width))
 

@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, AtRef, Cli, DryRun, Message, OfBranch, OnBranch, Yes
+from omnigraph.cli.arguments import (
+    Actor,
+    AtRef,
+    Cli,
+    DryRun,
+    IfCommit,
+    Key,
+    Message,
+    OfBranch,
+    OnBranch,
+    Yes,
+)
 from omnigraph.cli.paint import Paint
 
 if TYPE_CHECKING:
@@ -35,7 +46,7 @@ def show(
     from omnigraph.model.schema import Schema
 
     with cli.reading() as g:
-        snapshot = g.snapshot(ref)
+        snapshot = g.at(ref)
         text = snapshot.schema
         if type is not None:
             kind = snapshot.type(type)
@@ -65,7 +76,7 @@ def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:
     """
     text = _read(file, cli)
     with cli.reading() as g:
-        steps = g.plan_schema(text, branch=branch)
+        steps = g.at(branch).plan_schema(text)
     _show_plan(steps, cli)
     return 6 if steps.unsupported else 0
 
@@ -77,6 +88,8 @@ def apply_(
     branch: OnBranch = "main",
     actor: Actor = None,
     message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     allow_data_loss: Annotated[
         bool, Parameter(negative=(), help="older versions go too, if something is dropped")
     ] = False,
@@ -98,7 +111,7 @@ def apply_(
 
     text = _read(file, cli)
     with cli.writing(branch) as g:
-        steps = g.plan_schema(text, branch=branch)
+        steps = g.at(branch).plan_schema(text)
         if dry_run:
             _show_plan(steps, cli)
             return 6 if steps.unsupported else 0
@@ -113,12 +126,10 @@ def apply_(
             if not cli.out.confirm(question, yes=yes):
                 cli.out.warn("Nothing was changed.")
                 return 1
-        done = g.apply_schema(
+        done = g.branch(branch).apply_schema(
             text,
-            branch=branch,
-            actor=cli.actor(actor),
-            message=message,
             allow_data_loss=allow_data_loss,
+            **cli.commit(actor, message, if_commit, key),
         )
     commit = None if done.commit is None else done.commit.id
     row = {"applied": done.applied, "commit": commit, "branch": branch}

@@ -20,7 +20,7 @@ def shell(*, ref: AtRef = "main", actor: Actor = None, cli: Cli) -> int:
     from omnigraph.cli.shell.terminal import run_script, run_terminal
 
     with cli.writing(ref) as g:
-        g.snapshot(ref)
+        g.at(ref)
         session = Shell(cli, g, ref, cli.actor(actor))
         if cli.out.streams.stdin.isatty():
             return run_terminal(session)

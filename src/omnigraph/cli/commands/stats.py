@@ -28,7 +28,7 @@ def stats(*, ref: AtRef = "main", cli: Cli) -> None:
         omnigraph stats --ref v1 --json
     """
     with cli.reading() as g:
-        snapshot = g.snapshot(ref)
+        snapshot = g.at(ref)
         types = _type_rows(snapshot)
         row = {
             "root": g.root,
@@ -66,7 +66,7 @@ def snapshot(
         omnigraph snapshot main~2 --json
     """
     with cli.reading() as g:
-        found = g.snapshot(ref)
+        found = g.at(ref)
         version = found.graph_version
         types = _type_rows(found)
     row = {

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli
+from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message
 from omnigraph.cli.paint import Paint
 from omnigraph.cli.texts import one_line, time_text
 
@@ -19,6 +19,10 @@ def create(
     ref: Annotated[str, Parameter(help="the commit that gets the name")] = "main",
     /,
     *,
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Give a commit a name that stays. A tag can be read like a branch, and never written to.
@@ -28,7 +32,7 @@ def create(
         omnigraph tag create before-import main~2
     """
     with cli.writing(name) as g:
-        commit = g.tag(name, ref)
+        commit = g.create_tag(name, ref, **cli.commit(actor, message, if_commit, key))
     row = {"tag": name, "commit": commit.id}
     cli.out.value(
         row,
@@ -67,14 +71,23 @@ def list_(*, cli: Cli) -> None:
         cli.out.note("There are no tags.")
 
 
-def delete(name: Name, /, *, actor: Actor = None, cli: Cli) -> None:
+def delete(
+    name: Name,
+    /,
+    *,
+    actor: Actor = None,
+    message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
+    cli: Cli,
+) -> None:
     """Delete a tag. The commit stays.
 
     Examples:
         omnigraph tag delete v1
     """
     with cli.writing(name) as g:
-        g.delete_tag(name, actor=cli.actor(actor))
+        g.delete_tag(name, **cli.commit(actor, message, if_commit, key))
     cli.out.value(
         {"tag": name, "deleted": True}, lambda paint: [f"Deleted the tag {paint('yellow', name)}."]
     )

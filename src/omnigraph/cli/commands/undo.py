@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, Message, OnBranch, Yes
+from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Yes
 from omnigraph.cli.texts import count_text
 
 
@@ -17,6 +17,8 @@ def restore(
     branch: OnBranch = "main",
     actor: Actor = None,
     message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     yes: Yes = False,
     dry_run: DryRun = False,
     cli: Cli,
@@ -33,7 +35,7 @@ def restore(
     from omnigraph.cli.views.changes import summary_text
 
     with cli.writing(branch) as g:
-        found = g.diff(branch, ref)
+        found = g.at(ref).diff(branch)
         if dry_run:
             show_diff(found, cli, summary=True, limit=None)
             return 0
@@ -46,8 +48,8 @@ def restore(
             if not cli.out.confirm(question, yes=yes):
                 cli.out.warn("Nothing was changed.")
                 return 1
-        before = g.snapshot(branch).commit.id
-        commit = g.restore(ref, branch=branch, actor=cli.actor(actor), message=message)
+        before = g.at(branch).commit.id
+        commit = g.branch(branch).restore(ref, **cli.commit(actor, message, if_commit, key))
     row = {"branch": branch, "ref": ref, "commit": commit.id, "restored": commit.id != before}
     if commit.id == before:
         cli.out.value(row, lambda _: [f"{branch} is what it was at {ref}; no commit was made."])
@@ -66,6 +68,8 @@ def revert(
     branch: OnBranch = "main",
     actor: Actor = None,
     message: Message = None,
+    if_commit: IfCommit = None,
+    key: Key = None,
     cli: Cli,
 ) -> None:
     """Undo what one commit did to entities, as a new commit; later commits stay.
@@ -78,9 +82,9 @@ def revert(
     from omnigraph.runtime import is_ulid
 
     with cli.writing(branch) as g:
-        before = g.snapshot(branch).commit.id
-        undone = commit if is_ulid(commit) else g.snapshot(commit).commit.id
-        made = g.revert(commit, branch=branch, actor=cli.actor(actor), message=message)
+        before = g.at(branch).commit.id
+        undone = commit if is_ulid(commit) else g.at(commit).commit.id
+        made = g.branch(branch).revert(commit, **cli.commit(actor, message, if_commit, key))
     row = {"branch": branch, "reverted": undone, "commit": made.id, "changed": made.id != before}
     if made.id == before:
         cli.out.value(row, lambda _: ["There is nothing left of it to undo; no commit was made."])

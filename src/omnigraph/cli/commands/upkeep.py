@@ -27,7 +27,7 @@ def verify(
     """Look at every version and file of the graph, and tell what is damaged.
 
     It repairs nothing. With --deep also rows, rules and checksums; a checksum is compared with
-    that of the first deep look. The exit code is 1 if anything is wrong.
+    that of when the file was written, or first looked at. The exit code is 1 if anything is wrong.
 
     Examples:
         omnigraph verify
@@ -46,7 +46,7 @@ def _findings(report: Verification, paint: Paint) -> Iterator[str]:
         if finding.kind == "intent":
             yield paint("yellow", finding.message)
     spare = [finding for finding in report.findings if finding.kind == "unreferenced"]
-    if spare:
+    if spare and report.ok:  # else somebody needs what only seems to be left over
         yield f"{count_text(len(spare), 'file')} that no version needs; cleanup takes them."
     seen = report.looked_at
     what = [count_text(seen["versions"], "version"), count_text(seen["tables"], "table version")]

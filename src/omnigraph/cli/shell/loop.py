@@ -65,7 +65,7 @@ class Shell:
         return [*_OWN, *ours]
 
     def catalog(self) -> Catalog:
-        return self.graph.snapshot(self.ref).catalog
+        return self.graph.at(self.ref).catalog
 
     def prompt(self, paint: Paint) -> str:
         if self.text:
@@ -200,12 +200,12 @@ class Shell:
     def _do_use(self, words: list[str]) -> int:
         if len(words) != 1:
             raise InvalidArgument("Which ref?", help="Write \\use main.")
-        self.graph.snapshot(words[0])
+        self.graph.at(words[0])
         self.ref = words[0]
         return 0
 
     def _do_types(self, _: list[str]) -> int:
-        snapshot = self.graph.snapshot(self.ref)
+        snapshot = self.graph.at(self.ref)
         rows = [
             {
                 "type": kind.name,

@@ -29,7 +29,7 @@ def run_item(shell: Shell, item: Item, text: str) -> int:
         case Query():
             return _change(shell, item, text)
         case Explain(query=query, is_analyzed=analyzed):
-            found = shell.graph.query(_slice(query, text), None, _given(shell, query), shell.ref)
+            found = shell.graph.at(shell.ref).query(_slice(query, text), None, _given(shell, query))
             shell.out.lines(found.explain(analyze=analyzed).splitlines())
         case BranchCreate(name=name, source=source):
             _program(shell, "branch", "create", name.text, "--from", _name(source, shell))
@@ -46,7 +46,7 @@ def run_item(shell: Shell, item: Item, text: str) -> int:
 
 
 def _ask(shell: Shell, item: Query, text: str) -> int:
-    found = shell.graph.query(_slice(item, text), None, _given(shell, item), shell.ref)
+    found = shell.graph.at(shell.ref).query(_slice(item, text), None, _given(shell, item))
     count = show_result(found, shell.cli)
     if count is not None:
         shell.out.note(shell.out.note_paint("dim", count_text(count, "row")))
@@ -56,8 +56,8 @@ def _ask(shell: Shell, item: Query, text: str) -> int:
 def _change(shell: Shell, item: Query, text: str) -> int:
     from omnigraph.cli.commands.mutate import show_mutation
 
-    done = shell.graph.mutate(
-        _slice(item, text), None, _given(shell, item), branch=shell.ref, actor=shell.actor
+    done = shell.graph.branch(shell.ref).mutate(
+        _slice(item, text), None, _given(shell, item), actor=shell.actor
     )
     show_mutation(done, shell.cli)
     return 0

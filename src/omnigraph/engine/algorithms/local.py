@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,15 +13,14 @@ import pyarrow.compute as pc
 from omnigraph.engine.algorithms import kernels
 from omnigraph.engine.algorithms.kernels import UNREACHED
 from omnigraph.engine.algorithms.network import Network, build_network
-from omnigraph.engine.algorithms.offer import VALUES, find_algorithm
+from omnigraph.engine.algorithms.registry import VALUES, find_algorithm
 from omnigraph.engine.algorithms.result import Target
 from omnigraph.engine.algorithms.scope import Scope
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.session import Session
+from omnigraph.engine.write.transaction import Transaction
 from omnigraph.model.catalog import NodeType
 from omnigraph.model.version import Commit
-
-if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -73,8 +72,8 @@ _RUNS: Mapping[str, Callable[..., Answer]] = {
 class LocalValues:
     """Values in memory."""
 
-    graph: Graph
-    snapshot: Snapshot
+    session: Session
+    snapshot: GraphView
     table: pa.Table
     rounds: int
     frame: Any = None
@@ -83,12 +82,7 @@ class LocalValues:
         return self.table
 
     def write(self, target: Target) -> Commit | None:
-        with self.graph.transaction(
-            branch=target.branch,
-            actor=target.actor,
-            message=target.message,
-            if_commit=target.if_commit,
-        ) as tx:
+        with Transaction(self.session, self.snapshot.branch, target.commit) as tx:
             for kind in target.kinds:
                 rows = self.table.filter(pc.equal(self.table["type"], kind.name))
                 if rows.num_rows:
@@ -98,9 +92,9 @@ class LocalValues:
 
 
 def compute_here(
-    graph: Graph, snapshot: Snapshot, scope: Scope, name: str, options: Mapping[str, Any]
+    session: Session, snapshot: GraphView, scope: Scope, name: str, options: Mapping[str, Any]
 ) -> LocalValues:
-    network = build_network(graph._session, snapshot, scope)  # noqa: SLF001
+    network = build_network(session, snapshot, scope)
     answer = _RUNS[name](network, **options)
     kind = find_algorithm(name).kind
     if kind == "label":
@@ -118,10 +112,10 @@ def compute_here(
             "value": values,
         }
     )
-    return LocalValues(graph, snapshot, table, answer.rounds)
+    return LocalValues(session, snapshot, table, answer.rounds)
 
 
-def _with_keys(snapshot: Snapshot, kind: NodeType, given: pa.Table) -> pa.Table:
+def _with_keys(snapshot: GraphView, kind: NodeType, given: pa.Table) -> pa.Table:
     """An id of a type with a key is made from the key, so that is given too."""
     if not kind.key:
         return given

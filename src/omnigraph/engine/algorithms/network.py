@@ -12,11 +12,13 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.algorithms.kernels import Ints
 from omnigraph.engine.algorithms.scope import Scope
-from omnigraph.engine.query.adjacency import Adjacency
+from omnigraph.engine.columns import Columns
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.query.adjacency.arrays import Adjacency
+from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgument, NotFound
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.store.tables import ADDRESS
@@ -80,8 +82,8 @@ class Network:
         return np.array(found, dtype=np.int64)
 
 
-def build_network(session: Session, snapshot: Snapshot, scope: Scope) -> Network:
-    entities = Entities(snapshot.view, session.columns, snapshot.io)
+def build_network(session: Session, snapshot: GraphView, scope: Scope) -> Network:
+    entities = Entities(snapshot.view, Columns.shared_by(session), snapshot.io)
     ids, ranks, starts = [], {}, [0]
     for kind in scope.nodes:
         rows = entities.rows(kind)
@@ -106,7 +108,7 @@ def build_network(session: Session, snapshot: Snapshot, scope: Scope) -> Network
     return Network(scope.nodes, tuple(starts), tuple(ids), np.concatenate(src), np.concatenate(dst))
 
 
-def _kept(snapshot: Snapshot, scope: Scope, rows: TypeRows) -> Ints:
+def _kept(snapshot: GraphView, scope: Scope, rows: TypeRows) -> Ints:
     """The positions of the rows that take part."""
     condition = scope.condition(snapshot.catalog, rows.kind)
     if condition is None:
@@ -121,7 +123,7 @@ def _kept(snapshot: Snapshot, scope: Scope, rows: TypeRows) -> Ints:
 
 def _ends(
     session: Session,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     scope: Scope,
     entities: Entities,
     edge: EdgeType,
@@ -131,7 +133,7 @@ def _ends(
     catalog, ledger = snapshot.catalog, snapshot.io
     source = entities.rows(catalog.node_names[edge.source])
     target = entities.rows(catalog.node_names[edge.target])
-    adjacencies = session.adjacencies
+    adjacencies = Adjacencies.shared_by(session)
     rows = entities.rows(edge)
     adjacency: Adjacency = adjacencies.of(rows, source, target, ledger)
     filtered = edge.table_key in scope.where

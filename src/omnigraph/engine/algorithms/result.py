@@ -9,20 +9,18 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from omnigraph.model.catalog import NodeType
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit
 
 
 @dataclass(frozen=True)
 class Target:
     """Where values are to be written: a property of these types, on the head of a branch, which
-    must still be the commit that they were computed on."""
+    must still show what they were computed on."""
 
     property: str
     kinds: Sequence[NodeType]
-    branch: str
-    actor: str | None
-    message: str
-    if_commit: str
+    commit: CommitOptions
 
 
 class Computed(Protocol):

@@ -4,12 +4,12 @@ its result as a property."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 from omnigraph.engine.algorithms.local import compute_here
-from omnigraph.engine.algorithms.offer import (
+from omnigraph.engine.algorithms.registry import (
     Algorithm,
     find_algorithm,
     fitting_types,
@@ -18,13 +18,12 @@ from omnigraph.engine.algorithms.offer import (
 from omnigraph.engine.algorithms.result import AlgorithmResult, Computed, Target
 from omnigraph.engine.algorithms.scope import Edges, Scope, Where, read_scope
 from omnigraph.engine.executors import configured_master, find_executor, registered
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, PreconditionFailed
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.types import type_text
-from omnigraph.model.words import plain_words
-
-if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+from omnigraph.model.version import Commit
 
 _TRIES = 5
 _ENGINES = ("auto", "local", "spark")
@@ -32,51 +31,56 @@ _ENGINES = ("auto", "local", "spark")
 
 @dataclass(frozen=True)
 class AlgorithmCall:
-    """What `Graph.algorithm` was asked for."""
+    """What `algorithm` was asked for."""
 
     name: str
     edges: Edges
     direction: str | None
     where: Where
-    ref: str | None
-    branch: str
-    write_to: str | None
     engine: str
-    actor: str | None
-    message: str | None
     options: Mapping[str, Any]
 
-    def __post_init__(self) -> None:
-        plain_words(self)
+
+def run_algorithm(session: Session, snapshot: GraphView, call: AlgorithmCall) -> AlgorithmResult:
+    algorithm, engine, options = _read(call)
+    scope = _scope(session, snapshot, algorithm, call)
+    return _result(call, engine, _compute(session, snapshot, scope, call, engine, options))
 
 
-def run_algorithm(graph: Graph, call: AlgorithmCall) -> AlgorithmResult:
-    algorithm = find_algorithm(call.name)
-    options = read_options(call.name, call.options)
-    if algorithm.undirected and call.direction not in (None, "both"):
-        raise InvalidArgument(f"{call.name} follows edges both ways, whatever they point to.")
-    engine = _choose(call.engine)
-    if call.write_to is None:
-        snapshot = graph.snapshot(call.ref or call.branch)
-        scope = _scope(graph, snapshot, algorithm, call)
-        return _result(call, engine, _compute(graph, snapshot, scope, call, engine, options))
-    if call.ref is not None:
-        raise InvalidArgument(
-            "Values are written to the head of a branch: give `branch` or `ref`, not both."
-        )
-    for left in range(_TRIES - 1, -1, -1):
-        snapshot = graph.snapshot(call.branch)
-        scope = _scope(graph, snapshot, algorithm, call)
-        target = _target(snapshot, scope, algorithm, call, call.write_to)
-        computed = _compute(graph, snapshot, scope, call, engine, options)
+def write_algorithm(
+    session: Session,
+    pin: Callable[[], GraphView],
+    call: AlgorithmCall,
+    write_to: str,
+    commit: CommitOptions,
+) -> AlgorithmResult:
+    """The values as a property, on the head that they were computed on: when that moves, they are
+    computed again, unless the caller has said which one is meant."""
+    algorithm, engine, options = _read(call)
+    commit = replace(commit, message=commit.message or f"{call.name} into {write_to}")
+    tries = 1 if commit.if_commit is not None else _TRIES
+    for left in range(tries - 1, -1, -1):
+        snapshot = pin()
+        scope = _scope(session, snapshot, algorithm, call)
+        _check_target(scope, algorithm, call, write_to)
+        computed = _compute(session, snapshot, scope, call, engine, options)
+        here = replace(commit, if_commit=commit.if_commit or snapshot.commit.id)
         try:
-            commit = computed.write(target)
+            made = computed.write(Target(write_to, scope.nodes, here))
         except PreconditionFailed:
             if not left:
                 raise
             continue  # a node may be gone by now, and what it was worth says nothing any more
-        return _result(call, engine, computed, commit)
+        return _result(call, engine, computed, made)
     raise AssertionError("unreachable")
+
+
+def _read(call: AlgorithmCall) -> tuple[Algorithm, str, Mapping[str, Any]]:
+    algorithm = find_algorithm(call.name)
+    options = read_options(call.name, call.options)
+    if algorithm.undirected and call.direction not in (None, "both"):
+        raise InvalidArgument(f"{call.name} follows edges both ways, whatever they point to.")
+    return algorithm, _choose(call.engine), options
 
 
 def _choose(asked: str) -> str:
@@ -92,27 +96,29 @@ def _choose(asked: str) -> str:
     return "spark" if find_executor("spark").is_cluster() else "local"
 
 
-def _scope(graph: Graph, snapshot: Snapshot, algorithm: Algorithm, call: AlgorithmCall) -> Scope:
-    now = graph._session.runtime.now()  # noqa: SLF001
+def _scope(
+    session: Session, snapshot: GraphView, algorithm: Algorithm, call: AlgorithmCall
+) -> Scope:
     direction = call.direction or algorithm.direction
+    now = session.runtime.now()
     return read_scope(snapshot.catalog, call.edges, direction, call.where, now)
 
 
 def _compute(
-    graph: Graph,
-    snapshot: Snapshot,
+    session: Session,
+    snapshot: GraphView,
     scope: Scope,
     call: AlgorithmCall,
     engine: str,
     options: Mapping[str, Any],
 ) -> Computed:
     if engine == "local":
-        return compute_here(graph, snapshot, scope, call.name, options)
-    return find_executor(engine).algorithm(graph, snapshot, scope, call.name, options)
+        return compute_here(session, snapshot, scope, call.name, options)
+    return find_executor(engine).algorithm(session, snapshot, scope, call.name, options)
 
 
 def _result(
-    call: AlgorithmCall, engine: str, computed: Computed, commit: Any = None
+    call: AlgorithmCall, engine: str, computed: Computed, commit: Commit | None = None
 ) -> AlgorithmResult:
     return AlgorithmResult(
         name=call.name,
@@ -124,10 +130,8 @@ def _result(
     )
 
 
-def _target(
-    snapshot: Snapshot, scope: Scope, algorithm: Algorithm, call: AlgorithmCall, property: str
-) -> Target:
-    """The node types that get the property, all of which must have a fitting one."""
+def _check_target(scope: Scope, algorithm: Algorithm, call: AlgorithmCall, property: str) -> None:
+    """All node types must have a fitting property."""
     fitting = fitting_types(algorithm)
     for kind in scope.nodes:
         held = {p.name: p for p in kind.properties}.get(property)
@@ -148,11 +152,3 @@ def _target(
                 f"`{property}` of {kind.name} must be nullable: {call.name} has no value "
                 "for some nodes."
             )
-    return Target(
-        property=property,
-        kinds=scope.nodes,
-        branch=call.branch,
-        actor=call.actor,
-        message=call.message or f"{call.name} into {property}",
-        if_commit=snapshot.commit.id,
-    )

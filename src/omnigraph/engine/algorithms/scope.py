@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from omnigraph.engine.condition import Condition, read_condition
+import pyarrow.compute as pc
+
+from omnigraph.engine.condition import Condition, Filter, read_condition
 from omnigraph.errors import InvalidArgument, TypeNotFound
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType
@@ -16,8 +18,8 @@ Direction = Literal["out", "in", "both"]
 DIRECTIONS = ("out", "in", "both")
 Edges = str | Sequence[str] | Mapping[str, str] | None
 """Edge types by name; with a direction for each, or all types."""
-Where = str | Mapping[str, str] | None
-"""Conditions of the query language by the name of a type, or one for the only edge type."""
+Where: TypeAlias = Filter | Mapping[str, Filter] | None
+"""Conditions by the name of a type, or one for the only edge type."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Scope:
 
     edges: tuple[tuple[EdgeType, str], ...]
     nodes: tuple[NodeType, ...]
-    where: Mapping[str, str]
+    where: Mapping[str, Filter]
     now: int
 
     def condition(self, catalog: Catalog, kind: GraphType) -> Condition | None:
@@ -56,6 +58,8 @@ def _read_edges(catalog: Catalog, edges: Edges, direction: str) -> dict[str, str
     else:
         given = dict.fromkeys(edges, direction)
     for name, way in given.items():
+        if not isinstance(name, str):
+            raise InvalidArgument(f"An edge type is named by a text, not {name!r}.")
         if way not in DIRECTIONS:
             raise InvalidArgument(f"The direction of {name} is 'out', 'in' or 'both', not {way!r}.")
         if name not in catalog.edge_names:
@@ -69,10 +73,10 @@ def _read_edges(catalog: Catalog, edges: Edges, direction: str) -> dict[str, str
 
 def _read_where(
     edges: Sequence[EdgeType], nodes: Sequence[NodeType], where: Where
-) -> list[tuple[GraphType, str]]:
+) -> list[tuple[GraphType, Filter]]:
     if where is None:
         return []
-    if isinstance(where, str):
+    if isinstance(where, str | pc.Expression):
         if len(edges) > 1:
             names = ", ".join(edge.name for edge in edges)
             raise InvalidArgument(
@@ -85,7 +89,7 @@ def _read_where(
     taking_part: list[GraphType] = [*nodes, *edges]
     for kind in taking_part:  # an edge type wins over a node type of its name
         kinds[kind.table_key] = kinds[kind.name] = kind
-    found: list[tuple[GraphType, str]] = []
+    found: list[tuple[GraphType, Filter]] = []
     for name, text in where.items():
         if name not in kinds:
             guess = near(name, list(kinds))

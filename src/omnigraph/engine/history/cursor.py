@@ -73,5 +73,5 @@ def recreated(branch: str) -> CursorMismatch:
     return CursorMismatch(
         f"The branch {branch!r} was deleted and created again; it is another one now.",
         differs="incarnation",
-        help="Begin again with since='beginning'.",
+        help="Begin again with after='beginning'.",
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine.graph_view import GraphView, find_type
 from omnigraph.engine.history.differ import TypeDelta, diff_type
-from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op
@@ -26,8 +26,8 @@ class Diff:
     """The changes that lead from one snapshot to another. Iterating yields `Change`s; nothing is
     read before, and each type is read when its turn comes."""
 
-    old: Snapshot
-    new: Snapshot
+    old: GraphView
+    new: GraphView
     types: frozenset[str] | None
     kinds: frozenset[str]
     ops: frozenset[Op]
@@ -70,7 +70,7 @@ class Diff:
         return plan_between(self._aligned.catalog, self.new.catalog)
 
     @cached_property
-    def _aligned(self) -> Snapshot:
+    def _aligned(self) -> GraphView:
         """The old snapshot, with the ids that the new one has for what both have."""
         aligned = align(self.new.catalog, self.old.catalog)
         return replace(self.old, catalog=aligned(self.old.catalog))
@@ -93,8 +93,8 @@ class Diff:
 
 
 def make_diff(
-    old: Snapshot,
-    new: Snapshot,
+    old: GraphView,
+    new: GraphView,
     *,
     types: Sequence[str] | None,
     kinds: Sequence[str] | None,

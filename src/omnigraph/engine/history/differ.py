@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.view import TableView
-from omnigraph.model.catalog import GraphType, row_schema, system_columns
-from omnigraph.plan.compare import equal_values
-from omnigraph.plan.row_type import row_type
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.plan.rows.compare import equal_values
+from omnigraph.plan.rows.row_type import row_type
 from omnigraph.telemetry import Ledger
 
 _NO_ROWS = np.array([], dtype=np.int64)

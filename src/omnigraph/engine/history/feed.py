@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.history.cursor import (
     BEGINNING,
     Cursor,
@@ -25,7 +26,6 @@ from omnigraph.engine.history.diff import Diff, make_diff
 from omnigraph.engine.history.path import Path
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session, hash_call
-from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.errors import InvalidArgument, RefNotFound
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.refs import CommitRef, parse_ref
@@ -68,7 +68,7 @@ class Feed:
         self._ledger = ledger
         head = session.live_head(branch, ledger)
         self._path = Path(session, head, ledger)
-        present = session.snapshot(head, ledger)
+        present = view_of(session, head, ledger)
         self._chosen = make_diff(present, present, types=None, kinds=kinds, ops=ops)
         self._types: frozenset[str] | None = None
         if types is not None:
@@ -81,14 +81,14 @@ class Feed:
             ]
         )
 
-    def place_of(self, since: str) -> Place | None:
+    def place_of(self, after: str) -> Place | None:
         """Where blocks are to go on from; None is before the first commit."""
-        if not isinstance(since, str):
-            raise InvalidArgument(f"since is a text, not {type(since).__name__}.")
-        if since == BEGINNING:
+        if not isinstance(after, str):
+            raise InvalidArgument(f"after is a text, not {type(after).__name__}.")
+        if after == BEGINNING:
             return None
-        if is_cursor(since):
-            cursor = decode_cursor(since)
+        if is_cursor(after):
+            cursor = decode_cursor(after)
             head = self._path.head
             check_cursor(
                 cursor,
@@ -98,14 +98,14 @@ class Feed:
                 filter=self._digest,
             )
             return self._path.passed(cursor.place)
-        ref = parse_ref(since)
+        ref = parse_ref(after)
         if isinstance(ref, CommitRef) and ref.branch is None:
-            since = f"{self._branch}@{ref.commit}"
-        version = History(self._session, self._ledger).resolve(since)
+            after = f"{self._branch}@{ref.commit}"
+        version = History(self._session, self._ledger).resolve(after)
         place = self._path.settle(Place(version.branch, version.version))
         if not self._path.holds(place):
             raise RefNotFound(
-                f"{since!r} is not in the history of the branch {self._branch!r}.",
+                f"{after!r} is not in the history of the branch {self._branch!r}.",
                 help="Changes go along the first parents, as the log of the branch does.",
             )
         return place
@@ -159,12 +159,12 @@ class Feed:
         return path.read(place), path.read(arrived), path.settle(arrived)
 
     def _block(self, old: GraphVersion | None, new: GraphVersion, place: Place) -> Block:
-        after = self._session.snapshot(new, self._ledger)
+        after = view_of(self._session, new, self._ledger)
         if old is None:
             nothing = msgspec.structs.replace(new, tables=())
-            before = Snapshot(nothing, Catalog(), self._session, self._ledger)
+            before = GraphView(nothing, Catalog(), self._session, self._ledger)
         else:
-            before = self._session.snapshot(old, self._ledger)
+            before = view_of(self._session, old, self._ledger)
         head = self._path.head
         cursor = Cursor(
             graph=head.graph,

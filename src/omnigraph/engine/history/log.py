@@ -11,13 +11,15 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypedDict
 
+from omnigraph.engine.history.ancestry import contains
 from omnigraph.engine.history.refs import History
-from omnigraph.engine.merge.ancestry import contains
 from omnigraph.engine.session import Session
-from omnigraph.errors import Corrupt, InvalidArgument, OmnigraphError, Reclaimed
+from omnigraph.errors import Corrupt, InvalidArgument, OmnigraphError
 from omnigraph.model.version import Commit, GraphVersion, chain_key
 from omnigraph.plan.lanes import LaneRow, LogEntry, draw_lanes
+from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
@@ -48,28 +50,39 @@ class LogFilter:
         return (self.actor, self.kind, self.since, self.until) == (None,) * 4
 
 
+class LogWords(TypedDict, total=False):
+    """Which commits a log shows, as keywords of a call."""
+
+    limit: int | None
+    actor: str | None
+    kind: str | None
+    since: str | datetime | None
+    until: str | datetime | None
+    first_parent: bool
+
+
+def all_ends(session: Session, ledger: Ledger) -> list[GraphVersion]:
+    """Where the log of every branch starts."""
+    return [end for end in History(session, ledger).ends() if not end.deleted]
+
+
 def make_log(
     session: Session,
-    ref: str,
+    starts: list[GraphVersion],
     *,
-    limit: int | None,
-    actor: str | None,
-    kind: str | None,
-    since: str | datetime | None,
-    until: str | datetime | None,
-    first_parent: bool,
-    all: bool,
+    ledger: Ledger | None = None,
+    limit: int | None = None,
+    actor: str | None = None,
+    kind: str | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+    first_parent: bool = False,
 ) -> Log:
-    """The heads are pinned here; what is behind them is read by who goes on."""
+    """The starts are pinned; what is behind them is read by who goes on."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))
-    ledger = Ledger()
-    if all:
-        starts = [end for end in History(session, ledger).ends() if not end.deleted]
-    else:
-        starts = [History(session, ledger).resolve(ref)]
-    return Log(session, starts, wanted, first_parent=first_parent, ledger=ledger)
+    return Log(session, starts, wanted, first_parent=first_parent, ledger=ledger or Ledger())
 
 
 class Log(Iterator[Commit]):
@@ -222,9 +235,7 @@ class _Parents:
         return [result for result in results if isinstance(result, GraphVersion)]
 
     def _missing(self, branch: str, number: int) -> OmnigraphError:
-        if number < self._session.head(branch, self._ledger).floor:
-            return Reclaimed(f"Version {number} of {branch!r} was reclaimed.")
-        return Corrupt(f"Version {number} of the branch {branch!r} is missing.")
+        return lost_version(branch, number)  # what cleanup takes stays known
 
 
 def read_labels(session: Session, ledger: Ledger) -> dict[str, tuple[str, ...]]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from omnigraph.engine.history.cursor import Place
 from omnigraph.engine.session import Session
-from omnigraph.errors import Corrupt, HistoryGap
+from omnigraph.errors import HistoryGap
 from omnigraph.model.version import GraphVersion
+from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
@@ -65,10 +66,10 @@ class Path:
 
     def settle(self, place: Place) -> Place:
         """Where the commit of a place was made."""
-        version = self.read(place)
-        while version.version == version.first and version.forked_from is not None:
-            place = Place(version.forked_from.branch, version.forked_from.version)
-            version = self.read(place)
+        version = self._read_beginning(place)
+        while (fork := version.forked_from) is not None and version.begins_at_fork:
+            place = Place(fork.branch, fork.version)
+            version = self._read_beginning(place)
         return place
 
     def read(self, place: Place) -> GraphVersion:
@@ -84,7 +85,7 @@ class Path:
                 f"The history of {head.branch!r} can no longer be read at version "
                 f"{place.version} of {place.branch!r}: cleanup has passed it."
             )
-        raise Corrupt(f"Version {place.version} of the branch {place.branch!r} is missing.")
+        raise lost_version(place.branch, place.version)
 
     def _find(self) -> list[Stretch]:
         """Oldest first. What cleanup has passed cannot be followed further; a first place that
@@ -99,7 +100,21 @@ class Path:
             if fork is None:
                 return found[::-1]
             try:
-                version = self.read(Place(fork.branch, fork.version))
+                version = self._read_beginning(Place(fork.branch, fork.version))
             except HistoryGap:
                 found.append(Stretch(fork.branch, fork.version, fork.version))
                 return found[::-1]
+
+    def _read_beginning(self, place: Place) -> GraphVersion:
+        """What a branch was made from. The beginning of another need not be readable: what that
+        one was made from is the same."""
+        try:
+            return self.read(place)
+        except HistoryGap:
+            try:
+                known = self._session.read_record(place.branch, place.version, self._ledger)
+            except Absent:
+                known = None
+            if known is None or not known.begins_at_fork:
+                raise
+            return known

@@ -9,10 +9,11 @@ from typing import assert_never
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import BranchNotFound, Corrupt, Reclaimed, RefNotFound
+from omnigraph.errors import BranchNotFound, Reclaimed, RefNotFound
 from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
 from omnigraph.model.version import UNSEEN, GraphVersion, chain_key
 from omnigraph.runtime import encode_ulid
+from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
@@ -56,9 +57,18 @@ class History:
         return None if fork is None else self._parent(fork)
 
     def _fork(self, version: GraphVersion) -> GraphVersion | None:
-        if version.forked_from is None:
+        """What a branch was made from. If that was the beginning of another, which cleanup has
+        passed, it is what this one was made from: the same commit."""
+        fork = version.forked_from
+        if fork is None:
             return None
-        return self._read(version.forked_from.branch, version.forked_from.version, 1)
+        try:
+            return self._read(fork.branch, fork.version, 1)
+        except Reclaimed:
+            beginning = self._record(fork.branch, fork.version)
+            if not beginning.begins_at_fork:
+                raise
+            return self._fork(beginning)
 
     def _step_back(self, head: GraphVersion, back: int, text: str) -> GraphVersion:
         """Steps are commits that a reader can see the work of: maintenance makes none. Numbers
@@ -177,7 +187,7 @@ class History:
         try:
             return self._session.read_record(branch, number, self._ledger)
         except Absent:
-            raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None
+            raise lost_version(branch, number) from None
 
     def _bisect_records(
         self, end: GraphVersion, early: Callable[[GraphVersion], bool]
@@ -288,7 +298,7 @@ class History:
         except Absent:
             if number < max(floor, self._session.head(branch, self._ledger).floor):
                 raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None
-            raise Corrupt(f"Version {number} of the branch {branch!r} is missing.") from None
+            raise lost_version(branch, number) from None
 
 
 def _placed(version: GraphVersion, end: GraphVersion) -> GraphVersion:

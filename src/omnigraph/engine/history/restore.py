@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import msgspec
 
+from omnigraph.engine.history.pinning import held_version
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.pinning import held_version
-from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.engine.write.lineage import find_repeated, make_lineage
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.errors import Conflict
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.publish import (
     Adopt,
     Lineage,
@@ -47,52 +49,38 @@ def restore(
     session: Session,
     ref: str,
     branch: str,
-    *,
-    actor: str | None,
-    message: str | None,
-    retry_for: float,
+    options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
     """Tables and schema become what they are at the ref; no row is read or copied. When the
     branch moves meanwhile, its new head is restored. The head's own commit, if it is so already."""
-    actor, message = read_word("actor", actor), read_word("message", message)
+    lineage = make_lineage(session, KIND, options, ref, branch)
+    if (first := find_repeated(session, branch, lineage, ledger)) is not None:
+        return first.commit
     with held_version(session, ref, ledger) as target:
-        return _restore(
-            session,
-            target,
-            branch,
-            actor=actor,
-            message=message,
-            retry_for=retry_for,
-            ledger=ledger,
-        )
+        said = options.message or f"restore {target.commit.id}"
+        lineage = msgspec.structs.replace(lineage, message=said)
+        return _restore(session, target, branch, lineage, options, ledger)
 
 
 def _restore(
     session: Session,
     target: GraphVersion,
     branch: str,
-    *,
-    actor: str | None,
-    message: str | None,
-    retry_for: float,
+    lineage: Lineage,
+    options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
     began = session.runtime.monotonic()
-    deadline = began + retry_for
+    deadline = began + options.patience(session.settings.retry_for)
 
     def late() -> bool:
         return session.runtime.monotonic() - began > session.settings.grace / 2
 
-    lineage = Lineage(
-        kind=KIND,
-        operation=session.runtime.ulid(),
-        actor=actor,
-        message=message or f"restore {target.commit.id}",
-    )
     while True:
         head = session.live_head(branch, ledger)
         session = session.holding(branch, head.incarnation)
+        pinned = pin_commit(session, head, options, ledger)
         require_unprotected(head, KIND)
         actions = tuple(plan_actions(head, target))
         schema = _renew_schema(session, head, target, ledger)
@@ -107,17 +95,19 @@ def _restore(
             # Whatever is written meanwhile would survive in the tables that stay as they are.
             reads={key: pin.content for key, pin in head.pins.items()},
             schema=schema,
+            if_commit=pinned,
         )
         left = max(0.0, deadline - session.runtime.monotonic())
         try:
             work = _Pinned(plan, head, late)
-            published = Publisher(session).publish(work, ledger, retry_for=left)
+            published = publish(session, work, ledger, retry_for=left)
         except Conflict as error:
             if not error.retryable or late() or session.runtime.monotonic() > deadline:
                 raise
             continue
-        assert published.version is not None
-        return published.version.commit
+        version = published.version or published.first
+        assert version is not None
+        return version.commit
 
 
 def plan_actions(head: GraphVersion, target: GraphVersion) -> Iterator[TableAction]:

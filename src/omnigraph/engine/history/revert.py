@@ -9,25 +9,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.diff import make_diff
 from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.undo import Undone, undo_type
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.integrity import check_integrity
-from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.engine.write.lineage import find_repeated, make_lineage
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, stage_work
 from omnigraph.engine.write.work import SHOWN, Work, refuse
 from omnigraph.errors import InvalidArgument, RefNotFound, RevertFailed
 from omnigraph.model.catalog import NodeType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.refs import CommitRef, parse_ref
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.model.violation import Violation
-from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import reach
@@ -42,11 +46,17 @@ class Reversal:
     plan: PublishPlan
 
     def __init__(
-        self, session: Session, deltas: Sequence[TypeDelta], lineage: Lineage, ledger: Ledger
+        self,
+        session: Session,
+        deltas: Sequence[TypeDelta],
+        lineage: Lineage,
+        if_commit: str | None,
+        ledger: Ledger,
     ) -> None:
         self._session = session
         self._deltas = deltas
         self._lineage = lineage
+        self._if_commit = if_commit
         self._ledger = ledger
         self._base: GraphVersion | None = None
         self._staged_at = 0
@@ -63,7 +73,7 @@ class Reversal:
     def replan(self, head: GraphVersion) -> None:
         require_unprotected(head, KIND)
         self._base = head
-        work = Work(self._session.snapshot(head, self._ledger))
+        work = Work(view_of(self._session, head, self._ledger))
         self._undo(work)
         check_integrity(work)
         self._staged_at = self._session.runtime.now()
@@ -76,6 +86,7 @@ class Reversal:
             actions=staged.actions,
             lineage=self._lineage,
             checks={table: head.pins[table].content for table in work.checks},
+            if_commit=self._if_commit,
         )
 
     def _undo(self, work: Work) -> None:
@@ -106,16 +117,16 @@ def revert(
     session: Session,
     commit: str,
     branch: str,
-    *,
-    actor: str | None,
-    message: str | None,
-    retry_for: float,
+    options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
     """The head's own commit if there is nothing left to undo."""
-    actor, message = read_word("actor", actor), read_word("message", message)
+    lineage = make_lineage(session, KIND, options, commit, branch)
+    if (first := find_repeated(session, branch, lineage, ledger)) is not None:
+        return first.commit
     history = History(session, ledger)
     head = session.live_head(branch, ledger)
+    pinned = pin_commit(session, head, options, ledger)
     require_unprotected(head, KIND)
     version = _find(history, commit, branch)
     parent = next(islice(history.walk(version), 1, None), None)
@@ -126,21 +137,19 @@ def revert(
             f"Commit {version.commit.id} changed the schema; a revert undoes changes of rows.",
             help=f"restore({parent.commit.id!r}) brings back everything as it was before it.",
         )
-    old, new = session.snapshot(parent, ledger), session.snapshot(version, ledger)
+    old, new = view_of(session, parent, ledger), view_of(session, version, ledger)
     deltas = list(make_diff(old, new, types=None, kinds=None, ops=None).deltas())
-    lineage = Lineage(
-        kind=KIND,
-        operation=session.runtime.ulid(),
-        actor=actor,
-        message=message or f"revert {version.commit.id}",
-    )
-    reversal = Reversal(session, deltas, lineage, ledger)
+    said = options.message or f"revert {version.commit.id}"
+    lineage = msgspec.structs.replace(lineage, message=said)
+    reversal = Reversal(session, deltas, lineage, pinned, ledger)
     reversal.replan(head)
     if not reversal.plan.actions:
         return head.commit
-    published = Publisher(session).publish(reversal, ledger, retry_for=retry_for)
-    assert published.version is not None
-    return published.version.commit
+    patience = options.patience(session.settings.retry_for)
+    published = publish(session, reversal, ledger, retry_for=patience)
+    made = published.version or published.first
+    assert made is not None
+    return made.commit
 
 
 def _find(history: History, commit: str, branch: str) -> GraphVersion:

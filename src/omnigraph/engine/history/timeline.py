@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.history.differ import TypeDelta, diff_type
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.errors import HistoryGap, InvalidArgument, Reclaimed
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op
@@ -28,21 +28,20 @@ class Moment:
     change: Change
 
 
-def read_entity(snapshot: Snapshot, type: str, id: str) -> dict[str, Any] | None:
+def read_entity(snapshot: GraphView, type: str, id: str) -> dict[str, Any] | None:
     """One entity, found by its key, under the schema of the snapshot."""
     check_id(id)
     return _read(snapshot, snapshot.type(type), id)
 
 
 def read_moments(
-    session: Session, branch: str, type: str, id: str, ledger: Ledger
+    session: Session, head: GraphView, type: str, id: str, ledger: Ledger
 ) -> Iterator[Moment]:
     """Newest first, along the first parents and across the fork. Commits that did not touch the
     table are passed over without a look at it; of the others only what differs is read. If the
     entity is older than what cleanup left, that is an error after the last moment known."""
     check_id(id)
     history = History(session, ledger)
-    head = session.snapshot(history.resolve(branch), ledger)
     type_id = _type_id(session, history, head, type, ledger)
     return _moments(session, history, head.graph_version, type_id, id, ledger)
 
@@ -70,7 +69,7 @@ def _moments(
                 existed = change.before is not None
                 yield Moment(new.commit, change)
     except Reclaimed as error:
-        snapshot = session.snapshot(oldest, ledger)
+        snapshot = view_of(session, oldest, ledger)
         if existed is None:
             kind = _by_id(snapshot, type_id)
             existed = kind is not None and _read(snapshot, kind, id) is not None
@@ -90,7 +89,7 @@ def _change(
         return None
     if was is not None and now is not None and was.content == now.content:
         return None
-    before, after = session.snapshot(old, ledger), session.snapshot(new, ledger)
+    before, after = view_of(session, old, ledger), view_of(session, new, ledger)
     old_kind, new_kind = _by_id(before, type_id), _by_id(after, type_id)
     delta = diff_type(
         None if old_kind is None else before.view(old_kind),
@@ -120,7 +119,7 @@ def _row(rows: pa.Table) -> dict[str, Any]:
     return found
 
 
-def _read(snapshot: Snapshot, kind: GraphType, id: str) -> dict[str, Any] | None:
+def _read(snapshot: GraphView, kind: GraphType, id: str) -> dict[str, Any] | None:
     view = snapshot.view(kind)
     found = view.find(("id",), [id], snapshot.io)
     if not len(found.addresses):
@@ -128,7 +127,7 @@ def _read(snapshot: Snapshot, kind: GraphType, id: str) -> dict[str, Any] | None
     return _row(view.take(found.addresses, view.schema.names, snapshot.io))
 
 
-def _type_id(session: Session, history: History, head: Snapshot, type: str, ledger: Ledger) -> str:
+def _type_id(session: Session, history: History, head: GraphView, type: str, ledger: Ledger) -> str:
     """The type of this name now or, if there is none, the last that had it."""
     if isinstance(type, str) and head.catalog.find(type) is None:
         known = head.catalog.digest
@@ -143,7 +142,7 @@ def _type_id(session: Session, history: History, head: Snapshot, type: str, ledg
     return find_type(head.catalog, type).id
 
 
-def _by_id(snapshot: Snapshot, type_id: str) -> GraphType | None:
+def _by_id(snapshot: GraphView, type_id: str) -> GraphType | None:
     return next((kind for kind in snapshot.catalog.types if kind.id == type_id), None)
 
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 from omnigraph.engine.history.differ import TypeDelta, differing_properties
 from omnigraph.engine.overlay import NEW
 from omnigraph.engine.view import TableView
-from omnigraph.model.catalog import GraphType, row_schema, system_columns
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.plan.row_type import row_type
+from omnigraph.plan.rows.row_type import row_type
 from omnigraph.telemetry import Ledger
 
 

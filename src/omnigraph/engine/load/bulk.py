@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from omnigraph.engine import branches
+from omnigraph.engine import names
+from omnigraph.engine.graph_view import GraphView, view_of
 from omnigraph.engine.history.refs import History
-from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress, TypeCounts
+from omnigraph.engine.load.result import LoadResult, OnLoadProgress, Progress
 from omnigraph.engine.load.state import TOLD, Mode
 from omnigraph.engine.session import Session, hash_call
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.precondition import require_commit
-from omnigraph.engine.write.published import Published, recall
-from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.published import Published, hash_key, recall
+from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.errors import (
     BranchExists,
     BranchMoved,
@@ -27,8 +27,11 @@ from omnigraph.errors import (
     InvalidData,
     OmnigraphError,
 )
+from omnigraph.model.changes import TypeCounts
+from omnigraph.model.options import NO_OPTIONS, CommitOptions
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.violation import Violation
 from omnigraph.model.words import plain_words, read_word
 from omnigraph.plan.digest import digest_values
 from omnigraph.plan.load.places import Reject, SourceName, to_violation
@@ -49,11 +52,7 @@ class LoadOptions:
     on_error: str = "abort"
     engine: str = "auto"
     progress: OnLoadProgress | None = field(default=None, repr=False)
-    actor: str | None = None
-    message: str | None = None
-    if_commit: str | None = None
-    retry_for: float = 30.0
-    idempotency_key: str | None = None
+    commit: CommitOptions = NO_OPTIONS
     stream: tuple[str, int] | None = None
     job: str | None = None
     names: tuple[str, ...] = ()
@@ -61,6 +60,10 @@ class LoadOptions:
 
     def __post_init__(self) -> None:
         plain_words(self)
+        if self.job is not None and self.commit.idempotency_key is not None:
+            raise InvalidArgument(
+                "A job is known by its name: give `job` or `idempotency_key`, not both."
+            )
         if self.stream is not None:
             stream, batch = self.stream
             read_word("stream_id", stream)
@@ -69,8 +72,10 @@ class LoadOptions:
 
     @property
     def key(self) -> str | None:
-        """What must not be loaded twice: the name of a job is such a key too."""
-        return self.idempotency_key if self.job is None else f"job/{self.job}"
+        """The hash of what must not be loaded twice: the name of a job is such a key too."""
+        if self.job is not None:
+            return hash_call(f"job/{self.job}")
+        return hash_key(self.commit.idempotency_key)
 
 
 class BulkLoad(ABC):
@@ -79,7 +84,7 @@ class BulkLoad(ABC):
 
     engine: ClassVar[str]
     plan: PublishPlan
-    _base: Snapshot
+    _base: GraphView
 
     def __init__(
         self,
@@ -112,7 +117,7 @@ class BulkLoad(ABC):
         """Reads and shapes everything, once."""
 
     @abstractmethod
-    def _resolve(self, snapshot: Snapshot) -> None:
+    def _resolve(self, snapshot: GraphView) -> None:
         """Checks everything against a snapshot and stages it: sets the actions, the tables that
         decisions rest on, and the plan."""
 
@@ -154,7 +159,7 @@ class BulkLoad(ABC):
             io=self._ledger,
         )
 
-    def _pin(self) -> Snapshot:
+    def _pin(self) -> GraphView:
         """The base that everything is checked against."""
         options, session = self._options, self._session
         name = options.branch
@@ -174,15 +179,14 @@ class BulkLoad(ABC):
         else:
             head = session.live_head(name, self._ledger)
             self._session = session.holding(name, head.incarnation)
-        if options.if_commit is not None:
-            self._pinned = require_commit(session, head, options.if_commit, self._ledger)
+        self._pinned = pin_commit(session, head, options.commit, self._ledger)
         if options.create_branch_from is None:
             require_unprotected(head, self._lineage.kind)
-        return session.snapshot(head, self._ledger)
+        return view_of(session, head, self._ledger)
 
     # Publishing
 
-    def _make_plan(self, snapshot: Snapshot) -> PublishPlan:
+    def _make_plan(self, snapshot: GraphView) -> PublishPlan:
         pins = snapshot.graph_version.pins
         return PublishPlan(
             branch=self._options.branch,
@@ -198,10 +202,16 @@ class BulkLoad(ABC):
         """The branch is made when nothing can be wrong with the rows any more, unless its source
         has moved since they were checked: then they are checked again."""
         checked = self.base
-        made = branches.create_branch(self._session, self._options.branch, source, self._ledger)
+        made = names.create_branch(
+            self._session,
+            self._options.branch,
+            source,
+            CommitOptions(self._options.commit.actor, self._options.commit.message),
+            self._ledger,
+        )
         self._session = self._session.holding(made.branch, made.incarnation)
         head = self._session.live_head(self._options.branch, self._ledger)
-        self._base = self._session.snapshot(head, self._ledger)
+        self._base = view_of(self._session, head, self._ledger)
         if (head.pins, head.catalog) == (checked.pins, checked.catalog):
             self.plan = self._make_plan(self._base)
             return
@@ -215,14 +225,15 @@ class BulkLoad(ABC):
         """The branch that this load made, and that nothing came to."""
         options = self._options
         with contextlib.suppress(BranchMoved):  # somebody else has deleted it
-            branches.delete_branch(self._session, options.branch, options.actor, self._ledger)
+            names.delete_branch(
+                self._session, options.branch, CommitOptions(options.commit.actor), self._ledger
+            )
 
     def _publish(self) -> Any:
         self._report("publishing")
         try:
-            published = Publisher(self._session).publish(
-                self, self._ledger, retry_for=self._options.retry_for
-            )
+            patience = self._options.commit.patience(self._session.settings.retry_for)
+            published = publish(self._session, self, self._ledger, retry_for=patience)
         except OmnigraphError as error:
             if self._options.create_branch_from is not None and error.applied is False:
                 self._delete_branch()
@@ -235,7 +246,7 @@ class BulkLoad(ABC):
 
     def replan(self, head: GraphVersion) -> None:
         self._replanned = True  # whoever waits behind this load does not wait for its indexes
-        self._base = self._session.snapshot(head, self._ledger)
+        self._base = view_of(self._session, head, self._ledger)
         self._resolve(self._base)
 
     def stale(self, head: GraphVersion) -> bool:
@@ -254,9 +265,9 @@ def _lineage(session: Session, options: LoadOptions) -> Lineage:
     return Lineage(
         kind="load",
         operation=session.runtime.ulid(),
-        actor=options.actor,
-        message=options.message,
-        key=None if options.key is None else hash_call(options.key),
+        actor=options.commit.actor,
+        message=options.commit.message,
+        key=options.key,
         call=digest_values([options.type, options.mode, options.branch, *options.names]),
         stream=None if options.stream is None else hash_call(options.stream[0]),
         batch=0 if options.stream is None else options.stream[1],
@@ -311,17 +322,25 @@ def _commit_of(session: Session, known: Published, head: GraphVersion, ledger: L
     return Commit(id=known.commit, parents=(), kind="load", created_at=0, operation="")
 
 
-def refusal(rejects: list[Reject], more: int, names: list[SourceName]) -> InvalidData:
-    """The error that ends a load, with every row that it can name."""
-    violations = [to_violation(reject, names) for reject in rejects[:TOLD]]
-    rest = len(rejects) - 1 + more
-    message = violations[0].message + (f" (and {rest} more)" if rest else "")
-    return InvalidData(
-        message,
+def refuse_load(
+    rejects: Sequence[Reject],
+    unblamed: Sequence[Violation],
+    more: int,
+    names: Sequence[SourceName],
+) -> None:
+    """Ends a load that has rows to refuse, or that no single row is to blame for, with everything
+    that it can name."""
+    violations = [to_violation(reject, names) for reject in rejects[:TOLD]] + list(unblamed)
+    if not violations:
+        return
+    more += max(len(rejects) - TOLD, 0)
+    rest = len(violations) - 1 + more
+    at = {"source": rejects[0].source, "line": rejects[0].line} if rejects else {}
+    raise InvalidData(
+        violations[0].message + (f" (and {rest} more)" if rest else ""),
         violations=violations,
-        more=more + len(rejects) - len(violations),
-        source=rejects[0].source,
-        line=rejects[0].line,
+        more=more,
+        **at,
     )
 
 

@@ -1,289 +1,252 @@
-"""Owns the rules between the rows of a load and the graph: ids, unique values, endpoints, orphans
-and cardinality, each as a join over all rows at once."""
+"""Owns how a load checks the rules between its rows and the graph: which relations each rule joins,
+and what may be left out because a cheaper look has shown that nothing is wrong. It is the same for
+every engine; an engine brings the relations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Sequence
+from typing import Protocol, TypeVar, assert_never
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from omnigraph.engine.load.joins import as_keys
-from omnigraph.engine.load.rules import Rules
-from omnigraph.engine.load.state import FEW, ORIGIN, TOLD, LoadState
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType
-from omnigraph.plan.load.places import AT, place_text
-from omnigraph.plan.load.reasons import (
-    abandoned,
-    exists_already,
-    has_no_end,
-    has_too_few,
-    has_too_many,
-    id_rule,
-    is_not_unique,
-    orphans,
-    stands_twice,
+from omnigraph.plan.rules import joins
+from omnigraph.plan.rules.book import (
+    Card,
+    End,
+    Ends,
+    NewId,
+    OneRow,
+    Orphans,
+    Rule,
+    Unique,
+    final_rules,
 )
-from omnigraph.plan.validate import key_texts
-from omnigraph.store.tables import ADDRESS
+
+R = TypeVar("R")
 
 
-def check_duplicates(state: LoadState) -> None:
-    """An id comes once in an input, whatever the mode."""
-    for rows in list(state.rows.values()):
-        if rows.generated or rows.table.num_rows < 2:
+class Ground(joins.Relations[R], Protocol[R]):
+    """What a load brings to the graph, and the graph, as relations of an engine."""
+
+    @property
+    def snapshot(self) -> GraphView: ...
+
+    @property
+    def every(self) -> bool:
+        """Whether every row that is wrong is put aside, and the others are loaded."""
+        ...
+
+    @property
+    def kinds(self) -> Sequence[GraphType]:
+        """The types of which rows arrive."""
+        ...
+
+    def generated(self, kind: GraphType) -> bool:
+        """Whether all ids were made for the load, so that no other row has them."""
+        ...
+
+    def left(self, kind: GraphType) -> int:
+        """How many arriving rows of a type are still in."""
+        ...
+
+    def many(self, kind: GraphType) -> bool:
+        """More rows are left than a join likes; look at digests first."""
+        ...
+
+    def replaced(self, kind: GraphType) -> bool:
+        """Whether nothing of the type's table is left."""
+        ...
+
+    def replacing(self, kind: GraphType) -> bool:
+        """Whether arriving rows have an `origin`."""
+        ...
+
+    def keeps(self, kind: GraphType) -> bool:
+        """Whether there are rows of the table that the load leaves there."""
+        ...
+
+    def may_exceed(
+        self, kind: GraphType, columns: tuple[str, ...], most: int = 1, *, stored: bool = False
+    ) -> bool:
+        """False: no values come more than so many times in what arrives, together with the table
+        if `stored`. True: look at the rows."""
+        ...
+
+    def arriving(
+        self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
+    ) -> R:
+        """`place`, the columns named, `k0`, … for unique values, and `origin` if replacing."""
+        ...
+
+    def keys(self, kind: GraphType, columns: tuple[str, ...]) -> list[str]:
+        """The names that unique values have in relations."""
+        ...
+
+    def stored(
+        self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
+    ) -> R:
+        """`address` and columns of stored rows: at least of those that share a value with a row
+        that arrives."""
+        ...
+
+    def origins(self, kind: GraphType) -> R:
+        """The addresses that arriving rows replace, as `origin`."""
+        ...
+
+    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> R:
+        """All rows of the table, whether or not the load replaces them. The end is `node`."""
+        ...
+
+    def nodes(self, node: NodeType) -> R | None:
+        """Nodes that arrive or stay, by `id`; None if there are none."""
+        ...
+
+    def missing(self, rule: Ends) -> R:
+        """Arriving edges, by `place`, whose end is no node, with the end as `node`."""
+        ...
+
+    def alive(self, sources: R, node: NodeType) -> R:
+        """Those of the sources that are nodes."""
+        ...
+
+    def is_empty(self, relation: R) -> bool: ...
+
+    def refuse(self, rule: Rule, found: R) -> int:
+        """Refuses arriving rows by place, and says how many there are."""
+        ...
+
+    def tell(self, rule: Rule, found: R) -> None:
+        """Refuses the load for what no single row is to blame for."""
+        ...
+
+
+def check_ids(ground: Ground[R]) -> None:
+    """An id stands once in an input, whatever the mode."""
+    for kind in ground.kinds:
+        if ground.generated(kind) or ground.left(kind) < 2:
             continue
-        ids = rows.table.select(["id", AT])
-        again = state.joins.ask(
-            f"SELECT id, {AT}, first FROM rows JOIN (SELECT id AS same, min({AT}) AS first "
-            f"FROM rows GROUP BY id HAVING count(*) > 1) ON id = same WHERE {AT} > first "
-            f"ORDER BY {AT}",
-            rows=ids,
-        )
-        kind = rows.kind
-        found = [
-            (at, *stands_twice(kind, entity, place_text(state.names, first)))
-            for entity, at, first in _tuples(again)
-        ]
-        state.refuse(kind, id_rule(kind), found)
+        if not ground.may_exceed(kind, ("id",)):
+            continue
+        rows = ground.arriving(kind, ("id",))
+        again = joins.repeated(ground, rows, ("id",))
+        ground.refuse(OneRow(kind), joins.later(ground, rows, again, ("id",)))
 
 
-def check_new(state: LoadState) -> None:
+def check_new(ground: Ground[R]) -> None:
     """What is appended must not be there."""
-    for rows in list(state.rows.values()):
-        if rows.generated or not rows.table.num_rows:
+    for kind in ground.kinds:
+        if ground.generated(kind) or not ground.left(kind) or not ground.keeps(kind):
             continue
-        kind = rows.kind
-        known = state.locate(kind, "id", _values(rows.table["id"]))
-        if known.num_rows:
-            taken = rows.table.filter(pc.is_in(rows.table["id"], value_set=known["v"]))
-            pairs = _tuples(taken.select(["id", AT]))
-            found = [(at, *exists_already(kind, entity)) for entity, at in pairs]
-            state.refuse(kind, id_rule(kind), found)
-
-
-# Unique values
-
-
-def _check_unique(state: LoadState, kind: GraphType, columns: tuple[str, ...]) -> bool:
-    table = state.arriving(kind)
-    if table is None:
-        return False
-    keys, given = as_keys(kind, columns)
-    names = ", ".join(f"k{i}" for i in range(len(columns)))
-    wanted = [*dict.fromkeys([*columns, "id", AT])]
-    again = state.joins.ask(
-        f"WITH keyed AS (SELECT {keys}, {AT} FROM rows WHERE {given}), "
-        f"many AS (SELECT {names}, min({AT}) AS first FROM keyed GROUP BY {names} "
-        f"HAVING count(*) > 1) SELECT {AT} FROM keyed JOIN many USING ({names}) "
-        f"WHERE {AT} > first",
-        rows=table.select(wanted),
-    )
-    clashing = again[AT].combine_chunks()
-    if not state.replaced(kind):
-        clashing = pa.concat_arrays(
-            [clashing, _held_by_others(state, kind, columns, table).cast(pa.int64())]
-        )
-    if not len(clashing):
-        return False
-    rows = table.filter(pc.is_in(table[AT], value_set=clashing)).sort_by(AT)
-    told = zip(_tuples(rows.select(["id", AT])), key_texts(rows, columns), strict=True)
-    found = [(at, *is_not_unique(kind, columns, entity, text)) for (entity, at), text in told]
-    state.refuse(kind, "unique", found)
-    return True
-
-
-def _held_by_others(
-    state: LoadState, kind: GraphType, columns: tuple[str, ...], table: pa.Table
-) -> pa.Array:
-    """Places of rows whose values a row of the table has that none of these rows replaces."""
-    view = state.view(kind)
-    if not view.table.rows:
-        return pa.array([], pa.int64())
-    origins = table[ORIGIN] if ORIGIN in table.column_names else None
-    if table.num_rows <= FEW:
-        texts = key_texts(table, columns)
-        held = [position for position, text in enumerate(texts) if text is not None]
-        found = view.find(columns, [t for t in texts if t is not None], state.ledger)
-        others = pa.array(found.addresses)
-        positions = pa.array([held[p] for p in found.base_positions.tolist()], pa.int64())
-        if origins is not None:
-            foreign = pc.invert(pc.is_in(others, value_set=origins.drop_null()))
-            positions = positions.filter(foreign)
-        return table[AT].take(positions).combine_chunks()
-    keys, given = as_keys(kind, columns)
-    names = ", ".join(f"k{i}" for i in range(len(columns)))
-    own = origins.drop_null() if origins is not None else pa.chunked_array([], pa.uint64())
-    answer = state.joins.ask(
-        f"WITH keyed AS (SELECT {keys}, {AT} FROM rows WHERE {given}), "
-        f"others AS (SELECT {keys} FROM base ANTI JOIN own ON base.{ADDRESS} = own.a "
-        f"WHERE {given}) SELECT DISTINCT {AT} FROM keyed SEMI JOIN others USING ({names})",
-        rows=table.select([*dict.fromkeys([*columns, AT])]),
-        base=state.column_reader(view, columns),
-        own=pa.table({"a": own}),
-    )
-    return answer[AT].combine_chunks()
-
-
-# Ends of edges
-
-
-def _check_ends(state: LoadState, kind: EdgeType) -> None:
-    for end, node_name in (("src", kind.source), ("dst", kind.target)):
-        table = state.arriving(kind)
-        if table is None:
-            return
-        node = state.snapshot.catalog.node_names[node_name]
-        missing = _missing(state, node, table, end)
-        if not missing.num_rows:
+        if ground.many(kind) and not ground.may_exceed(kind, ("id",), stored=True):
             continue
-        rows = table.filter(pc.is_in(table[end], value_set=missing["v"]))
-        pairs = _tuples(rows.select([AT, end]))
-        found = [(at, *has_no_end(kind, end, value)) for at, value in pairs]
-        state.refuse(kind, "endpoint", found)
+        rows = ground.sized(ground.arriving(kind, ("id",)), ground.left(kind))
+        stored = _sized(ground, kind, ground.stored(kind, ("id",)))
+        ground.refuse(NewId(kind), joins.sharing(ground, rows, stored, ("id",)))
 
 
-def _missing(state: LoadState, node: NodeType, table: pa.Table, end: str) -> pa.Table:
-    """The distinct values of an end that are the id of no node."""
-    nodes = state.arriving(node)
-    if nodes is None:
-        wanted = _values(table[end])
-    else:
-        wanted = state.joins.ask(
-            f"SELECT DISTINCT {end} AS v FROM rows ANTI JOIN nodes ON {end} = nodes.id",
-            rows=table.select([end]),
-            nodes=nodes.select(["id"]),
-        )
-    if not wanted.num_rows:
-        return wanted
-    known = state.locate(node, "id", wanted)
-    if not known.num_rows:
-        return wanted
-    return wanted.filter(pc.invert(pc.is_in(wanted["v"], value_set=known["v"])))
+def check_rules(ground: Ground[R]) -> None:
+    """In the order of the book. With `every` a refused row takes no further part, else nobody
+    asks what would follow from it."""
+    changed = {kind.table_key for kind in ground.kinds}
+    replaced = {kind.table_key for kind in ground.kinds if ground.replaced(kind)}
+    for rule in final_rules(ground.snapshot.catalog, changed, replaced):
+        match rule:
+            case Unique():
+                # Refusing a row gives back the value that the entity had, which may clash again.
+                while _check_unique(ground, rule) and ground.every:
+                    pass
+            case Ends():
+                if ground.left(rule.kind):
+                    ground.refuse(rule, ground.missing(rule))
+            case Card():
+                _check_card(ground, rule)
+            case Orphans():
+                _check_orphans(ground, rule)
+            case OneRow() | NewId():
+                raise AssertionError("ids are checked before rows are whole")
+            case _:
+                assert_never(rule)
 
 
-def _check_orphans(state: LoadState, node: NodeType) -> None:
-    """Replacing all nodes does not take edges along, so it is refused; no single row is to
-    blame, so nothing can be quarantined."""
-    for edge in state.snapshot.catalog.edges:
-        for end, node_name in (("src", edge.source), ("dst", edge.target)):
-            if node_name != node.name or state.replaced(edge):
-                continue
-            lost = _lost_edges(state, node, edge, end)
-            if lost.num_rows:
-                first = [(entity, value) for entity, value in _tuples(lost.slice(0, TOLD))]
-                raise orphans(node, edge, end, first, lost.num_rows)
+def _sized(ground: Ground[R], kind: GraphType, relation: R) -> R:
+    return ground.sized(relation, ground.snapshot.view(kind).table.rows)
 
 
-def _lost_edges(state: LoadState, node: NodeType, edge: EdgeType, end: str) -> pa.Table:
-    nodes = state.arriving(node)
-    ids = pa.table({"id": pa.array([], pa.string())}) if nodes is None else nodes.select(["id"])
-    arriving = state.arriving(edge)
-    view = state.view(edge)
-    base = state.column_reader(view, ["id", end])
-    lost = state.joins.ask(
-        f"SELECT base.id, base.{end} FROM base ANTI JOIN nodes ON base.{end} = nodes.id",
-        base=base,
-        nodes=ids,
-    )
-    assert arriving is None  # the mode is one for all types
-    return lost
+def _check_unique(ground: Ground[R], rule: Unique) -> int:
+    kind, columns = rule.kind, rule.columns
+    if not ground.left(kind):
+        return 0
+    keeps = ground.keeps(kind)
+    together = keeps and ground.many(kind) and not ground.replacing(kind)
+    repeats = ground.may_exceed(kind, columns, stored=together)
+    if not repeats and (together or not keeps):
+        return 0
+    rows = ground.arriving(kind, ("id",), columns)
+    keys = ground.keys(kind, columns)
+    found: list[R] = []
+    if repeats:
+        again = joins.repeated(ground, rows, keys)
+        found.append(joins.later(ground, rows, again, keys))
+    if keeps:
+        others = ground.stored(kind, unique=columns)
+        if ground.replacing(kind):
+            others = joins.staying(ground, others, ground.origins(kind))
+        found.append(joins.sharing(ground, rows, _sized(ground, kind, others), keys))
+    clashing = found[0]
+    for more in found[1:]:
+        clashing = joins.either(ground, clashing, more, ["place", "id", *keys])
+    return ground.refuse(rule, clashing)
 
 
-# Cardinality
+def _check_card(ground: Ground[R], rule: Card) -> None:
+    kind, low, high = rule.kind, rule.kind.card.low, rule.kind.card.high
+    if high is not None and ground.left(kind) and _may_exceed_card(ground, kind, high):
+        rows, held = _edges(ground, kind)
+        wrong = joins.totals(ground, rows, held, f"n > {high}")
+        if not ground.is_empty(wrong):  # as a rule it is, and then no row has to travel
+            replacing = ground.replacing(kind)
+            found = joins.beyond(ground, rows, held, wrong, high, replacing=replacing)
+            ground.refuse(rule, found)
+    if low and ground.left(kind):
+        rows, held = _edges(ground, kind)
+        wrong = joins.totals(ground, rows, held, f"n < {low}")
+        ground.refuse(rule, joins.of_sources(ground, rows, wrong))
+    if low and ground.replaced(kind):
+        _check_abandoned(ground, rule)
 
 
-def _check_card(state: LoadState, kind: EdgeType) -> None:
-    card = kind.card
-    if card.low == 0 and card.high is None:
+def _may_exceed_card(ground: Ground[R], kind: EdgeType, high: int) -> bool:
+    stays = ground.keeps(kind)
+    if stays and ground.replacing(kind):
+        return True  # what is replaced would count twice
+    return ground.may_exceed(kind, ("src",), high, stored=stays)
+
+
+def _edges(ground: Ground[R], kind: EdgeType) -> tuple[R, R | None]:
+    """Arriving edges, and how many each source keeps in the table."""
+    rows = ground.arriving(kind, ("src",))
+    if not ground.keeps(kind):
+        return rows, None
+    stored = ground.stored(kind, ("src",))
+    if ground.replacing(kind):
+        stored = joins.staying(ground, stored, ground.origins(kind))
+    return rows, joins.counted(ground, stored)
+
+
+def _check_abandoned(ground: Ground[R], rule: Card) -> None:
+    """Sources that had edges before everything was replaced, and are still there."""
+    kind = rule.kind
+    if not ground.snapshot.view(kind).table.rows:
         return
-    if card.high is not None:
-        _refuse_beyond(state, kind, card.high)
-    if card.low:
-        _refuse_below(state, kind, card.low)
+    rows = ground.arriving(kind, ("src",)) if ground.left(kind) else None
+    lost = joins.without_any(ground, ground.before(kind, ("src",)), rows)
+    node = ground.snapshot.catalog.node_names[kind.source]
+    ground.tell(rule, ground.alive(lost, node))
 
 
-def _counts(state: LoadState, kind: EdgeType) -> pa.Table:
-    """`v` and `held`: how many edges each source of an arriving edge keeps in the table."""
-    table = state.arriving(kind)
-    empty = pa.table({"v": pa.array([], pa.string()), "held": pa.array([], pa.int64())})
-    if table is None or state.replaced(kind):
-        return empty
-    known = state.locate(kind, "src", _values(table["src"]))
-    if not known.num_rows:
-        return empty
-    own = pa.chunked_array([], pa.uint64())
-    if ORIGIN in table.column_names:
-        own = table[ORIGIN].drop_null()
-    return state.joins.ask(
-        f"SELECT v, count(*) AS held FROM known ANTI JOIN own ON known.{ADDRESS} = own.a "
-        "GROUP BY v",
-        known=known,
-        own=pa.table({"a": own}),
-    )
-
-
-def _refuse_beyond(state: LoadState, kind: EdgeType, high: int) -> None:
-    table = state.arriving(kind)
-    if table is None:
+def _check_orphans(ground: Ground[R], rule: Orphans) -> None:
+    if not ground.keeps(rule.edge):
         return
-    new_first = f"({ORIGIN} IS NULL), " if ORIGIN in table.column_names else ""
-    columns = ["src", AT, *([ORIGIN] if new_first else [])]
-    beyond = state.joins.ask(
-        f"WITH total AS (SELECT src, count(*) + coalesce(max(held), 0) AS n FROM rows "
-        f"LEFT JOIN counts ON src = v GROUP BY src HAVING n > {high}) "
-        f"SELECT {AT}, src, n, held FROM (SELECT {AT}, src, n, coalesce(held, 0) AS held, "
-        f"row_number() OVER (PARTITION BY src ORDER BY {new_first}{AT}) AS place FROM rows "
-        f"JOIN total USING (src) LEFT JOIN counts ON src = v) WHERE place + held > {high} "
-        f"ORDER BY {AT}",
-        rows=table.select(columns),
-        counts=_counts(state, kind),
-    )
-    found = [(at, *has_too_many(kind, source, n)) for at, source, n, _ in _tuples(beyond)]
-    state.refuse(kind, "card", found)
-
-
-def _refuse_below(state: LoadState, kind: EdgeType, low: int) -> None:
-    table = state.arriving(kind)
-    if table is not None:
-        below = state.joins.ask(
-            f"WITH total AS (SELECT src, count(*) + coalesce(max(held), 0) AS n FROM rows "
-            f"LEFT JOIN counts ON src = v GROUP BY src HAVING n < {low}) "
-            f"SELECT {AT}, src, n FROM rows JOIN total USING (src) ORDER BY {AT}",
-            rows=table.select(["src", AT]),
-            counts=_counts(state, kind),
-        )
-        found = [(at, *has_too_few(kind, source, n)) for at, source, n in _tuples(below)]
-        state.refuse(kind, "card", found)
-    if state.replaced(kind):
-        _check_abandoned(state, kind)
-
-
-def _check_abandoned(state: LoadState, kind: EdgeType) -> None:
-    """Sources that had edges before everything was replaced and are still there."""
-    table = state.arriving(kind)
-    rows = pa.table({"src": pa.array([], pa.string())}) if table is None else table.select(["src"])
-    lost = state.joins.ask(
-        "SELECT DISTINCT base.src AS v FROM base ANTI JOIN rows USING (src)",
-        base=state.column_reader(state.view(kind), ["src"]),
-        rows=rows,
-    )
-    node = state.snapshot.catalog.node_names[kind.source]
-    if not lost.num_rows:
-        return
-    missing = _missing(state, node, lost.rename_columns(["src"]), "src")
-    alive = lost.filter(pc.invert(pc.is_in(lost["v"], value_set=missing["v"])))
-    if alive.num_rows:
-        raise abandoned(kind, alive["v"][0].as_py(), alive.num_rows)
-
-
-def _values(column: pa.ChunkedArray) -> pa.Table:
-    return pa.table({"v": pc.unique(column)})
-
-
-def _tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in table.columns), strict=True)
-
-
-RULES = Rules(unique=_check_unique, ends=_check_ends, card=_check_card, orphans=_check_orphans)
+    edges = ground.before(rule.edge, ("id",), rule.end)
+    nodes = ground.nodes(rule.kind)
+    ground.tell(rule, edges if nodes is None else joins.loose(ground, edges, nodes))

@@ -12,12 +12,13 @@ import pyarrow.compute as pc
 from omnigraph.engine.load.spool import Room, Spool
 from omnigraph.engine.load.state import ORIGIN, LoadState, TypeRows
 from omnigraph.engine.view import TableView
-from omnigraph.model.catalog import EdgeType, GraphType, row_schema, system_columns
-from omnigraph.model.violation import show_value
-from omnigraph.plan.complete import complete_rows
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import EdgeType, GraphType, system_columns
 from omnigraph.plan.load.places import AT
-from omnigraph.plan.row_type import required_columns
-from omnigraph.plan.rows import RowGroup
+from omnigraph.plan.rows.complete import complete_rows
+from omnigraph.plan.rows.row_type import required_columns
+from omnigraph.plan.rows.typed import RowGroup
+from omnigraph.plan.rules.book import ENDS, describe_missing, describe_move
 from omnigraph.store.tables import ADDRESS
 
 _BATCH = 64 * 1024
@@ -70,17 +71,10 @@ def _refuse_incomplete(state: LoadState, kind: GraphType, part: Part, rows: pa.T
     new = rows.filter(rows[ORIGIN].is_null())
     name = missing[0]
     found = [
-        (
-            at,
-            (
-                f"`{name}` of {kind.name} is required, but the new entity {show_value(entity)} is "
-                "not given it."
-            ),
-            name,
-        )
+        (at, describe_missing(kind, name, entity))
         for at, entity in zip(new[AT].to_pylist(), new["id"].to_pylist(), strict=True)
     ]
-    state.refuse(kind, "required", found)
+    state.refuse(kind, found)
 
 
 def _refuse_moved(state: LoadState, kind: GraphType, view: TableView, rows: pa.Table) -> None:
@@ -91,22 +85,16 @@ def _refuse_moved(state: LoadState, kind: GraphType, view: TableView, rows: pa.T
     for start in range(0, changed.num_rows, _BATCH):
         piece = changed.slice(start, _BATCH)
         old = view.take(piece[ORIGIN].to_numpy(), ["src", "dst"], state.ledger)
-        for end, name in (("src", "from"), ("dst", "to")):
-            moved = np.flatnonzero(pc.not_equal(old[end], piece[end]))
+        for end in ENDS:
+            moved = np.flatnonzero(pc.not_equal(old[end], piece[end])).tolist()
+            left = set(state.rows[kind.table_key].table[AT].to_pylist()) if moved else set()
             found = [
-                (
-                    piece[AT][i].as_py(),
-                    (
-                        f"{kind.name} {show_value(piece['id'][i].as_py())} has `{name}` "
-                        f"{show_value(old[end][i].as_py())}, which cannot become "
-                        f"{show_value(piece[end][i].as_py())}; delete the edge and insert another."
-                    ),
-                    name,
-                )
-                for i in moved.tolist()
+                (place, describe_move(kind, entity, end, old[end][i].as_py(), now))
+                for i in moved
+                for place, entity, now in [[piece[n][i].as_py() for n in (AT, "id", end)]]
+                if place in left
             ]
-            left = set(state.rows[kind.table_key].table[AT].to_pylist()) if found else set()
-            state.refuse(kind, "endpoint", [f for f in found if f[0] in left])
+            state.refuse(kind, found)
 
 
 def _complete(

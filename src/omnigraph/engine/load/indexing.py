@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.plan.publish import Append, Overwrite, Prepared, TableAction, Update, Upsert
 from omnigraph.store import commits
@@ -28,7 +28,7 @@ IndexTables = Callable[
 
 def prepare_indexes(
     session: Session,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     actions: list[TableAction],
     ledger: Ledger,
     *,

@@ -29,10 +29,12 @@ from omnigraph.plan.load.shaping import (
     show_row,
 )
 from omnigraph.plan.load.text import read_texts
+from omnigraph.plan.soundness import Unsound, reason_of, require_names, require_sound
 
 _BATCH_ROWS = 128 * 1024
 _BOM = b"\xef\xbb\xbf"
-_READ_ERRORS = (OSError, EOFError, pa.ArrowException)
+_ARROW_FILE = b"ARROW1"  # what does not begin like this is a stream
+_READ_ERRORS = (OSError, EOFError, ValueError, MemoryError, pa.ArrowException, Unsound)
 
 
 @dataclass(frozen=True)
@@ -208,20 +210,26 @@ class Reader:
                 yield from _in_memory(source.rows)
                 return
         for batch in batches:
-            table = pa.Table.from_batches([batch])
+            table = _sound(batch)
             self.seen(table.nbytes)
             yield _renamed(table, source, kind)
 
     def _csv(self, source: Source) -> Iterator[pa.RecordBatch]:
         with source.open() as file:
             text = pa.PythonFile(file, mode="r") if not isinstance(file, pa.NativeFile) else file
-            names = pcsv.open_csv(
-                pa.BufferReader(_first_line(source)),
+            first = _first_line(source, self.line_bytes)
+            header = pcsv.open_csv(
+                pa.BufferReader(first),
+                read_options=pcsv.ReadOptions(block_size=len(first) + 1),
                 convert_options=pcsv.ConvertOptions(strings_can_be_null=True),
-            ).schema.names
+            ).schema
+            try:
+                names = header.names
+            except UnicodeDecodeError:
+                raise InvalidData(f"{source.name} line 1: the header is not UTF-8.") from None
             yield from pcsv.open_csv(
                 text,
-                read_options=pcsv.ReadOptions(block_size=self.chunk_bytes),
+                read_options=pcsv.ReadOptions(block_size=max(self.chunk_bytes, 2 * len(first))),
                 parse_options=pcsv.ParseOptions(newlines_in_values=True),
                 convert_options=pcsv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -238,17 +246,22 @@ def _bytes_of(data: Any) -> bytes:
     return bytes(data)
 
 
-def _first_line(source: Source) -> bytes:
+def _first_line(source: Source, longest: int) -> bytes:
     """The names of a CSV file, to read every column as text."""
     if source.path is None:
         raise InvalidArgument("CSV is read from files, not from streams.")
+    pieces: list[bytes] = []
+    held = 0
     with source.open() as file:
-        head = b""
         while data := file.read(1 << 16):
-            head += data
-            if b"\n" in head:
+            pieces.append(data)
+            held += len(data)
+            if b"\n" in data or b"\r" in data:
                 break
-    return head.split(b"\n", 1)[0] + b"\n"
+            if held > longest:
+                raise Unsound(f"its first line is longer than {longest:,} bytes")
+    head = b"".join(pieces)
+    return head.replace(b"\r", b"\n").split(b"\n", 1)[0] + b"\n"
 
 
 def _line_numbers(table: pa.Table) -> Any:
@@ -263,6 +276,7 @@ def _line_numbers(table: pa.Table) -> Any:
 
 def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(source.path) as file:
+        require_names(file.schema_arrow)
         names = list(source.columns.values()) or None
         if names is not None:
             names = [n for n in dict.fromkeys(names) if n in file.schema_arrow.names]
@@ -271,13 +285,17 @@ def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(source: Source) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(source.path)) as file:
-        try:
-            reader = pa.ipc.open_file(file)
-        except pa.ArrowInvalid:
-            file.seek(0)
-            yield from pa.ipc.open_stream(file)
+    """Read, not mapped: a mapped file that somebody cuts meanwhile ends the process."""
+    with pa.OSFile(str(source.path), "rb") as file:
+        begins = file.read(len(_ARROW_FILE))
+        file.seek(0)
+        if begins != _ARROW_FILE:
+            reader = pa.ipc.open_stream(file)
+            require_names(reader.schema)
+            yield from reader
             return
+        reader = pa.ipc.open_file(file)
+        require_names(reader.schema)
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
 
@@ -305,7 +323,7 @@ def _in_memory(rows: Any) -> Iterator[Any]:
     reader = _stream_of(rows)
     if reader is not None:
         for batch in reader:
-            yield pa.Table.from_batches([batch])
+            yield _sound(batch)
         return
     try:
         given = iter([rows] if isinstance(rows, dict) else rows)
@@ -328,8 +346,19 @@ def _stream_of(rows: Any) -> pa.RecordBatchReader | None:
     return None
 
 
+def _sound(batch: pa.RecordBatch) -> pa.Table:
+    """Even the size of a batch is computed from offsets that may lead anywhere."""
+    require_sound(batch)
+    return pa.Table.from_batches([batch])
+
+
 def _unreadable(source: Source, where: str, error: BaseException) -> InvalidData:
-    reason = str(error).split("\n", 1)[0].rstrip(".")
+    reason = reason_of(error)
+    if "straddling object" in reason:
+        reason = (
+            "a row is longer than can be read at a stretch, or a quote is not closed; raise the "
+            "setting load_memory, or give large values as Parquet"
+        )
     message = f"{source.name} cannot be read from {where} on: {reason}."
     found = Violation(type="", rule="source", message=message)
     return InvalidData(message, violations=[found])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.engine.load.rejected import RejectedRows, rejects_table
+from omnigraph.model.changes import TypeCounts
 from omnigraph.model.version import Commit
 from omnigraph.plan.load.places import Reject
 from omnigraph.telemetry import Ledger
@@ -36,13 +37,6 @@ class Progress:
 
 
 OnLoadProgress = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class TypeCounts:
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
 
 
 @dataclass(frozen=True)

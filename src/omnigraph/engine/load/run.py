@@ -13,11 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.executors import configured_master, find_executor, registered
-from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal, repeated_load
-from omnigraph.engine.load.checks import RULES, check_duplicates, check_new
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.joins import Joins
+from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refuse_load, repeated_load
+from omnigraph.engine.load.checks import check_ids, check_new, check_rules
 from omnigraph.engine.load.completing import Part, complete_merge, system_rows
+from omnigraph.engine.load.ground import LocalGround
 from omnigraph.engine.load.indexing import prepare_indexes
-from omnigraph.engine.load.joins import Joins
 from omnigraph.engine.load.reading import Reader
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.sources import Source, estimate_rows, find_sources, source_names
@@ -25,8 +27,7 @@ from omnigraph.engine.load.spool import Room, Spool
 from omnigraph.engine.load.staging import StagedFiles, stage_load
 from omnigraph.engine.load.state import TOLD, LoadState, TypeRows
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.upkeep.underway import Underway
+from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.errors import Conflict, InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion
@@ -128,36 +129,36 @@ class _LocalLoad(BulkLoad):
         self._ids = 0
         self._files = StagedFiles()
         named = options.branch if options.create_branch_from is None else None
-        self._underway = Underway(session, "load", branch=named, actor=options.actor)
+        self._heartbeat = Heartbeat(session, "load", branch=named, actor=options.commit.actor)
 
     def run(self, reason: str) -> LoadResult:
         try:
-            with self._underway:
+            with self._heartbeat:
                 return super().run(reason)
         finally:
             self._joins.close()
 
     def _outlived(self, head: GraphVersion) -> bool:
-        if self._underway.covers(head):
+        if self._heartbeat.covers(head):
             return False
         return self._session.outlived(self._files.since, head)
 
     def replan(self, head: GraphVersion) -> None:
         super().replan(head)
-        self._underway.staged(self.plan)
+        self._heartbeat.staged(self.plan)
 
     def _publish(self) -> Any:
-        self._underway.staged(self.plan)
+        self._heartbeat.staged(self.plan)
         return super()._publish()
 
     def _forget_files(self) -> None:
         self._files.clear()
-        self._underway.renew()
+        self._heartbeat.renew()
 
     # Reading
 
     def _read(self) -> None:
-        self._underway.base = self.base
+        self._heartbeat.base = self.base
         reader = Reader(
             catalog=self._base.catalog,
             names=self._names,
@@ -204,7 +205,7 @@ class _LocalLoad(BulkLoad):
 
     # Checking
 
-    def _resolve(self, snapshot: Snapshot) -> None:
+    def _resolve(self, snapshot: GraphView) -> None:
         """Checks everything against a snapshot and stages it."""
         self._report("checking")
         self._state = state = LoadState(
@@ -217,15 +218,16 @@ class _LocalLoad(BulkLoad):
             every=self._every,
             given={key: [part.table for part in parts] for key, parts in self._parts.items()},
         )
-        check_duplicates(state)
+        ground = LocalGround(state)
+        check_ids(ground)
         self._halt()
         if self._mode == "append":
-            check_new(state)
+            check_new(ground)
         elif self._mode == "merge":
             for key, parts in self._parts.items():
                 complete_merge(state, state.rows[key].kind, parts, self._room)
         self._halt()
-        RULES.check(state, [rows.kind for rows in state.rows.values()])
+        check_rules(ground)
         self._halt()
         reach("load checked")
         self._report("writing")
@@ -238,7 +240,7 @@ class _LocalLoad(BulkLoad):
         self._checks = state.checks
         self.plan = self._make_plan(snapshot)
 
-    def _type_rows(self, key: str, snapshot: Snapshot) -> TypeRows:
+    def _type_rows(self, key: str, snapshot: GraphView) -> TypeRows:
         gathered, parts = self._gathered[key], self._parts[key]
         kind = gathered.kind
         if snapshot.catalog.by_key.get(key) != kind:
@@ -256,7 +258,6 @@ class _LocalLoad(BulkLoad):
         """Ends the load at the first stage that refuses anything, unless rows are put aside."""
         state = getattr(self, "_state", None)
         rejects = self._rejects + (state.rejects if state is not None else [])
-        if self._every or not rejects:
-            return
+        unblamed = state.unblamed if state is not None else []
         more = self._more + (state.more if state is not None else 0)
-        raise refusal(rejects, more, self._names)
+        refuse_load([] if self._every else rejects, unblamed, more, self._names)

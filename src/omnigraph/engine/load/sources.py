@@ -44,7 +44,14 @@ def source_names(given: Any) -> tuple[str, ...]:
     held = given if isinstance(given, list | tuple) else [given]
     if not all(isinstance(one, str | os.PathLike) and one != "-" for one in held[:1]):
         return ()
-    return tuple(str(Path(one).absolute()) for one in held if isinstance(one, str | os.PathLike))
+    return tuple(_whole(one) for one in held if isinstance(one, str | os.PathLike))
+
+
+def _whole(path: str | os.PathLike[str]) -> str:
+    try:
+        return str(Path(path).absolute())
+    except FileNotFoundError:  # the working directory is gone, and so is the file
+        return os.fspath(path)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class Source:
         if kind is None and self.type[:5] in ("node-", "edge-"):
             kind = catalog.by_key.get(f"{self.type[:4]}:{self.type[5:]}")
         if kind is None:
-            from omnigraph.engine.snapshot import find_type
+            from omnigraph.engine.graph_view import find_type
 
             return find_type(catalog, self.type)
         return kind
@@ -210,17 +217,30 @@ def _mapped(source: Any, mapping: Any) -> list[Source]:
     base = Path()
     if isinstance(mapping, Mapping):
         entries = read_mapping(mapping, "given")
+    elif not isinstance(mapping, str | os.PathLike):
+        raise InvalidArgument(f"A mapping is a file or a dict, not {type(mapping).__name__}.")
     else:
         path = Path(mapping)
         if not path.is_file():
             raise InvalidArgument(f"There is no mapping file {mapping}.")
         base = path.parent
-        entries = parse_mapping(path.read_text(encoding="utf-8"), path.name)
+        entries = parse_mapping(_text_of(path), path.name)
     if source is not None:
+        if not isinstance(source, str | os.PathLike):
+            raise InvalidArgument("With a mapping, `source` is the directory of its files.")
         base = Path(source)
         if not base.is_dir():
             raise InvalidArgument(f"With a mapping, `source` is the directory of its files: {base}")
     return [found for entry in entries for found in _mapped_files(base, entry)]
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(
+            f"The mapping {path} is not a text in UTF-8: byte {error.start + 1} is none."
+        ) from None
 
 
 def _mapped_files(base: Path, entry: MappedSource) -> list[Source]:
@@ -245,8 +265,8 @@ def estimate_rows(sources: Iterable[Source]) -> int | None:
         elif source.format == "parquet":
             try:
                 total += pq.read_metadata(source.path).num_rows
-            except (OSError, pa.ArrowException):
-                return None
+            except (OSError, ValueError, MemoryError, pa.ArrowException):
+                return None  # reading it says what is wrong
         else:
             total += source.size * (_COMPRESSED if source.compression else 1) // BYTES_A_ROW
     return total

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.load.state import ORIGIN, LoadState, TypeRows
 from omnigraph.engine.write.stage import by_column
-from omnigraph.model.catalog import EdgeType, GraphType, row_schema, table_schema
+from omnigraph.model.arrow import row_schema, table_schema
+from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.load.lines import blob_columns
 from omnigraph.plan.publish import Append, Overwrite, TableAction, Update, Upsert
 from omnigraph.store.staging import Staged, StagedDeletes, stage_deletes, stage_rows
@@ -141,6 +142,10 @@ def _action(
     )
 
 
+_LARGEST_PIECE = 1 << 29
+"""Bytes of rows that are sorted at a stretch: a column of texts holds 2 GB, and not more."""
+
+
 def sorted_batches(
     kind: GraphType, table: pa.Table, memory: int, *, generated: bool = False
 ) -> Iterator[pa.RecordBatch]:
@@ -153,13 +158,14 @@ def sorted_batches(
     rows = table.select(names)
     column = "src" if isinstance(kind, EdgeType) else "id"
     width = max(rows.nbytes // max(rows.num_rows, 1), 1)
-    size = int(min(FRAGMENT_ROWS, max(memory // 8 // width, 1024)))
+    least = max(1, min(1024, _LARGEST_PIECE // width))
+    size = int(min(FRAGMENT_ROWS, max(memory // 8 // width, least)))
     starts = range(0, rows.num_rows, size)
     blobs = bool(blob_columns(kind))
 
     def piece(start: int) -> pa.Table:
         part = rows.slice(start, size)
-        if not blobs:
+        if not blobs and part.nbytes < 2 * _LARGEST_PIECE:
             part = part.combine_chunks()  # taking from one chunk is several times as fast
             ids = part["id"]
             part = part.take(pc.sort_indices(part[column]))

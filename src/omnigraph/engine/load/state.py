@@ -11,12 +11,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.load.joins import Joins
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.joins import Joins
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
-from omnigraph.plan.load.places import AT, Reject, SourceName, split_place
+from omnigraph.model.violation import Violation
+from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
 from omnigraph.plan.load.shaping import show_row
+from omnigraph.plan.rules.book import NewId, OneRow, Rule, describe
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
@@ -42,9 +44,10 @@ class TypeRows:
 @dataclass
 class LoadState:
     """`given` are the rows of each type as they came, to show those that are refused; `checks`
-    collects the tables on which a decision rests."""
+    collects the tables on which a decision rests; `unblamed` is what no single row is to blame
+    for."""
 
-    snapshot: Snapshot
+    snapshot: GraphView
     rows: dict[str, TypeRows]
     mode: Mode
     joins: Joins
@@ -54,6 +57,7 @@ class LoadState:
     given: dict[str, list[pa.Table]] = field(default_factory=dict)
     checks: set[str] = field(default_factory=set)
     rejects: list[Reject] = field(default_factory=list)
+    unblamed: list[Violation] = field(default_factory=list)
     more: int = 0
 
     def view(self, kind: GraphType) -> TableView:
@@ -80,7 +84,7 @@ class LoadState:
             found = view.find((column,), texts, self.ledger)
             held = values["v"].take(pa.array(found.base_positions))
             return pa.table({"v": held, ADDRESS: pa.array(found.addresses)})
-        return self.joins.ask(
+        return self.joins.sql(
             f'SELECT v, {ADDRESS} FROM wanted JOIN base ON v = base."{column}"',
             wanted=values,
             base=self.column_reader(view, [column]),
@@ -93,34 +97,45 @@ class LoadState:
         )
         return pa.RecordBatchReader.from_batches(schema, view.located(columns, self.ledger))
 
-    def refuse(self, kind: GraphType, rule: str, found: list[tuple[int, str, str]]) -> None:
-        """Rows, by place, with the reason and the property; they take no further part."""
+    def refuse(self, kind: GraphType, found: Sequence[tuple[int, Violation]]) -> None:
+        """Rows, by place, with what is wrong; they take no further part."""
         if not found:
             return
-        held = self.rows[kind.table_key]
-        at = np.array([place for place, _, _ in found], dtype=np.int64)
-        told = found if self.every else found[: max(TOLD - len(self.rejects), 0)]
-        self.more += len(found) - len(told)
-        places = np.array([place for place, _, _ in told], dtype=np.int64)
+        places = np.array([place for place, _ in found], dtype=np.int64)
+        told = places if self.every else places[: max(TOLD - len(self.rejects), 0)]
+        shown = self._shown(kind, told)
+        self.more += len(places) - len(told)
+        self.rejects += [
+            to_reject(self.names, place, violation, *shown[place])
+            for place, violation in found[: len(told)]
+        ]
+        self._drop(kind, places)
+
+    def refuse_for(self, rule: Rule, rows: pa.Table) -> None:
+        """Rows that a join found to break a rule, by `place`. Without `every` they stay: what
+        hangs on them is not wrong for that."""
+        kind = rule.kind
+        told = rows if self.every else rows.slice(0, max(TOLD - len(self.rejects), 0))
+        self.more += rows.num_rows - told.num_rows
+        shown = self._shown(kind, told["place"].to_numpy())
+        for row in told.to_pylist():
+            entity, text = shown[row["place"]]
+            why = describe(rule, {"id": entity} | row)
+            reject = to_reject(self.names, row["place"], why, entity, text, row.get("first"))
+            self.rejects.append(reject)
+        if rows.num_rows and (self.every or isinstance(rule, OneRow | NewId)):
+            self._drop(kind, rows["place"].to_numpy())
+
+    def _shown(self, kind: GraphType, places: np.ndarray) -> dict[int, tuple[str, str]]:
+        """The rows as they came."""
         texts: dict[int, tuple[str, str]] = {}
-        for table in self.given.get(kind.table_key, [held.table]):
+        for table in self.given.get(kind.table_key, [self.rows[kind.table_key].table]):
             texts |= shown_rows(table, places)
-        for place, reason, name in told:
-            source, line = split_place(place)
-            entity, text = texts[place]
-            self.rejects.append(
-                Reject(
-                    source=self.names[source].name,
-                    line=line,
-                    type=kind.name,
-                    rule=rule,
-                    reason=reason,
-                    row=text,
-                    id=entity,
-                    property=name or None,
-                )
-            )
-        keep = pc.invert(pc.is_in(held.table[AT], value_set=pa.array(at)))
+        return texts
+
+    def _drop(self, kind: GraphType, places: np.ndarray) -> None:
+        held = self.rows[kind.table_key]
+        keep = pc.invert(pc.is_in(held.table[AT], value_set=pa.array(places)))
         self.rows[kind.table_key] = TypeRows(kind, held.table.filter(keep), held.generated)
 
 

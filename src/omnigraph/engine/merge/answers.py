@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from omnigraph.engine.merge.state import Merging
-from omnigraph.engine.snapshot import find_type
+from omnigraph.engine.graph_view import find_type
+from omnigraph.engine.merge.state import MergeInputs
 from omnigraph.engine.write.work import refuse
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import Row
-from omnigraph.plan.row_type import row_type
-from omnigraph.plan.rows import shape_rows
+from omnigraph.plan.rows.row_type import row_type
+from omnigraph.plan.rows.typed import shape_rows
+from omnigraph.plan.rules.book import ENDS, describe_move
 from omnigraph.plan.validate import check_rows
 
 Answers = dict[str, dict[str, Row | None]]
 
 
-def read_answers(m: Merging) -> Answers:
+def read_answers(m: MergeInputs) -> Answers:
     """By table key and id: whole rows of the merged type, None for an entity that shall go."""
     answers: Answers = {}
     violations: list[Violation] = []
@@ -39,7 +40,11 @@ def read_answers(m: Merging) -> Answers:
 
 
 def _whole(
-    m: Merging, kind: GraphType, entity: str, given: Mapping[str, Any], violations: list[Violation]
+    m: MergeInputs,
+    kind: GraphType,
+    entity: str,
+    given: Mapping[str, Any],
+    violations: list[Violation],
 ) -> Row | None:
     """What was given over what the entity is: on our side, else theirs, else before."""
     known = (
@@ -58,13 +63,15 @@ def _whole(
         violations.append(_other_id(kind, entity, row["id"]))
     if known is not None and isinstance(kind, EdgeType):
         violations += [
-            _moved_end(kind, entity, end) for end in ("src", "dst") if row[end] != known[end]
+            describe_move(kind, entity, end, known[end], row[end])
+            for end in ENDS
+            if row[end] != known[end]
         ]
     violations += check_rows(kind, group.table)
     return row
 
 
-def check_places(m: Merging) -> None:
+def check_places(m: MergeInputs) -> None:
     """Refuses a strategy for something that there is not. What a side dropped may be named."""
     for where in m.strategy.places or {}:
         name, _, prop = where.partition(".")
@@ -89,14 +96,4 @@ def _other_id(kind: GraphType, entity: str, found: str) -> Violation:
         property="id",
         value=found,
         message=f"The row that resolves {kind.name} {entity!r} has the id {found!r}.",
-    )
-
-
-def _moved_end(kind: EdgeType, entity: str, end: str) -> Violation:
-    return Violation(
-        type=kind.name,
-        rule="endpoint",
-        id=entity,
-        property=end,
-        message=f"{kind.name} {entity!r} keeps its {end}; another end is another edge.",
     )

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.engine.history.differ import TypeDelta
-from omnigraph.engine.merge.ancestry import find_merge_bases
 from omnigraph.engine.merge.sides import delta_as, diff_sides, entities_in, kind_in, same_rows
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.model.catalog import Catalog, GraphType, row_schema
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.merge import (
     Contested,
@@ -39,7 +40,7 @@ class BaseTable:
     """The rows of a type in a version; `rows` by id instead of what the version has, None for
     one that is gone; `contested` as `plan.merge` has it."""
 
-    snapshot: Snapshot
+    snapshot: GraphView
     rows: Mapping[str, Row | None] = field(default_factory=dict)
     contested: Contested = field(default_factory=dict)
 
@@ -64,7 +65,7 @@ class MergeBase:
         self._align = align
         self._ledger = ledger
         self._snapshots = [
-            Snapshot(v, align(session.read_catalog(v.catalog, ledger)), session, ledger)
+            GraphView(v, align(session.read_catalog(v.catalog, ledger)), session, ledger)
             for v in versions
         ]
         self._below: dict[int, MergeBase] = {}

@@ -6,8 +6,7 @@ the rows of either side where the other side brought new rules.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.merge.commit import widened
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.merge.sides import converted, fits, kind_in, pin_in
-from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.merge.state import CheckedMerge, MergedRows, MergeInputs
 from omnigraph.engine.overlay import NEW, Overlay
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import TableView
 from omnigraph.engine.write.integrity import check_sources, find_violations
 from omnigraph.engine.write.work import Work
@@ -27,6 +25,7 @@ from omnigraph.model.catalog import EdgeType, GraphType, NodeType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import RowMerge
+from omnigraph.plan.rows.row_type import row_type
 from omnigraph.plan.validate import check_rows
 from omnigraph.telemetry import Ledger
 
@@ -38,32 +37,24 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True)
-class Checked:
-    """The merged rows over our side, as the merged schema sees it. `wide` are those of our tables
-    that had to be given columns."""
-
-    work: Work
-    wide: frozenset[str]
-
-
-def check_merge(m: Merging) -> Checked:
-    """Adds a conflict to the merge for every rule that is broken."""
-    wide = frozenset(kind.table_key for kind in m.catalog.types if _needs_columns(m, kind))
-    taken = _taken_rows(m)
-    snapshot = _as_merged(m, wide, looked_at={key for key, _ in taken})
+def check_merge(merged: MergedRows) -> CheckedMerge:
+    """A conflict for every rule that the merged rows break. Nothing is written."""
+    if not merged.whole:
+        return CheckedMerge(merged, conflicts=merged.conflicts)
+    m = merged.inputs
+    wide = frozenset(kind.table_key for kind in m.catalog.types if _needs_columns(merged, kind))
+    taken = _taken_rows(merged)
+    snapshot = _as_merged(merged, looked_at={key for key, _ in taken})
     work = Work(snapshot)
-    if m.dry_run:
-        for key in wide:
-            work.overlays[key] = _read_whole(m, m.catalog.by_key[key])
-    for key, rows in m.merged.items():
+    changes: dict[str, Mapping[str, int]] = {}
+    for key, rows in merged.rows.items():
         view = work.view(m.catalog.by_key[key])
-        work.overlays[key] = _overlaid(m, view, rows)
-    looked = Work(snapshot)
-    looked.overlays = dict(work.overlays)
+        changes |= _count_changes(view, rows, m.ledger)
+        work.overlays[key] = _overlay(view, rows, m.ledger)
+    looked = _looked_at(merged, work, wide)
     removed: dict[str, Sequence[str]] = {}
     violations: list[Violation] = []
-    for key, rows in [*m.merged.items(), *taken]:
+    for key, rows in [*merged.rows.items(), *taken]:
         kind = m.catalog.by_key[key]
         if key not in looked.overlays:
             looked.overlays[key] = _overlay(looked.view(kind), rows, m.ledger)
@@ -71,41 +62,59 @@ def check_merge(m: Merging) -> Checked:
             removed[key] = rows.deletes
         violations += check_rows(kind, rows.upserts)
     for kind in m.catalog.types:
-        violations += _check_ours(m, kind, looked)
-    for kind in m.arrived:
+        violations += _check_ours(merged, kind, looked)
+    for kind in merged.arrived:
         if isinstance(kind, EdgeType) and _ends_changed(m, kind):
             looked.overlays[kind.table_key] = _all_new(m, kind)
     violations += find_violations(looked, removed)
     for edge in m.catalog.edges:
         violations += _check_thinned(m, edge, looked, violations)
-    m.conflicts += [_conflict(m, violation) for violation in violations]
-    return Checked(work, wide)
+    conflicts = (*merged.conflicts, *(_conflict(m, violation) for violation in violations))
+    return CheckedMerge(merged, work.overlays, wide, changes, conflicts)
 
 
-def _needs_columns(m: Merging, kind: GraphType) -> bool:
-    mine = kind_in(m.ours, kind)
-    return mine is not None and not fits(kind, mine) and kind.table_key not in m.pointed
+def _needs_columns(merged: MergedRows, kind: GraphType) -> bool:
+    mine = kind_in(merged.inputs.ours, kind)
+    return mine is not None and not fits(kind, mine) and kind.table_key not in merged.pointed
 
 
-def _as_merged(m: Merging, wide: frozenset[str], looked_at: Collection[str]) -> Snapshot:
+def _as_merged(merged: MergedRows, looked_at: Collection[str]) -> GraphView:
     """Our side under the merged schema; what comes from theirs as it is there, except for the
-    tables whose changes are looked at, which lie over ours."""
+    tables whose changes are looked at, which lie over ours. Columns that a table of ours will be
+    given are not there yet: only ids, ends and unique values are asked for, see `_looked_at`."""
+    m = merged.inputs
     pins = []
     for kind in m.catalog.types:
         pin = pin_in(m.ours, kind) or pin_in(m.theirs, kind)
-        if kind.table_key in m.pointed and kind.table_key not in looked_at:
-            pin = m.pointed[kind.table_key]
+        if kind.table_key in merged.pointed and kind.table_key not in looked_at:
+            pin = merged.pointed[kind.table_key]
         assert pin is not None
-        if kind.table_key in wide and not m.dry_run:
-            table = widened(m, kind, pin)
-            pin = msgspec.structs.replace(pin, lance_version=table.version)
         pins.append(msgspec.structs.replace(pin, key=kind.table_key))
     version = msgspec.structs.replace(m.ours.graph_version, tables=tuple(pins))
-    return Snapshot(version, m.catalog, m.session, m.ledger)
+    return GraphView(version, m.catalog, m.session, m.ledger)
 
 
-def _read_whole(m: Merging, kind: GraphType) -> Overlay:
-    """Our rows with the columns that the merge brings, when nothing may be written."""
+def _looked_at(merged: MergedRows, work: Work, wide: Collection[str]) -> Work:
+    """The same, to be looked at. A table of ours that has no column yet for a unique value is read
+    whole, as it will be."""
+    m = merged.inputs
+    looked = Work(work.snapshot)
+    looked.overlays = dict(work.overlays)
+    for key in wide:
+        kind = m.catalog.by_key[key]
+        columns = {p.name: p.column for p in kind.properties}
+        held = set(work.view(kind).table.schema.names)
+        wanted = {columns[name] for names in kind.uniques for name in names if name in columns}
+        if wanted <= held:
+            continue
+        looked.overlays[key] = _read_whole(m, kind)
+        if key in merged.rows:
+            looked.overlays[key] = _overlay(looked.view(kind), merged.rows[key], m.ledger)
+    return looked
+
+
+def _read_whole(m: MergeInputs, kind: GraphType) -> Overlay:
+    """Our rows with the columns that the merge brings."""
     mine = kind_in(m.ours, kind)
     assert mine is not None
     view = m.ours.view(mine)
@@ -113,7 +122,7 @@ def _read_whole(m: Merging, kind: GraphType) -> Overlay:
     return _replacing(converted(rows, mine, kind))
 
 
-def _all_new(m: Merging, kind: GraphType) -> Overlay:
+def _all_new(m: MergeInputs, kind: GraphType) -> Overlay:
     return _replacing(m.side(m.theirs, kind).inserts)
 
 
@@ -122,18 +131,17 @@ def _replacing(rows: pa.Table) -> Overlay:
     return Overlay(rows, origins, np.array([], dtype=np.uint64), replaced=True)
 
 
-def _overlaid(m: Merging, view: TableView, rows: RowMerge) -> Overlay:
-    """Also counts what the merge does to our rows."""
-    known = view.find(("id",), rows.upserts["id"].to_pylist(), m.ledger).positions
-    gone = view.find(("id",), list(rows.deletes), m.ledger).positions
+def _count_changes(view: TableView, rows: RowMerge, ledger: Ledger) -> dict[str, Mapping[str, int]]:
+    """What the merge does to our rows, by the name of the type."""
+    known = view.find(("id",), rows.upserts["id"].to_pylist(), ledger).positions
+    gone = view.find(("id",), list(rows.deletes), ledger).positions
     counts = {
         "insert": rows.upserts.num_rows - len(known),
         "update": len(known),
         "delete": len(gone),
     }
-    if any(counts.values()):
-        m.changes[view.kind.name] = {op: count for op, count in counts.items() if count}
-    return _overlay(view, rows, m.ledger)
+    counts = {op: count for op, count in counts.items() if count}
+    return {view.kind.name: counts} if counts else {}
 
 
 def _overlay(view: TableView, rows: RowMerge, ledger: Ledger) -> Overlay:
@@ -146,11 +154,11 @@ def _overlay(view: TableView, rows: RowMerge, ledger: Ledger) -> Overlay:
     return view.overlay.without(pending).adding(rows.upserts, origins).hiding(gone.addresses)
 
 
-def _taken_rows(m: Merging) -> list[tuple[str, RowMerge]]:
+def _taken_rows(merged: MergedRows) -> list[tuple[str, RowMerge]]:
     """Of tables taken by pointer the rows that came and went, if our side changed what they
     depend on or brought rules that they have not met."""
-    found = []
-    for key in m.pointed:
+    m, found = merged.inputs, []
+    for key in merged.pointed:
         kind = m.catalog.by_key[key]
         if kind == kind_in(m.theirs, kind) and not _depends(m, kind):
             continue
@@ -160,7 +168,7 @@ def _taken_rows(m: Merging) -> list[tuple[str, RowMerge]]:
     return found
 
 
-def _depends(m: Merging, kind: GraphType) -> bool:
+def _depends(m: MergeInputs, kind: GraphType) -> bool:
     """Whether our side changed a table that rows of this type refer to or are referred to by."""
     related: set[str] = set()
     for edge in m.catalog.edges:
@@ -172,20 +180,21 @@ def _depends(m: Merging, kind: GraphType) -> bool:
     return any(m.changed(m.ours, m.catalog.by_key[key]) for key in related)
 
 
-def _ends_changed(m: Merging, kind: EdgeType) -> bool:
+def _ends_changed(m: MergeInputs, kind: EdgeType) -> bool:
     ends = {f"node:{kind.source}", f"node:{kind.target}"}
     return any(m.changed(m.ours, m.catalog.by_key[key]) for key in ends)
 
 
-def _check_ours(m: Merging, kind: GraphType, looked: Work) -> list[Violation]:
+def _check_ours(merged: MergedRows, kind: GraphType, looked: Work) -> list[Violation]:
     """Our changes, where the merge brings rules that they have not met: checked in place, and
     made part of what is looked at."""
+    m = merged.inputs
     mine = kind_in(m.ours, kind)
     if mine is None or mine == kind or not m.changed(m.ours, kind):
         return []
     delta = m.side(m.ours, kind)
     rows = pa.concat_tables([delta.inserts, delta.after])
-    done = m.merged.get(kind.table_key)
+    done = merged.rows.get(kind.table_key)
     if done is not None:
         decided = pa.concat_arrays(
             [done.upserts["id"].combine_chunks(), pa.array(done.deletes, pa.string())]
@@ -199,7 +208,7 @@ def _check_ours(m: Merging, kind: GraphType, looked: Work) -> list[Violation]:
 
 
 def _check_thinned(
-    m: Merging, kind: EdgeType, looked: Work, told: Sequence[Violation]
+    m: MergeInputs, kind: EdgeType, looked: Work, told: Sequence[Violation]
 ) -> list[Violation]:
     """Nodes of which our side took edges, where the merge brings another minimum."""
     mine = kind_in(m.ours, kind)
@@ -212,7 +221,7 @@ def _check_thinned(
     return list(check_sources(looked, kind, sorted(sources)))
 
 
-def _conflict(m: Merging, violation: Violation) -> MergeConflict:
+def _conflict(m: MergeInputs, violation: Violation) -> MergeConflict:
     """With what the entity is on each side, or how many edges a node has."""
     kind = m.catalog.find(violation.type)
     values: list[Any] = [None, None, None]
@@ -223,7 +232,7 @@ def _conflict(m: Merging, violation: Violation) -> MergeConflict:
         else:
             now = [m.entity(side, kind, violation.id) for side in (m.ours, m.theirs)]
             rows = [m.was(kind, violation.id), *now]
-            name = violation.property
+            name = row_type(kind).spellings.get(violation.property or "")
             values = [
                 row[name] if row is not None and name is not None and name in row else row
                 for row in rows
@@ -240,7 +249,7 @@ def _conflict(m: Merging, violation: Violation) -> MergeConflict:
     )
 
 
-def _count_edges(m: Merging, side: Snapshot, kind: GraphType, source: str) -> int:
+def _count_edges(m: MergeInputs, side: GraphView, kind: GraphType, source: str) -> int:
     known = kind_in(side, kind)
     if known is None:
         return 0

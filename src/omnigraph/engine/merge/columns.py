@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterator
 import msgspec
 
 from omnigraph.engine.merge.sides import kind_in, pin_in
-from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.merge.state import MergeInputs
+from omnigraph.model.arrow import arrow_type
 from omnigraph.model.catalog import (
     Catalog,
     EdgeType,
@@ -24,11 +25,11 @@ from omnigraph.model.catalog import (
     used_columns,
 )
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.types import arrow_type, type_text
+from omnigraph.model.types import type_text
 from omnigraph.plan.migrate.properties import is_widening
 
 
-def settle_columns(m: Merging, *, merged: Collection[str]) -> Catalog:
+def settle_columns(m: MergeInputs, *, merged: Collection[str]) -> Catalog:
     """The merged catalog with columns that fit our tables. Those `merged` by row, by table key,
     are never taken from theirs as they are."""
     types = [_settled(m, kind, kind.table_key in merged) for kind in m.catalog.types]
@@ -42,7 +43,7 @@ def settle_columns(m: Merging, *, merged: Collection[str]) -> Catalog:
     )
 
 
-def find_narrowed(m: Merging, *, merged: Collection[str]) -> Iterator[MergeConflict]:
+def find_narrowed(m: MergeInputs, *, merged: Collection[str]) -> Iterator[MergeConflict]:
     """Properties that were restored to a type which cannot hold what the other side, or the
     version that both come from, may have, in tables whose rows must be brought together."""
     for kind in m.catalog.types:
@@ -70,7 +71,7 @@ def find_narrowed(m: Merging, *, merged: Collection[str]) -> Iterator[MergeConfl
                 )
 
 
-def _one_place(m: Merging, kind: GraphType) -> bool:
+def _one_place(m: MergeInputs, kind: GraphType) -> bool:
     """Whether there is only one table: on one side, or the same on both."""
     ours, theirs = pin_in(m.ours, kind), pin_in(m.theirs, kind)
     if ours is None or theirs is None:
@@ -78,7 +79,7 @@ def _one_place(m: Merging, kind: GraphType) -> bool:
     return (ours.location, ours.lance_version) == (theirs.location, theirs.lance_version)
 
 
-def _settled(m: Merging, kind: GraphType, by_row: bool) -> GraphType:
+def _settled(m: MergeInputs, kind: GraphType, by_row: bool) -> GraphType:
     mine, yours = kind_in(m.ours, kind), kind_in(m.theirs, kind)
     if mine is None or _one_place(m, kind):
         return kind

@@ -5,7 +5,7 @@ Nobody can see them before the merge is published.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import msgspec
 import numpy as np
@@ -13,40 +13,44 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.merge.sides import kind_in, pin_in
-from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.merge.state import CheckedMerge, MergeInputs
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.write.stage import by_column
-from omnigraph.model.catalog import GraphType, table_schema
+from omnigraph.model.arrow import table_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import TablePin, TableStatistics
-from omnigraph.plan.publish import Adopt
-from omnigraph.plan.row_type import row_type
+from omnigraph.plan.publish import Adopt, TableAction
+from omnigraph.plan.rows.row_type import row_type
 from omnigraph.store import commits
 from omnigraph.store.staging import StagedDeletes, shared_fragments, stage_deletes, stage_rows
 from omnigraph.store.tables import Table
 
-if TYPE_CHECKING:
-    from omnigraph.engine.merge.check import Checked
 
-
-def commit_merge(m: Merging, checked: Checked) -> None:
-    """Adds the actions that bring the merge about. A dry run only says which they would be."""
-    for key, pin in m.pointed.items():
+def write_merge(checked: CheckedMerge) -> tuple[TableAction, ...]:
+    """Makes the table versions of a merge that was checked; the actions that show them."""
+    assert not checked.conflicts
+    merged, m = checked.merged, checked.merged.inputs
+    actions = list(merged.actions)
+    for key, pin in merged.pointed.items():
         mine = pin_in(m.ours, m.catalog.by_key[key])
         assert mine is not None
         moved = msgspec.structs.replace(pin, key=mine.key, type_id=mine.type_id)
-        m.actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved, published=True))
-        m.adopted.append(key)
-    if m.dry_run:
-        return
-    for key in sorted(m.merged.keys() | checked.wide):
-        _commit_type(m, checked, m.catalog.by_key[key])
+        actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved, published=True))
+    for key in sorted(merged.rows.keys() | checked.wide):
+        actions += _write_type(checked, m.catalog.by_key[key])
+    return tuple(actions)
 
 
-def _commit_type(m: Merging, checked: Checked, kind: GraphType) -> None:
+def _write_type(checked: CheckedMerge, kind: GraphType) -> Iterator[TableAction]:
+    m = checked.merged.inputs
     pin = pin_in(m.ours, kind)
     assert pin is not None
-    table, statistics = checked.work.view(kind).table, TableStatistics()
-    overlay = checked.work.overlays.get(kind.table_key)
+    table, statistics = (
+        _opened(m, kind, pin, wide=kind.table_key in checked.wide),
+        TableStatistics(),
+    )
+    came_with = table.unsynced if table.version != pin.lance_version else ()
+    overlay = checked.overlays.get(kind.table_key)
     if overlay is not None and overlay.touched:
         table, written = _changed(m, kind, table, overlay)
         inserted = int(np.count_nonzero(overlay.origins == NEW))
@@ -65,18 +69,22 @@ def _commit_type(m: Merging, checked: Checked, kind: GraphType) -> None:
         rows=table.rows,
         fragments=len(table.marks),
     )
-    m.actions.append(
-        Adopt(
-            table=pin.key,
-            base=pin.lance_version,
-            pin=moved,
-            unsynced=(*m.widened.get(kind.table_key, ()), *table.unsynced),
-            statistics=statistics,
-        )
+    yield Adopt(
+        table=pin.key,
+        base=pin.lance_version,
+        pin=moved,
+        unsynced=(*came_with, *table.unsynced),
+        statistics=statistics,
     )
 
 
-def _changed(m: Merging, kind: GraphType, table: Table, overlay: Overlay) -> tuple[Table, int]:
+def _opened(m: MergeInputs, kind: GraphType, pin: TablePin, *, wide: bool) -> Table:
+    """Our table, if need be with the columns that the merge brings."""
+    table = m.session.tables.open(pin.location, pin.lance_version, m.ledger)
+    return _widened(m, kind, table) if wide else table
+
+
+def _changed(m: MergeInputs, kind: GraphType, table: Table, overlay: Overlay) -> tuple[Table, int]:
     """The version with the merged rows, and how many bytes they took."""
     fragments, left = _shared(m, kind, overlay, table)
     rows = by_column(kind, overlay.rows.filter(pa.array(left)))
@@ -89,10 +97,9 @@ def _changed(m: Merging, kind: GraphType, table: Table, overlay: Overlay) -> tup
     return changed, staged.bytes if staged else 0
 
 
-def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
+def _widened(m: MergeInputs, kind: GraphType, table: Table) -> Table:
     """Our table with the columns that the merge brings. One that it has already is in use there
     (`settle_columns`)."""
-    table = m.session.tables.open(pin.location, pin.lance_version, m.ledger)
     schema = table_schema(kind)
     mine = kind_in(m.ours, kind)
     held = {p.id: p for p in mine.properties} if mine is not None else {}
@@ -113,12 +120,11 @@ def widened(m: Merging, kind: GraphType, pin: TablePin) -> Table:
         )
     wide = commits.add_columns(table, table.version, pa.schema(fields), fill, casts, m.ledger)
     m.session.tables.keep(wide)
-    m.widened[kind.table_key] = wide.unsynced
     return wide
 
 
 def _shared(
-    m: Merging, kind: GraphType, overlay: Overlay, table: Table
+    m: MergeInputs, kind: GraphType, overlay: Overlay, table: Table
 ) -> tuple[tuple[str, ...], np.ndarray]:
     """Fragments that the source appended and that can be ours too without copying a row, and
     which pending rows are left to write."""

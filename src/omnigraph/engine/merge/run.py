@@ -7,24 +7,30 @@ changed only the fragments that differ are read, and those that the source appen
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import NoneType
 from typing import Any, Literal
 
 import msgspec
 
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.history.ancestry import contains, find_merge_bases, joined, origin_of
 from omnigraph.engine.history.restore import plan_actions
-from omnigraph.engine.merge.ancestry import contains, find_merge_bases, joined, origin_of
 from omnigraph.engine.merge.base import MergeBase
-from omnigraph.engine.merge.tables import MergedTables, merge_tables
+from omnigraph.engine.merge.check import check_merge
+from omnigraph.engine.merge.commit import write_merge
+from omnigraph.engine.merge.state import CheckedMerge
+from omnigraph.engine.merge.tables import merge_inputs, merge_tables
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.write.lineage import find_repeated, make_lineage
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import BranchMoved, Conflict, InvalidArgument, MergeFailed, SelfMerge
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.merge import Side, Strategy
 from omnigraph.plan.publish import (
     Adopt,
@@ -35,7 +41,7 @@ from omnigraph.plan.publish import (
     TableAction,
 )
 from omnigraph.plan.schema_merge import align, merge_schemas
-from omnigraph.plan.succession import point_to
+from omnigraph.plan.successor import point_to
 from omnigraph.telemetry import Ledger
 
 Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
@@ -51,6 +57,8 @@ class Merge:
     adopted: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     conflicts: tuple[MergeConflict, ...] = ()
+    repeated: bool = False
+    """An earlier call with the same idempotency key had done it."""
     io: Ledger = field(default_factory=Ledger, repr=False)
 
 
@@ -58,35 +66,59 @@ def merge_branches(
     session: Session,
     source: str,
     into: str,
+    options: CommitOptions,
     *,
     strategy: str | Mapping[str, str] | None,
     resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None,
-    message: str | None,
-    actor: str | None,
     dry_run: bool,
 ) -> Merge:
     """All or nothing. When the target moves meanwhile, it is done again on its new head."""
-    actor, message = read_word("actor", actor), read_word("message", message)
     if source == into:
         raise SelfMerge(f"The branch {source!r} cannot be merged into itself.")
     ledger = Ledger()
     chosen = read_strategy(strategy, resolve)
-    deadline = session.runtime.monotonic() + session.settings.retry_for
+    said = make_lineage(
+        session,
+        "merge",
+        options,
+        source,
+        into,
+        strategy,
+        resolve,
+        message=f"merge {source} into {into}",
+    )
+    first = None if dry_run else find_repeated(session, into, said, ledger)
+    if first is not None:
+        outcome: Outcome = "fast_forward" if first.forwarded else "merged"
+        return Merge(outcome, first.commit, repeated=True, io=ledger)
+    deadline = session.runtime.monotonic() + options.patience(session.settings.retry_for)
     seen, theirs = session.runtime.now(), session.live_head(source, ledger)
     session = session.holding(source, theirs.incarnation)
     while True:
         ours = session.live_head(into, ledger)
         session = session.holding(into, ours.incarnation)
+        pinned = pin_commit(session, ours, options, ledger)
         if session.outlived(seen, ours):
             # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
             seen, theirs = session.runtime.now(), session.live_head(source, ledger)
         try:
-            return _merge(session, ours, theirs, seen, chosen, message, actor, dry_run, ledger)
+            call = _Call(said, pinned, options.patience(session.settings.retry_for), dry_run)
+            return _merge(session, ours, theirs, seen, chosen, call, ledger)
         except (BranchMoved, MergeFailed):
             raise
         except Conflict:
             if session.runtime.monotonic() > deadline:
                 raise
+
+
+@dataclass(frozen=True)
+class _Call:
+    """What a merge is to say of itself, and under which condition it is done."""
+
+    lineage: Lineage
+    if_commit: str | None
+    retry_for: float
+    dry_run: bool
 
 
 def read_strategy(
@@ -105,6 +137,13 @@ def read_strategy(
                 f"The strategy {side!r} is not known.", help="There are 'ours' and 'theirs'."
             )
         sides[place] = "ours" if side == "ours" else "theirs"
+    for key, row in (resolve or {}).items():
+        named = isinstance(key, tuple) and len(key) == 2
+        if not named or not isinstance(row, Mapping | NoneType):
+            raise InvalidArgument(
+                f"What resolves a conflict is a row, or None, by (type, id), not {key!r}: "
+                f"{type(row).__name__}."
+            )
     rows = (
         None if resolve is None else {k: None if v is None else dict(v) for k, v in resolve.items()}
     )
@@ -117,11 +156,10 @@ def _merge(
     theirs: GraphVersion,
     seen: int,
     strategy: Strategy,
-    message: str | None,
-    actor: str | None,
-    dry_run: bool,
+    call: _Call,
     ledger: Ledger,
 ) -> Merge:
+    dry_run = call.dry_run
     if contains(ours, origin_of(session, theirs, ledger)):
         return Merge("already_up_to_date", None, io=ledger)
     if contains(theirs, origin_of(session, ours, ledger)):
@@ -133,25 +171,25 @@ def _merge(
             )
         commit = None
         if not dry_run:
-            commit = _fast_forward(session, ours, theirs, seen, message, actor, ledger)
+            commit = _fast_forward(session, ours, theirs, seen, call, ledger)
         return Merge("fast_forward", commit, ours.commit.id, io=ledger)
     mine, yours = (session.read_catalog(side.catalog, ledger) for side in (ours, theirs))
     aligned = align(mine, yours)
     base = MergeBase(session, find_merge_bases(session, [ours], theirs, ledger), aligned, ledger)
-    left = Snapshot(ours, aligned(mine), session, ledger)
-    right = Snapshot(theirs, aligned(yours), session, ledger)
+    left = GraphView(ours, aligned(mine), session, ledger)
+    right = GraphView(theirs, aligned(yours), session, ledger)
     catalog = _merge_catalogs(base.catalog, left.catalog, right.catalog)
-    tables = merge_tables(session, base, left, right, catalog, strategy, ledger, dry_run=dry_run)
-    if tables.conflicts:
-        if dry_run:
-            return _result(tables, base, None, ledger)
-        raise failed(tables.conflicts)
+    inputs = merge_inputs(session, base, left, right, catalog, strategy, ledger)
+    checked = check_merge(merge_tables(inputs))
     if dry_run:
-        return _result(tables, base, None, ledger)
-    schema = _write_schema(session, ours, theirs, tables.catalog, ledger)
-    lineage = _lineage(session, ours, theirs, message, actor)
-    commit = _publish(session, ours, theirs, seen, schema, tables.actions, lineage, ledger)
-    return _result(tables, base, commit, ledger)
+        return _result(checked, base, None, ledger)
+    if checked.conflicts:
+        raise failed(checked.conflicts)
+    actions = write_merge(checked)
+    schema = _write_schema(session, ours, theirs, checked.catalog, ledger)
+    call = _joining(call, ours, theirs)
+    commit = _publish(session, ours, theirs, seen, schema, actions, call, ledger)
+    return _result(checked, base, commit, ledger)
 
 
 def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
@@ -159,9 +197,15 @@ def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
     return MergeFailed(conflicts[0].message + rest, conflicts=conflicts)
 
 
-def _result(tables: MergedTables, base: MergeBase, commit: Commit | None, ledger: Ledger) -> Merge:
+def _result(checked: CheckedMerge, base: MergeBase, commit: Commit | None, ledger: Ledger) -> Merge:
     return Merge(
-        "merged", commit, base.commit, tables.adopted, tables.changes, tables.conflicts, ledger
+        "merged",
+        commit,
+        base.commit,
+        checked.adopted,
+        checked.changes,
+        checked.conflicts,
+        io=ledger,
     )
 
 
@@ -170,8 +214,7 @@ def _fast_forward(
     ours: GraphVersion,
     theirs: GraphVersion,
     seen: int,
-    message: str | None,
-    actor: str | None,
+    call: _Call,
     ledger: Ledger,
 ) -> Commit:
     """A commit by which the target shows what the source shows: tables and schema by pointer."""
@@ -182,8 +225,8 @@ def _fast_forward(
         msgspec.structs.replace(action, published=True) if isinstance(action, Adopt) else action
         for action in plan_actions(ours, theirs)
     )
-    lineage = _lineage(session, ours, theirs, message, actor, forwarded=True)
-    return _publish(session, ours, theirs, seen, schema, actions, lineage, ledger)
+    call = _joining(call, ours, theirs, forwarded=True)
+    return _publish(session, ours, theirs, seen, schema, actions, call, ledger)
 
 
 def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
@@ -225,28 +268,17 @@ def _write_schema(
     return SchemaChange(schema=schema_hash, catalog=catalog_hash)
 
 
-def _lineage(
-    session: Session,
-    ours: GraphVersion,
-    theirs: GraphVersion,
-    message: str | None,
-    actor: str | None,
-    *,
-    forwarded: bool = False,
-) -> Lineage:
+def _joining(
+    call: _Call, ours: GraphVersion, theirs: GraphVersion, *, forwarded: bool = False
+) -> _Call:
+    """The call, with the second parent that its commit will have."""
     merged = Merged(
         commit=theirs.commit.id,
         at=point_to(theirs),
         ancestry=joined(ours, theirs),
         forwarded=forwarded,
     )
-    return Lineage(
-        kind="merge",
-        operation=session.runtime.ulid(),
-        actor=actor,
-        message=message or f"merge {theirs.branch} into {ours.branch}",
-        merged=merged,
-    )
+    return replace(call, lineage=msgspec.structs.replace(call.lineage, merged=merged))
 
 
 def _publish(
@@ -256,7 +288,7 @@ def _publish(
     seen: int,
     schema: SchemaChange | None,
     actions: tuple[TableAction, ...],
-    lineage: Lineage,
+    call: _Call,
     ledger: Ledger,
 ) -> Commit:
     plan = PublishPlan(
@@ -264,19 +296,22 @@ def _publish(
         base_version=ours.version,
         base_incarnation=ours.incarnation,
         actions=actions,
-        lineage=lineage,
+        lineage=call.lineage,
         # What was merged rests on all of our tables, so any change starts it anew.
         reads={key: pin.content for key, pin in ours.pins.items()},
         schema=schema,
+        if_commit=call.if_commit,
     )
-    published = Publisher(session).publish(
+    published = publish(
+        session,
         _Pinned(plan, ours, session, seen),
         ledger,
-        retry_for=session.settings.retry_for,
+        retry_for=call.retry_for,
         after=session.files_of(theirs),
     )
-    assert published.version is not None
-    return published.version.commit
+    version = published.version or published.first
+    assert version is not None
+    return version.commit
 
 
 @dataclass

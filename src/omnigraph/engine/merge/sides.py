@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.history.differ import TypeDelta, diff_type
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.model.catalog import GraphType, row_schema
-from omnigraph.model.types import arrow_type
+from omnigraph.model.arrow import arrow_type, row_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import TablePin
 from omnigraph.plan.merge import Row, SideDelta
-from omnigraph.plan.row_type import row_type
+from omnigraph.plan.rows.row_type import row_type
 from omnigraph.telemetry import Ledger
 
 
-def kind_in(snapshot: Snapshot, kind: GraphType) -> GraphType | None:
+def kind_in(snapshot: GraphView, kind: GraphType) -> GraphType | None:
     """A type as a side knows it: by its id, whatever it is called there."""
     for candidate in snapshot.catalog.types:
         if candidate.id == kind.id:
@@ -22,12 +22,12 @@ def kind_in(snapshot: Snapshot, kind: GraphType) -> GraphType | None:
     return None
 
 
-def pin_in(snapshot: Snapshot, kind: GraphType) -> TablePin | None:
+def pin_in(snapshot: GraphView, kind: GraphType) -> TablePin | None:
     known = kind_in(snapshot, kind)
     return None if known is None else snapshot.graph_version.pins[known.table_key]
 
 
-def same_rows(one: Snapshot, other: Snapshot, kind: GraphType) -> bool:
+def same_rows(one: GraphView, other: GraphView, kind: GraphType) -> bool:
     """Whether two snapshots show the same of a type, as far as that is told without a look at its
     rows. Neither has it: the same too."""
     this, that = pin_in(one, kind), pin_in(other, kind)
@@ -65,7 +65,7 @@ def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Tab
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def diff_sides(was: Snapshot, now: Snapshot, kind: GraphType, ledger: Ledger) -> TypeDelta:
+def diff_sides(was: GraphView, now: GraphView, kind: GraphType, ledger: Ledger) -> TypeDelta:
     """What became of a type between two snapshots, as rows of each."""
     old, new = kind_in(was, kind), kind_in(now, kind)
     return diff_type(
@@ -83,7 +83,7 @@ def delta_as(kind: GraphType, delta: TypeDelta) -> SideDelta:
     )
 
 
-def entities_in(side: Snapshot, kind: GraphType, ids: list[str], ledger: Ledger) -> dict[str, Row]:
+def entities_in(side: GraphView, kind: GraphType, ids: list[str], ledger: Ledger) -> dict[str, Row]:
     """Some entities on one side, those that are there, as rows of the merged type."""
     known = kind_in(side, kind)
     if known is None or not ids:

@@ -1,13 +1,14 @@
-"""Owns the state of one merge: base, sides, one catalog, and what each side did to a type.
-
-It reads; what comes of it is decided in `merge_tables`, checked in `merge_check` and made in
-`merge_commit`.
+"""Owns the phases of a merge as values: what goes in, the rows that come of it, and what the check
+says of these. Each is made from the one before and never changes; actions come only of a merge that
+was checked (`commit.py`), and before that nothing is written.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
 from omnigraph.engine.merge.sides import (
@@ -17,8 +18,8 @@ from omnigraph.engine.merge.sides import (
     kind_in,
     same_rows,
 )
+from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.conflicts import MergeConflict
 from omnigraph.model.version import TablePin
@@ -27,31 +28,21 @@ from omnigraph.plan.publish import TableAction
 from omnigraph.telemetry import Ledger
 
 
-@dataclass
-class Merging:
-    """`pointed` are tables taken from the source as they are, `merged` those that both changed,
-    `arrived` types that only the source has. `theirs` knows what both added by our ids. `widened`
-    holds the files that came with the new columns of a table."""
+@dataclass(frozen=True)
+class MergeInputs:
+    """Base, sides and one catalog. `theirs` knows what both added by our ids. What a side did to a
+    type is read once and remembered."""
 
     session: Session
     base: MergeBase
-    ours: Snapshot
-    theirs: Snapshot
+    ours: GraphView
+    theirs: GraphView
     catalog: Catalog
     strategy: Strategy
     ledger: Ledger
-    dry_run: bool
-    actions: list[TableAction] = field(default_factory=list)
-    adopted: list[str] = field(default_factory=list)
-    conflicts: list[MergeConflict] = field(default_factory=list)
-    changes: dict[str, dict[str, int]] = field(default_factory=dict)
-    merged: dict[str, RowMerge] = field(default_factory=dict)
-    pointed: dict[str, TablePin] = field(default_factory=dict)
-    arrived: list[GraphType] = field(default_factory=list)
-    widened: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict)
+    _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict, repr=False)
 
-    def changed(self, side: Snapshot, kind: GraphType) -> bool:
+    def changed(self, side: GraphView, kind: GraphType) -> bool:
         """Whether a side has other rows than the base."""
         was = self.base.table(kind)
         return was.imagined or not same_rows(was.snapshot, side, kind)
@@ -67,7 +58,7 @@ class Merging:
             and fits(kind, yours)
         )
 
-    def delta(self, side: Snapshot, kind: GraphType) -> TypeDelta:
+    def delta(self, side: GraphView, kind: GraphType) -> TypeDelta:
         """What a side did to a type, as rows of that side; read once. Of a base that is only
         imagined, what it did since the nearest that is real."""
         key = (id(side), kind.id)
@@ -76,13 +67,13 @@ class Merging:
             self._deltas[key] = diff_sides(was, side, kind, self.ledger)
         return self._deltas[key]
 
-    def side(self, side: Snapshot, kind: GraphType) -> SideDelta:
+    def side(self, side: GraphView, kind: GraphType) -> SideDelta:
         """What a side did to a type since the base, as rows of the merged type."""
         was = self.base.table(kind)
         known = self.delta(side, kind)
         return delta_between(kind, was, BaseTable(side), self.ledger, known=known)
 
-    def entity(self, side: Snapshot, kind: GraphType, entity: str) -> Row | None:
+    def entity(self, side: GraphView, kind: GraphType, entity: str) -> Row | None:
         """One entity on one side, as a row of the merged type."""
         return entities_in(side, kind, [entity], self.ledger).get(entity)
 
@@ -92,3 +83,40 @@ class Merging:
         if entity in table.rows:
             return table.rows[entity]
         return self.entity(table.snapshot, kind, entity)
+
+
+@dataclass(frozen=True)
+class MergedRows:
+    """What becomes of each type. `pointed` are tables taken from the source as they are, `rows`
+    those that both changed, `arrived` types that only the source has, `actions` what the schemas
+    ask for. If rows of one side cannot be rows of the other, nothing is `whole`."""
+
+    inputs: MergeInputs
+    rows: Mapping[str, RowMerge] = field(default_factory=dict)
+    pointed: Mapping[str, TablePin] = field(default_factory=dict)
+    arrived: tuple[GraphType, ...] = ()
+    actions: tuple[TableAction, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
+    whole: bool = True
+
+
+@dataclass(frozen=True)
+class CheckedMerge:
+    """The merged rows over our tables. `wide` are those of our tables that need columns, `changes`
+    counts what the merge does to our rows, `conflicts` are those of the rows and of the rules."""
+
+    merged: MergedRows
+    overlays: Mapping[str, Overlay] = field(default_factory=dict)
+    wide: frozenset[str] = frozenset()
+    changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    conflicts: tuple[MergeConflict, ...] = ()
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.merged.inputs.catalog
+
+    @property
+    def adopted(self) -> tuple[str, ...]:
+        """Tables that are taken as they are."""
+        arrived = tuple(kind.table_key for kind in self.merged.arrived)
+        return arrived if self.conflicts else (*arrived, *self.merged.pointed)

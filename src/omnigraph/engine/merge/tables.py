@@ -2,121 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.merge.answers import check_places, read_answers
 from omnigraph.engine.merge.base import MergeBase
-from omnigraph.engine.merge.check import check_merge
 from omnigraph.engine.merge.columns import find_narrowed, settle_columns
-from omnigraph.engine.merge.commit import commit_merge
 from omnigraph.engine.merge.sides import kind_in, pin_in, same_rows
-from omnigraph.engine.merge.state import Merging
+from omnigraph.engine.merge.state import MergedRows, MergeInputs
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.plan.merge import Row, Strategy, merge_rows
+from omnigraph.model.version import TablePin
+from omnigraph.plan.merge import Row, RowMerge, Strategy, merge_rows
 from omnigraph.plan.publish import Register, Rename, TableAction, Tombstone
 from omnigraph.plan.schema_merge.references import adopt_ids
 from omnigraph.telemetry import Ledger
 
 
 @dataclass(frozen=True)
-class MergedTables:
-    """`catalog` is the merged one with the columns that the tables have."""
+class _Decided:
+    """What becomes of one type: nothing, or one of these."""
 
-    catalog: Catalog
-    actions: tuple[TableAction, ...]
-    adopted: tuple[str, ...]
-    changes: dict[str, dict[str, int]]
-    conflicts: tuple[MergeConflict, ...]
+    pointed: TablePin | None = None
+    rows: RowMerge | None = None
+    arrived: bool = False
+    actions: tuple[TableAction, ...] = ()
+    conflicts: tuple[MergeConflict, ...] = ()
 
 
-def merge_tables(
+def merge_inputs(
     session: Session,
     base: MergeBase,
-    ours: Snapshot,
-    theirs: Snapshot,
+    ours: GraphView,
+    theirs: GraphView,
     catalog: Catalog,
     strategy: Strategy,
     ledger: Ledger,
-    *,
-    dry_run: bool,
-) -> MergedTables:
-    """Nothing becomes visible here: versions are made that only the returned actions know. With
-    `dry_run` nothing is written at all."""
+) -> MergeInputs:
     known = adopt_ids(base.catalog, ours.catalog, theirs.catalog)
-    m = Merging(
-        session,
-        base,
-        ours,
-        Snapshot(theirs.graph_version, known, session, ledger),
-        catalog,
-        strategy,
-        ledger,
-        dry_run,
-    )
+    renamed = GraphView(theirs.graph_version, known, session, ledger)
+    return MergeInputs(session, base, ours, renamed, catalog, strategy, ledger)
+
+
+def merge_tables(m: MergeInputs) -> MergedRows:
+    """Reads what each side did; writes nothing."""
     check_places(m)
     answered = read_answers(m)
-    m.conflicts += find_narrowed(m, merged=answered.keys())
-    if m.conflicts:  # rows of one side cannot be rows of the other
-        return _outcome(m)
-    m.catalog = settle_columns(m, merged=answered.keys())
-    for kind in m.catalog.types:
-        _merge_type(m, kind, answered.get(kind.table_key, {}))
-    _drop_types(m)
-    work = check_merge(m)
-    if not m.conflicts:
-        commit_merge(m, work)
-    return _outcome(m)
-
-
-def _outcome(m: Merging) -> MergedTables:
-    return MergedTables(
-        m.catalog, tuple(m.actions), tuple(m.adopted), m.changes, tuple(m.conflicts)
+    narrowed = tuple(find_narrowed(m, merged=answered.keys()))
+    if narrowed:  # rows of one side cannot be rows of the other
+        return MergedRows(m, conflicts=narrowed, whole=False)
+    m = replace(m, catalog=settle_columns(m, merged=answered.keys()))
+    decided = {
+        kind.table_key: _merge_type(m, kind, answered.get(kind.table_key, {}))
+        for kind in m.catalog.types
+    }
+    dropped = list(_drop_types(m))
+    every = [*decided.values(), *dropped]
+    return MergedRows(
+        m,
+        rows={key: one.rows for key, one in decided.items() if one.rows is not None},
+        pointed={key: one.pointed for key, one in decided.items() if one.pointed is not None},
+        arrived=tuple(kind for kind in m.catalog.types if decided[kind.table_key].arrived),
+        actions=tuple(action for one in every for action in one.actions),
+        conflicts=tuple(conflict for one in every for conflict in one.conflicts),
     )
 
 
-def _merge_type(m: Merging, kind: GraphType, answers: dict[str, Row | None]) -> None:
+def _merge_type(m: MergeInputs, kind: GraphType, answers: dict[str, Row | None]) -> _Decided:
     mine, yours = kind_in(m.ours, kind), kind_in(m.theirs, kind)
     if mine is None:
-        if yours is not None:
-            _take_new_type(m, kind)
-        return
+        return _Decided() if yours is None else _take_new_type(m, kind)
+    actions: tuple[TableAction, ...] = ()
     if mine.table_key != kind.table_key:
-        m.actions.append(Rename(table=mine.table_key, to=kind.table_key))
+        actions = (Rename(table=mine.table_key, to=kind.table_key),)
     if yours is None and not answers:
-        return
-    _check_dropped_properties(m, kind)
+        return _Decided(actions=actions)
+    conflicts = tuple(_find_dropped_properties(m, kind))
+    kept = _Decided(actions=actions, conflicts=conflicts)
     if not answers:
         if same_rows(m.theirs, m.ours, kind) or not m.changed(m.theirs, kind):
-            return
+            return kept
         if m.takes(kind):
-            pin = pin_in(m.theirs, kind)
-            assert pin is not None
-            m.pointed[kind.table_key] = pin
-            return
+            return replace(kept, pointed=pin_in(m.theirs, kind))
     left, right = m.side(m.ours, kind), m.side(m.theirs, kind)
     contested = m.base.table(kind).contested
     if right.empty and not answers and not contested:
-        return
+        return kept
     result = merge_rows(kind, left, right, m.strategy, answers, contested)
-    m.conflicts += result.conflicts
-    m.merged[kind.table_key] = result
+    return replace(kept, rows=result, conflicts=(*conflicts, *result.conflicts))
 
 
-def _take_new_type(m: Merging, kind: GraphType) -> None:
+def _take_new_type(m: MergeInputs, kind: GraphType) -> _Decided:
     pin = pin_in(m.theirs, kind)
     assert pin is not None
     pin = msgspec.structs.replace(pin, key=kind.table_key, type_id=kind.id)
-    m.actions.append(Register(table=kind.table_key, pin=pin))
-    m.adopted.append(kind.table_key)
-    m.arrived.append(kind)
+    return _Decided(actions=(Register(table=kind.table_key, pin=pin),), arrived=True)
 
 
-def _drop_types(m: Merging) -> None:
+def _drop_types(m: MergeInputs) -> Iterator[_Decided]:
     """A type that one side dropped goes, unless the other side went on writing to it."""
     kept = {kind.id for kind in m.catalog.types}
     for kind in m.base.types():
@@ -124,7 +111,7 @@ def _drop_types(m: Merging) -> None:
             continue
         mine, yours = kind_in(m.ours, kind), kind_in(m.theirs, kind)
         if mine is not None:
-            m.actions.append(Tombstone(table=mine.table_key))
+            yield _Decided(actions=(Tombstone(table=mine.table_key),))
         if (mine is None) == (yours is None):
             continue
         writer, dropper = (m.ours, "theirs") if mine is not None else (m.theirs, "ours")
@@ -133,20 +120,19 @@ def _drop_types(m: Merging) -> None:
         if m.delta(writer, kind).empty:
             continue
         writing = "ours" if dropper == "theirs" else "theirs"
-        m.conflicts.append(
-            MergeConflict(
-                ConflictKind.SCHEMA,
-                kind.table_key,
-                None,
-                f"{dropper} dropped {kind.table_key}, {writing} changed its rows.",
-                base=kind.name,
-                ours=None if mine is None else mine.name,
-                theirs=None if yours is None else yours.name,
-            )
+        conflict = MergeConflict(
+            ConflictKind.SCHEMA,
+            kind.table_key,
+            None,
+            f"{dropper} dropped {kind.table_key}, {writing} changed its rows.",
+            base=kind.name,
+            ours=None if mine is None else mine.name,
+            theirs=None if yours is None else yours.name,
         )
+        yield _Decided(conflicts=(conflict,))
 
 
-def _check_dropped_properties(m: Merging, kind: GraphType) -> None:
+def _find_dropped_properties(m: MergeInputs, kind: GraphType) -> Iterator[MergeConflict]:
     """A property that one side dropped goes, unless the other side went on setting it."""
     was = m.base.kind(kind)
     kept = {p.id for p in kind.properties}
@@ -161,15 +147,13 @@ def _check_dropped_properties(m: Merging, kind: GraphType) -> None:
             if m.strategy.side(kind.name, prop.name) == dropper:
                 continue
             if any(names[0] in changed for changed in m.delta(side, kind).changed):
-                m.conflicts.append(
-                    MergeConflict(
-                        ConflictKind.SCHEMA,
-                        kind.table_key,
-                        None,
-                        f"{dropper} dropped {kind.name}.{prop.name}, {writing} changed its values.",
-                        property=prop.name,
-                        base=prop.name,
-                        ours=names[0] if writing == "ours" else None,
-                        theirs=names[0] if writing == "theirs" else None,
-                    )
+                yield MergeConflict(
+                    ConflictKind.SCHEMA,
+                    kind.table_key,
+                    None,
+                    f"{dropper} dropped {kind.name}.{prop.name}, {writing} changed its values.",
+                    property=prop.name,
+                    base=prop.name,
+                    ours=names[0] if writing == "ours" else None,
+                    theirs=names[0] if writing == "theirs" else None,
                 )

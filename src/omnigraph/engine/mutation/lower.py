@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from omnigraph.engine.mutation.values import inserted_row
+from omnigraph.engine.write.assignments import inserted_row
 from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteWhere,
@@ -25,7 +25,7 @@ from omnigraph.errors import InvalidData, ValueOutOfRange
 from omnigraph.lang.gq.checked import Delete, InsertEdge, InsertNode, Mutation, Update
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation
-from omnigraph.plan.rows import Shaped, shape_rows
+from omnigraph.plan.rows.typed import Shaped, shape_rows
 from omnigraph.plan.validate import check_rows
 from omnigraph.plan.values.rows import Bindings
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from omnigraph.engine.load.result import TypeCounts
+from omnigraph.model.changes import TypeCounts
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
-
-__all__ = ["MutationResult", "TypeCounts"]
 
 
 @dataclass(frozen=True)

@@ -8,71 +8,52 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.engine.mutation.lower import is_blind, lower_mutation
-from omnigraph.engine.mutation.result import MutationResult, TypeCounts
+from omnigraph.engine.mutation.result import MutationResult
 from omnigraph.engine.query.ask import bound
-from omnigraph.engine.query.prepare import Prepared
+from omnigraph.engine.query.prepare import Preparations, Prepared
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.attempt import Write
 from omnigraph.engine.write.published import Published, another_call
 from omnigraph.engine.write.statements import Statement
 from omnigraph.errors import Invalid, InvalidArgument, InvalidData, InvalidQuery
 from omnigraph.model.catalog import Catalog
+from omnigraph.model.changes import TypeCounts
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import GraphVersion
-from omnigraph.model.words import plain_words
 from omnigraph.plan.digest import digest_values
-from omnigraph.plan.publish import Lineage
 from omnigraph.plan.values.rows import Bindings
 from omnigraph.telemetry import Ledger
 
 
-@dataclass(frozen=True)
-class MutationOptions:
-    branch: str
-    actor: str | None
-    message: str | None
-    if_commit: str | None
-    idempotency_key: str | None
-    retry_for: float
-
-    def __post_init__(self) -> None:
-        plain_words(self)
-
-
 def mutate(
     session: Session,
+    branch: str,
     text: str,
     name: str | None,
     params: Mapping[str, Any] | None,
-    options: MutationOptions,
+    options: CommitOptions,
 ) -> MutationResult:
     """One commit, or none if nothing matched, or an error and nothing."""
     if params is not None and not isinstance(params, Mapping):
         raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
-    call = _Call(session, text, name, params, session.runtime.now())
+    call = _Call(session, branch, text, name, params, session.runtime.now())
     write = Write(
         session,
-        branch=options.branch,
-        lineage=Lineage(
-            kind="mutate",
-            operation=session.runtime.ulid(),
-            actor=options.actor,
-            message=options.message,
-        ),
-        if_commit=options.if_commit,
-        idempotency_key=options.idempotency_key,
+        branch=branch,
+        kind="mutate",
+        options=options,
         reshape=lambda _, snapshot: call.lower(snapshot.catalog),
         ledger=ledger,
     )
     if (first := write.repeats()) is not None:
-        return _repeated(call, write, first, options, ledger)
+        return _repeated(call, write, first, ledger)
     statements = _first_lowering(call, write)
     write.call = call.digest
     reading = not all(is_blind(statement) for statement in statements)
     for statement in statements:
         write.run(statement, reading=reading)
-    published = write.publish(retry_for=options.retry_for)
-    return _result(call, write, published, options.branch, ledger)
+    return _result(call, write, write.publish(), ledger)
 
 
 def _first_lowering(call: _Call, write: Write) -> list[Statement]:
@@ -92,17 +73,14 @@ def _first_lowering(call: _Call, write: Write) -> list[Statement]:
     return call.lower(fresh)
 
 
-def _repeated(
-    call: _Call, write: Write, first: GraphVersion, options: MutationOptions, ledger: Ledger
-) -> MutationResult:
+def _repeated(call: _Call, write: Write, first: GraphVersion, ledger: Ledger) -> MutationResult:
     """What was told the first time. A call that its schema does not allow was another one."""
     try:
         call.read(write.catalog(reading=False))
     except Invalid as error:
         raise another_call(first) from error
     write.call = call.digest
-    published = write.publish(retry_for=options.retry_for)
-    return _result(call, write, published, options.branch, ledger)
+    return _result(call, write, write.publish(), ledger)
 
 
 @dataclass
@@ -110,6 +88,7 @@ class _Call:
     """What the caller gave. Ids that it makes up are the same whenever it is run again."""
 
     session: Session
+    branch: str
     text: str
     name: str | None
     params: Mapping[str, Any] | None
@@ -121,7 +100,7 @@ class _Call:
 
     def read(self, catalog: Catalog) -> tuple[Prepared, dict[str, Any]]:
         """The query under a schema, and a value for each of its parameters."""
-        prepared = self.session.preparations.mutation(self.text, self.name, catalog)
+        prepared = Preparations.shared_by(self.session).mutation(self.text, self.name, catalog)
         values = bound(prepared, self.params)
         self.query, self.catalog = prepared.query.name, catalog
         self.digest = digest_values([self.text, self.query, values])
@@ -142,7 +121,7 @@ class _Call:
 
 
 def _result(
-    call: _Call, write: Write, published: Published | None, branch: str, ledger: Ledger
+    call: _Call, write: Write, published: Published | None, ledger: Ledger
 ) -> MutationResult:
     effects = {key: count for key, count in write.effects.items() if count}
     counts: dict[str, TypeCounts] = {}
@@ -154,7 +133,7 @@ def _result(
             counts[name] = TypeCounts(**of_type)
     version = None if published is None else published.version
     return MutationResult(
-        branch=branch,
+        branch=call.branch,
         query=call.query,
         nodes=sum(n for (key, _), n in effects.items() if key.startswith("node:")),
         edges=sum(n for (key, _), n in effects.items() if key.startswith("edge:")),

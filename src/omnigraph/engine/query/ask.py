@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.engine.cache import Cache
+from omnigraph.engine.columns import Columns
 from omnigraph.engine.executors import find_executor
+from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
-from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.guard import Guard, memory_told
 from omnigraph.engine.query.networks import build_network
 from omnigraph.engine.query.prepare import Prepared
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.run import Observer, Run
 from omnigraph.engine.query.shape import schema_of
-from omnigraph.engine.query.workspace import Workspace
+from omnigraph.engine.query.workspace import Workspace, Workspaces
 from omnigraph.engine.view import TableView
 from omnigraph.errors import InvalidArgument, InvalidParameters
 from omnigraph.lang.gq import ParameterError, bind_parameters
@@ -26,8 +29,8 @@ from omnigraph.plan.query.explain import counted, render_plan
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.session import Session
-    from omnigraph.engine.snapshot import Snapshot
 
 Engine = Literal["local", "spark"]
 KERNELS = ("auto", "indexed", "adjacency")
@@ -50,7 +53,7 @@ def bound(prepared: Prepared, given: Mapping[str, Any] | None) -> dict[str, Any]
 
 def ask(
     session: Session,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     prepared: Prepared,
     parameters: Mapping[str, Any] | None,
     *,
@@ -105,7 +108,7 @@ class Asked:
     def __init__(
         self,
         session: Session,
-        snapshot: Snapshot,
+        snapshot: GraphView,
         plan: Plan,
         values: Mapping[str, Any],
         timeout: float | None,
@@ -134,6 +137,10 @@ class Asked:
         self._guard.cancel()
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        with memory_told():
+            yield from self._found()
+
+    def _found(self) -> Iterator[pa.RecordBatch]:
         if self._view is not None:  # pending rows are nobody else's
             yield from self._run(self._plan, self._workspace(self._snapshot.io)).batches()
             return
@@ -145,7 +152,7 @@ class Asked:
             version.commit.id,
             self._kernel,
         )
-        pool = self._session.workspaces
+        pool = Workspaces.shared_by(self._session)
         workspace = pool.take(key)
         if workspace is None:
             workspace = self._workspace(self._snapshot.io)
@@ -159,10 +166,11 @@ class Asked:
 
     def _workspace(self, ledger: Ledger) -> Workspace:
         session = self._session
-        evictions = session.cache.evictions
-        entities = Entities(self._view or self._snapshot.view, session.columns, ledger)
+        evictions = Cache.shared_by(session).evictions
+        entities = Entities(self._view or self._snapshot.view, Columns.shared_by(session), ledger)
+        adjacencies = Adjacencies.shared_by(session)
         expander = Expander(
-            entities, session.adjacencies, self._snapshot.catalog, self._guard, self._kernel
+            entities, adjacencies, self._snapshot.catalog, self._guard, self._kernel
         )
         return Workspace(entities, expander, evictions)
 

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from omnigraph.engine.query.entities import NONE
-from omnigraph.engine.query.legs import Leg, Reached
+from omnigraph.engine.query.hops import Reached, TypedHop
 from omnigraph.model.catalog import GraphType
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _BITS = 1 << 25
 
 
 def within(
-    run: Run,
-    legs: Sequence[Leg],
+    run: QueryContext,
+    hops: Sequence[TypedHop],
     numbers: np.ndarray,
     kinds: Sequence[GraphType],
     low: int,
@@ -28,7 +28,7 @@ def within(
     """Entities whose shortest distance from those of some kinds lies between the bounds, each
     once for each place."""
     distinct, inverse = np.unique(numbers, return_inverse=True)
-    rows = [side for leg in legs for side in (leg.here, leg.there)]
+    rows = [side for hop in hops for side in (hop.here, hop.there)]
     rows += [run.entities.rows(kind) for kind in kinds]
     base = min(side.base for side in rows)
     span = max(1, max(side.base + side.capacity for side in rows) - base)
@@ -37,7 +37,7 @@ def within(
     ordered = inverse[order]
     for start in range(0, len(distinct), step):
         starts = distinct[start : start + step]
-        found = _distances(run, legs, starts, base, span, low, high)
+        found = _distances(run, hops, starts, base, span, low, high)
         # Back from distinct starts to the places that have them.
         left = np.searchsorted(ordered, start)
         right = np.searchsorted(ordered, start + len(starts))
@@ -53,8 +53,8 @@ def within(
 
 
 def _distances(
-    run: Run,
-    legs: Sequence[Leg],
+    run: QueryContext,
+    hops: Sequence[TypedHop],
     starts: np.ndarray,
     base: int,
     span: int,
@@ -69,7 +69,7 @@ def _distances(
         if not len(codes):
             break
         run.guard.check()
-        reached = run.expander.expand(legs, codes % span + base, edges=False)
+        reached = run.expander.expand(hops, codes % span + base, edges=False)
         origins = (codes // span)[reached.places]
         fresh = origins * span + (reached.targets - base)
         if distance == 1 and low == 1:

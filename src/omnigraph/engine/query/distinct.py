@@ -22,24 +22,39 @@ from omnigraph.plan.values.codes import code_values, combine
 from omnigraph.plan.values.kinds import Value
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
+
+_CODES = 24
+"""Bytes for each value of a row while rows are compared: its code, its place, its first row."""
+_PIECE = 1 << 16
 
 
-def distinct_rows(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
+def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Rows:
     held: Rows | None = None
-    parts = (_output_values(run, plan, frame) for frame in frames)
+    parts = (
+        _output_values(run, plan, frame.slice(start, start + _PIECE))
+        for frame in frames
+        for start in range(0, frame.rows, _PIECE)
+    )
     for rows in parts:
         run.guard.check()
         held = _unique_rows(rows if held is None else _joined(held, rows))
-        run.guard.fits(sum(value.nbytes for value in held.values))
-        if held.rows > run.rows_in_memory:
+        if held.rows > run.rows_in_memory or not _has_room(run, held):
             return _distinct_by_duckdb(run, plan, chain((held,), parts))
     if held is None:
         return Rows([nothing_of(column) for column in plan.query.columns], 0)
     return held
 
 
-def _distinct_by_duckdb(run: Run, plan: Plan, parts: Iterator[Rows]) -> Rows:
+def _has_room(run: QueryContext, held: Rows) -> bool:
+    """Whether what is held can be joined with more, coded and compared."""
+    if not run.guard.is_bounded:
+        return True
+    size = sum(value.nbytes for value in held.values)
+    return run.guard.has_room(3 * size + _CODES * held.rows * (len(held.values) + 1))
+
+
+def _distinct_by_duckdb(run: QueryContext, plan: Plan, parts: Iterator[Rows]) -> Rows:
     batches = (
         [pa.array(v) if isinstance(v, np.ndarray) else v for v in part.values] for part in parts
     )
@@ -53,7 +68,7 @@ def _distinct_by_duckdb(run: Run, plan: Plan, parts: Iterator[Rows]) -> Rows:
     return Rows(values, len(columns[0]))
 
 
-def _output_values(run: Run, plan: Plan, frame: Frame) -> Rows:
+def _output_values(run: QueryContext, plan: Plan, frame: Frame) -> Rows:
     leaves = FrameLeaves(frame, run)
     values = [
         frame.columns[c.value.variable]

@@ -5,7 +5,7 @@ A number below zero is null. `counts` says how often each row stands there; None
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,6 +71,25 @@ class Frame:
         if self.counts is None:
             return self
         return Frame(self.columns, self.rows).take(np.repeat(np.arange(self.rows), self.counts))
+
+    def pieces(self, rows: int) -> Iterator[Frame]:
+        """The same rows, written out, at most so many at a time."""
+        if self.total <= rows:
+            yield self.expanded()
+            return
+        if self.counts is None:
+            for start in range(0, self.rows, rows):
+                yield self.slice(start, start + rows)
+            return
+        ends = np.cumsum(self.counts)
+        begins = ends - self.counts
+        for start in range(0, int(ends[-1]), rows):
+            stop = min(start + rows, int(ends[-1]))
+            low = int(np.searchsorted(ends, start, side="right"))
+            high = int(np.searchsorted(begins, stop, side="left"))
+            counts = np.minimum(ends[low:high], stop) - np.maximum(begins[low:high], start)
+            part = self.slice(low, high)
+            yield Frame(part.columns, part.rows, counts).expanded()
 
 
 def concat(frames: Sequence[Frame]) -> Frame:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.engine.query.distinct import distinct_rows
 from omnigraph.engine.query.frame import Frame, concat
-from omnigraph.engine.query.groups import _grouped, _grouped_by_duckdb, _some
+from omnigraph.engine.query.groups import _grouped, _grouped_by_duckdb, some
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.ordering import finished, sorted_frames
 from omnigraph.engine.query.shape import batch_of, schema_of, shaped
@@ -23,18 +23,18 @@ from omnigraph.plan.query import Plan
 from omnigraph.plan.values import evaluate_array
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _BATCH = 1 << 16
 
 
-def batches(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.RecordBatch]:
+def batches(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.RecordBatch]:
     query = plan.query
     offset = amount(query.offset, run.parameters, "offset") or 0
     limit = amount(query.limit, run.parameters, "limit")
     schema = schema_of(plan)
     if query.group is not None:
-        held, rest = _some(run, frames)
+        held, rest = some(run, plan, frames)
         if rest is None:
             rows = _grouped(run, plan, concat(held) if held else None)
         else:
@@ -51,7 +51,7 @@ def batches(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[pa.Record
                 yield _project(run, query.columns, frame.slice(start, start + _BATCH), schema)
 
 
-def chosen_frames(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[Frame]:
+def chosen_frames(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Iterator[Frame]:
     """The rows of the match that rows of the result are made of: for groups and distinct rows all,
     else those that order, offset and limit leave."""
     query = plan.query
@@ -62,20 +62,21 @@ def chosen_frames(run: Run, plan: Plan, frames: Iterator[Frame]) -> Iterator[Fra
 
 
 def _chosen(
-    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+    run: QueryContext, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
 ) -> Iterator[Frame]:
     if plan.query.order:
         return sorted_frames(run, plan, frames, offset, limit)
     return _cut(run, frames, offset, limit)
 
 
-def _cut(run: Run, frames: Iterator[Frame], offset: int, limit: int | None) -> Iterator[Frame]:
+def _cut(
+    run: QueryContext, frames: Iterator[Frame], offset: int, limit: int | None
+) -> Iterator[Frame]:
     left = limit
     if left == 0:
         return
-    for frame in frames:
+    for frame in chain.from_iterable(frame.pieces(_BATCH) for frame in frames):
         run.guard.check()
-        frame = frame.expanded()
         if offset:
             skipped = min(offset, frame.rows)
             offset -= skipped
@@ -89,7 +90,7 @@ def _cut(run: Run, frames: Iterator[Frame], offset: int, limit: int | None) -> I
 
 
 def _project(
-    run: Run, columns: Sequence[Column], frame: Frame, schema: pa.Schema
+    run: QueryContext, columns: Sequence[Column], frame: Frame, schema: pa.Schema
 ) -> pa.RecordBatch:
     leaves = FrameLeaves(frame, run)
     arrays = [

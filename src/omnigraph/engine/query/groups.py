@@ -27,33 +27,69 @@ from omnigraph.lang.gq.walk import used_variables
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.logical import inner_patterns
 from omnigraph.plan.values import evaluate_array
-from omnigraph.plan.values.aggregates import aggregate, collect, tally
+from omnigraph.plan.values.aggregates import aggregate, tally
 from omnigraph.plan.values.codes import code_values, combine
 from omnigraph.plan.values.kinds import Value
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
+_SAMPLE = 256
+_PIECE = 1 << 16
+_NUMBER = 8
+_LONGEST = 2**31 - 1
 _MARKS = 1 << 22
 """Bytes that may be spent on telling entities apart by marks."""
 
 
-def _some(run: Run, frames: Iterator[Frame]) -> tuple[list[Frame], Iterator[Frame] | None]:
+def some(
+    run: QueryContext, plan: Plan, frames: Iterator[Frame]
+) -> tuple[list[Frame], Iterator[Frame] | None]:
     """All frames, if their rows fit in memory; else the first ones and the rest."""
     held: list[Frame] = []
-    rows = 0
+    rows, size, cost = 0, 0, 0
     for frame in frames:
         run.guard.check()
         held.append(frame)
         rows += frame.rows
         if rows > run.rows_in_memory:
             return held, frames
-        if run.guard.memory_limit is not None:
-            run.guard.fits(sum(part.nbytes for part in held))
+        if run.guard.is_bounded and frame.rows:
+            cost = cost or _group_cost(run, plan, frame)
+            often = frame.total if _lists(plan) else frame.rows
+            size += 2 * frame.nbytes + cost * often
+            if not run.guard.has_room(size):
+                return held, frames
     return held, None
 
 
-def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
+def _lists(plan: Plan) -> bool:
+    assert plan.query.group is not None
+    return any(one.function == "collect" for one in plan.query.group.aggregates)
+
+
+def _group_cost(run: QueryContext, plan: Plan, frame: Frame) -> int:
+    """About how many bytes a row takes until it is in its group."""
+    group = plan.query.group
+    assert group is not None
+    return row_cost(run, [*group.keys, *[one.argument for one in group.aggregates]], frame)
+
+
+def row_cost(run: QueryContext, values: Sequence[Expression], frame: Frame) -> int:
+    """About how many bytes a row takes while these values of it are compared, by the first rows:
+    each value twice, with its code and its place."""
+    head = frame.slice(0, min(_SAMPLE, frame.rows))
+    leaves = FrameLeaves(head, run)
+    size = 0
+    for value in values:
+        if isinstance(value, EntityValue):
+            size += _NUMBER * head.rows
+        else:
+            size += evaluate_array(value, leaves).nbytes
+    return 2 * size // head.rows + 3 * _NUMBER * (len(values) + 1)
+
+
+def _grouped(run: QueryContext, plan: Plan, frame: Frame | None) -> Rows:
     group = plan.query.group
     assert group is not None
     if frame is None:
@@ -77,10 +113,23 @@ def _grouped(run: Run, plan: Plan, frame: Frame | None) -> Rows:
             found.append(pa.array(tally(codes, count, counts)))
             continue
         values = argument_values(run, one.argument, frame, leaves)
+        if one.function == "collect":
+            _check_list(run, frame, values)
         result = aggregate(one.function, values, codes, count, counts, distinct=one.distinct)
         found.append(result)
     groups = GroupLeaves(keys, found, count)
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _check_list(run: QueryContext, frame: Frame, values: pa.Array) -> None:
+    """Before every value is written out as often as its row stands there."""
+    if frame.total > _LONGEST:
+        raise ValueOutOfRange(
+            f"`collect` has {frame.total:,} values here, and {_LONGEST:,} are the most.",
+            help="Collect fewer: filter, or group by more.",
+        )
+    a_row = values.nbytes // max(1, frame.rows)
+    run.guard.fits(frame.total * (2 * a_row + 3 * _NUMBER))
 
 
 def _counts_rows(one: Aggregate) -> bool:
@@ -89,15 +138,14 @@ def _counts_rows(one: Aggregate) -> bool:
     return constant and one.function == "count" and not one.distinct
 
 
-def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
+def _grouped_by_duckdb(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Rows:
     group = plan.query.group
     assert group is not None
-    lists = any(one.function == "collect" for one in group.aggregates)
+    lists = _lists(plan)
     values = [*group.keys, *[one.argument for one in group.aggregates]]
 
     def batches() -> Iterator[list[pa.Array]]:
-        for frame in frames:
-            frame = frame.expanded() if lists else frame
+        for frame in _apart(frames, lists=lists):
             leaves = FrameLeaves(frame, run)
             arrays = [
                 _numbers(value, frame)
@@ -126,6 +174,16 @@ def _grouped_by_duckdb(run: Run, plan: Plan, frames: Iterator[Frame]) -> Rows:
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
 
 
+def _apart(frames: Iterator[Frame], *, lists: bool) -> Iterator[Frame]:
+    """Few rows at a time, because values are larger than numbers; for lists each written out."""
+    for frame in frames:
+        if lists:
+            yield from frame.pieces(_PIECE)
+            continue
+        for start in range(0, frame.rows, _PIECE):
+            yield frame.slice(start, start + _PIECE)
+
+
 def _numbers(value: EntityValue, frame: Frame) -> pa.Array:
     numbers = frame.columns[value.variable]
     return pa.array(numbers, mask=numbers < 0)
@@ -143,7 +201,7 @@ def _fitting(one: Aggregate, column: pa.Array) -> pa.Array:
 
 
 def _of_entities(
-    run: Run,
+    run: QueryContext,
     one: Aggregate,
     argument: EntityValue,
     frame: Frame,
@@ -154,6 +212,8 @@ def _of_entities(
     if one.function == "count" and one.distinct:
         return pa.array(_distinct_entities(numbers, codes, count))
     values = pa.array(numbers, mask=numbers < 0)
+    if one.function == "collect":
+        _check_list(run, frame, values)
     listed = aggregate(one.function, values, codes, count, frame.counts, distinct=one.distinct)
     if one.function == "count":
         return listed
@@ -178,7 +238,7 @@ def _distinct_entities(numbers: np.ndarray, codes: np.ndarray, count: int) -> np
     return np.bincount(np.unique(pairs) // span, minlength=count)
 
 
-def _listed_objects(run: Run, argument: EntityValue, listed: pa.Array) -> pa.Array:
+def _listed_objects(run: QueryContext, argument: EntityValue, listed: pa.Array) -> pa.Array:
     """Lists of numbers as lists of entities."""
     kind = argument.type.kind
     assert isinstance(kind, NodeKind | EdgeKind)
@@ -188,7 +248,7 @@ def _listed_objects(run: Run, argument: EntityValue, listed: pa.Array) -> pa.Arr
     return pa.ListArray.from_arrays(listed.offsets, held, type=pa.list_(field))
 
 
-def _key_codes(run: Run, key: Expression, frame: Frame) -> tuple[np.ndarray, int]:
+def _key_codes(run: QueryContext, key: Expression, frame: Frame) -> tuple[np.ndarray, int]:
     if isinstance(key, EntityValue):
         distinct, inverse = np.unique(frame.columns[key.variable], return_inverse=True)
         return inverse, max(1, len(distinct))
@@ -200,7 +260,26 @@ def _key_codes(run: Run, key: Expression, frame: Frame) -> tuple[np.ndarray, int
     return codes[places], size
 
 
-def argument_values(run: Run, value: Expression, frame: Frame, leaves: FrameLeaves) -> pa.Array:
+def argument_values(
+    run: QueryContext, value: Expression, frame: Frame, leaves: FrameLeaves
+) -> pa.Array:
+    """The value in each row. With a limit on memory it is looked at while they are made, because
+    how long texts are shows only then."""
+    if not run.guard.is_bounded or frame.rows <= _PIECE:
+        found = _values(run, value, frame, leaves)
+        run.guard.fits(found.nbytes)
+        return found
+    parts: list[pa.Array] = []
+    size = 0
+    for start in range(0, frame.rows, _PIECE):
+        part = frame.slice(start, start + _PIECE)
+        parts.append(_values(run, value, part, FrameLeaves(part, run)))
+        size += parts[-1].nbytes
+        run.guard.fits(2 * size)  # the parts, and then the whole
+    return pa.concat_arrays(parts)
+
+
+def _values(run: QueryContext, value: Expression, frame: Frame, leaves: FrameLeaves) -> pa.Array:
     once = _once(run, value, frame)
     if once is None:
         return evaluate_array(value, leaves)
@@ -208,7 +287,7 @@ def argument_values(run: Run, value: Expression, frame: Frame, leaves: FrameLeav
     return values.take(pa.array(places))
 
 
-def _once(run: Run, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarray] | None:
+def _once(run: QueryContext, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarray] | None:
     """The value for each distinct entity, where that is cheaper than for each row: the values, and
     for each row where its value is."""
     if frame.rows < 4096:
@@ -270,6 +349,4 @@ def pattern_aggregate(
     """An aggregate over the solutions of a pattern, for each row that it was asked for."""
     if values is None:
         values = pa.array(groups)
-    if function == "collect":
-        return collect(values, groups, rows, counts)
     return aggregate(function, values, groups, rows, counts, distinct=False)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
 
 from omnigraph.errors import Cancelled, MemoryLimit, QueryTimeout
+
+SPILL_MEMORY = 1 << 30
+"""What duckdb may take where no limit is set; what is more goes to disk."""
 
 
 class Guard:
@@ -26,6 +32,7 @@ class Guard:
 
     def begin(self) -> None:
         """The clock runs from when rows are first asked for, not from when the query was."""
+        self._held = 0
         if self._timeout is not None:
             self._deadline = self._monotonic() + self._timeout
 
@@ -46,27 +53,61 @@ class Guard:
         return late or self._cancelled
 
     def hold(self, size: int) -> None:
-        """Books memory that stays until it is released."""
+        """Books memory that stays until it is released, or until the query ends."""
+        self.fits(size)
         self._held += size
-        self.fits(0)
 
     def release(self, size: int) -> None:
         self._held -= size
 
+    @property
+    def is_bounded(self) -> bool:
+        return self.memory_limit is not None
+
+    @property
+    def room(self) -> int | None:
+        """Bytes that may still be taken; None if nobody set a limit."""
+        return None if self.memory_limit is None else max(0, self.memory_limit - self._held)
+
+    def has_room(self, size: int) -> bool:
+        return self.memory_limit is None or self._held + size <= self.memory_limit
+
     def fits(self, size: int) -> None:
         """Refuses what would exceed the limit, before it is made. Who has to work out the size
         asks whether there is a limit first."""
-        if self.memory_limit is not None and self._held + size > self.memory_limit:
-            raise MemoryLimit(
-                f"The query needs more than its memory_limit of {self.memory_limit:,} bytes.",
-                limit="memory_limit",
-            )
+        if not self.has_room(size):
+            raise self._over()
+
+    def _over(self) -> MemoryLimit:
+        return MemoryLimit(
+            f"The query needs more than its memory_limit of {self.memory_limit:,} bytes.",
+            limit="memory_limit",
+        )
 
     def explain(self, error: Exception) -> None:
         """Raises what an error of duckdb means here, if it is about memory."""
         if "Out of Memory" in str(error):
+            if self.room is not None and self.room <= SPILL_MEMORY:
+                raise self._over() from None
             raise MemoryLimit(
                 "Sorting or grouping the rows of this query needs more memory or disk than "
                 f"there is: {str(error).splitlines()[0]}",
                 limit="memory_limit",
             ) from None
+
+
+@contextmanager
+def memory_told() -> Iterator[None]:
+    """What a machine without enough memory says, and Arrow of a column above its largest size."""
+    try:
+        yield
+    except MemoryError as error:
+        raise MemoryLimit(
+            "There is not enough memory on this machine for the query.", limit="memory_limit"
+        ) from error
+    except (pa.ArrowCapacityError, pa.ArrowInvalid) as error:
+        if not isinstance(error, pa.ArrowCapacityError) and "overflow" not in str(error):
+            raise
+        raise MemoryLimit(
+            "A column of this query holds more than 2 GB of values at once.", limit="memory_limit"
+        ) from error

@@ -29,14 +29,15 @@ from omnigraph.lang.gq.checked import (
     TextSearch,
     TypeTest,
 )
-from omnigraph.model.types import Base, PropertyType, ScalarType, VectorType, arrow_type
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import Base, PropertyType, ScalarType, VectorType
 from omnigraph.plan.values import Leaves, arrow_kind, constant
 from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.texts import text_of
 from omnigraph.plan.values.times import INSTANT
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
 
@@ -44,7 +45,7 @@ _SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
 class FrameLeaves:
     """The values of one frame; what was fetched once is kept while it is looked at."""
 
-    def __init__(self, frame: Frame, run: Run) -> None:
+    def __init__(self, frame: Frame, run: QueryContext) -> None:
         self.frame = frame
         self._run = run
         self._known: dict[tuple[int, str], pa.Array] = {}
@@ -184,7 +185,7 @@ def entity_objects(value: EntityValue, leaves: FrameLeaves, numbers: np.ndarray)
     return leaves._run.objects(kind, numbers)  # noqa: SLF001
 
 
-def objects_of(run: Run, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.Array:
+def objects_of(run: QueryContext, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.Array:
     """Each entity as an object; null where there is none."""
     target = entity_type(kind)
     columns: dict[str, list[pa.Array]] = {target.field(i).name: [] for i in range(len(target))}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.query.expand import CHUNK
 from omnigraph.engine.query.frame import Frame, concat
-from omnigraph.engine.query.groups import argument_values
+from omnigraph.engine.query.groups import argument_values, row_cost
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.shape import Rows, batch_of, shaped, take_rows
 from omnigraph.engine.query.spill import Spill
@@ -27,18 +28,23 @@ from omnigraph.plan.query.logical import pattern_variables
 from omnigraph.plan.values.codes import ranks, sort_rows
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _BATCH = 1 << 16
+_RANKS = 24
+"""Bytes for each key of a row while rows are sorted: its rank, the negative of it, its place."""
 
 
 def finished(
-    run: Run, plan: Plan, rows: Rows, schema: pa.Schema, offset: int, limit: int | None
+    run: QueryContext, plan: Plan, rows: Rows, schema: pa.Schema, offset: int, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Orders result rows by result columns, ties by all columns in turn; cuts; makes objects."""
     query = plan.query
     stop = rows.rows if limit is None else min(rows.rows, offset + limit)
     if query.order:
+        if run.guard.is_bounded:
+            size = sum(value.nbytes for value in rows.values)
+            run.guard.fits(2 * size + _RANKS * rows.rows * (len(query.order) + 1))
         keys = [
             (_output_ranks(run, rows, query.columns, key.value.index), key.descending)
             for key in query.order
@@ -55,21 +61,32 @@ def finished(
         rows = take_rows(rows, order[offset:stop])
     elif offset or stop < rows.rows:
         rows = take_rows(rows, np.arange(offset, max(offset, stop)))
+    if not rows.rows:
+        yield _made(run, query.columns, rows, schema)
+        return
+    for start in range(0, rows.rows, _BATCH):
+        part = np.arange(start, min(start + _BATCH, rows.rows))
+        yield _made(
+            run, query.columns, rows if len(part) == rows.rows else take_rows(rows, part), schema
+        )
+
+
+def _made(
+    run: QueryContext, columns: Sequence[Column], rows: Rows, schema: pa.Schema
+) -> pa.RecordBatch:
+    """A batch, with objects in place of the numbers of entities."""
     arrays = []
-    for index, column in enumerate(query.columns):
+    for index, column in enumerate(columns):
         value, kind = rows.values[index], column.type.kind
         if isinstance(value, np.ndarray) and isinstance(kind, NodeKind | EdgeKind):
             value = run.objects(kind, value)
         arrays.append(shaped(value, schema.field(index).type))
-    whole = batch_of(arrays, schema, rows.rows)
-    if 0 < whole.num_rows <= _BATCH:
-        yield whole
-        return
-    for start in range(0, whole.num_rows, _BATCH):
-        yield whole.slice(start, _BATCH)
+    return batch_of(arrays, schema, rows.rows)
 
 
-def _output_ranks(run: Run, rows: Rows, columns: Sequence[Column], index: int) -> np.ndarray:
+def _output_ranks(
+    run: QueryContext, rows: Rows, columns: Sequence[Column], index: int
+) -> np.ndarray:
     value = rows.values[index]
     if isinstance(value, np.ndarray):
         kind = columns[index].type.kind
@@ -79,7 +96,7 @@ def _output_ranks(run: Run, rows: Rows, columns: Sequence[Column], index: int) -
 
 
 def _output_ties(
-    run: Run, rows: Rows, columns: Sequence[Column], index: int
+    run: QueryContext, rows: Rows, columns: Sequence[Column], index: int
 ) -> Iterator[np.ndarray]:
     value = rows.values[index]
     if not isinstance(value, np.ndarray):
@@ -102,39 +119,54 @@ def _has_ties(keys: Sequence[tuple[np.ndarray, bool]], order: np.ndarray) -> boo
 
 
 def sorted_frames(
-    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+    run: QueryContext, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
 ) -> Iterator[Frame]:
     """Rows by the order keys, ties by the ids of the bound variables in the order of names."""
     wanted = None if limit is None else offset + limit
     held: list[Frame] = []
-    size = 0
-    for frame in frames:
+    size, cost = 0, 0
+    pieces = chain.from_iterable(frame.pieces(CHUNK) for frame in frames)
+    for frame in pieces:
         run.guard.check()
-        held.append(frame.expanded())
-        size += held[-1].rows
+        held.append(frame)
+        size += frame.rows
         if wanted is not None and size > max(4 * wanted, min(1 << 20, run.rows_in_memory)):
             best = _order(run, plan, concat(held)).slice(0, wanted)
             held, size = [best], best.rows
-        if size > run.rows_in_memory:
-            yield from _sorted_by_duckdb(run, plan, chain(held, frames), offset, limit)
+        if run.guard.is_bounded and frame.rows:
+            cost = cost or _sort_cost(run, plan, frame)
+        if size > run.rows_in_memory or not run.guard.has_room(size * cost):
+            yield from _sorted_by_duckdb(run, plan, chain(held, pieces), offset, limit)
             return
-        run.guard.fits(sum(part.nbytes for part in held))
     if held:
         whole = _order(run, plan, concat(held))
         stop = whole.rows if wanted is None else min(whole.rows, wanted)
         yield whole.slice(min(offset, stop), stop)
 
 
+def _sort_cost(run: QueryContext, plan: Plan, frame: Frame) -> int:
+    """About how many bytes a row takes while rows are sorted: its numbers three times, its keys,
+    and a text and a rank for each entity that breaks ties."""
+    keys = [
+        plan.query.columns[key.value.index].value
+        if isinstance(key.value, OutputValue)
+        else key.value
+        for key in plan.query.order
+    ]
+    numbers = 3 * frame.nbytes // frame.rows
+    return numbers + row_cost(run, keys, frame) + _RANKS * 2 * len(_named(plan))
+
+
 def _sorted_by_duckdb(
-    run: Run, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
+    run: QueryContext, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
 ) -> Iterator[Frame]:
     named = _named(plan)
     first = next(frames)
     variables = list(first.columns)
 
     def batches() -> Iterator[list[pa.Array]]:
-        for frame in chain((first,), frames):
-            frame = frame.expanded()
+        small = (piece for frame in chain((first,), frames) for piece in frame.pieces(_BATCH))
+        for frame in small:
             keys = _order_values(run, plan, frame)
             ties = [tie for v in named for tie in _ties(run, v.kind.types, frame.columns[v.id])]
             yield [*[pa.array(frame.columns[v]) for v in variables], *keys, *ties]
@@ -147,7 +179,7 @@ def _sorted_by_duckdb(
         yield Frame(numbers, len(columns[0]))
 
 
-def _order(run: Run, plan: Plan, frame: Frame) -> Frame:
+def _order(run: QueryContext, plan: Plan, frame: Frame) -> Frame:
     values = _order_values(run, plan, frame)
     keys = [
         (ranks(value), key.descending) for value, key in zip(values, plan.query.order, strict=True)
@@ -158,7 +190,7 @@ def _order(run: Run, plan: Plan, frame: Frame) -> Frame:
     return frame.take(order)
 
 
-def _order_values(run: Run, plan: Plan, frame: Frame) -> list[pa.Array]:
+def _order_values(run: QueryContext, plan: Plan, frame: Frame) -> list[pa.Array]:
     leaves = FrameLeaves(frame, run)
     found = []
     for key in plan.query.order:
@@ -174,7 +206,7 @@ def _named(plan: Plan) -> list[Variable]:
     return sorted(named, key=lambda v: v.name or "")
 
 
-def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, bool]]:
+def _id_ranks(run: QueryContext, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, bool]]:
     for variable in _named(plan):
         numbers = frame.columns[variable.id]
         distinct, inverse = np.unique(numbers, return_inverse=True)
@@ -182,7 +214,7 @@ def _id_ranks(run: Run, plan: Plan, frame: Frame) -> Iterator[tuple[np.ndarray, 
             yield ranks(tie)[inverse], False
 
 
-def _ties(run: Run, kinds: Sequence[GraphType], numbers: np.ndarray) -> Iterator[pa.Array]:
+def _ties(run: QueryContext, kinds: Sequence[GraphType], numbers: np.ndarray) -> Iterator[pa.Array]:
     """What tells entities apart: their ids, and for the same id in two types the type's name."""
     yield run.ids(kinds, numbers)
     if len(kinds) > 1:

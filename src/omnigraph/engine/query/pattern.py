@@ -10,8 +10,8 @@ import numpy as np
 from omnigraph.engine.query.distances import within
 from omnigraph.engine.query.expand import CHUNK
 from omnigraph.engine.query.frame import Frame, concat, merge_alike, rows_repeat
+from omnigraph.engine.query.hops import Reached, TypedHop
 from omnigraph.engine.query.leaves import FrameLeaves
-from omnigraph.engine.query.legs import Leg, Reached
 from omnigraph.engine.query.scan import find_by_key, scan_type
 from omnigraph.errors import MemoryLimit
 from omnigraph.lang.gq.checked import Expression, Traversal, Variable
@@ -31,16 +31,18 @@ from omnigraph.plan.query.steps import (
 from omnigraph.plan.values import holds
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _FIRST: Final = 1024
 _MERGE: Final = 1 << 16
 _LOOSE: Final = 512
 """So many rows may stay as they are: finding out which are alike would take longer."""
 _PRODUCT: Final = 500_000_000
+_MERGING: Final = 4
+"""So many times the bytes of rows are there while they are merged: codes, order, sums, rows."""
 
 
-def run_pattern(run: Run, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
+def run_pattern(run: QueryContext, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
     """The rows of a pattern, from rows that bind what it uses from outside."""
     frames: Iterator[Frame] = iter((start,))
     for step, after in zip(plan.steps, (*plan.steps[1:], None), strict=True):
@@ -48,7 +50,9 @@ def run_pattern(run: Run, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
     return frames
 
 
-def _apply(run: Run, step: Step, frames: Iterator[Frame], after: Step | None) -> Iterator[Frame]:
+def _apply(
+    run: QueryContext, step: Step, frames: Iterator[Frame], after: Step | None
+) -> Iterator[Frame]:
     match step:
         case Seek() | Scan():
             return _bind(run, step, frames)
@@ -73,7 +77,7 @@ def _apply(run: Run, step: Step, frames: Iterator[Frame], after: Step | None) ->
 # Beginning
 
 
-def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _bind(run: QueryContext, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Frame]:
     found: np.ndarray | None = None
     before = 0
     for frame in frames:
@@ -92,11 +96,12 @@ def _bind(run: Run, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Fram
             part = frame.slice(start, start + rows)
             before += part.rows
             _check_product(before, len(found))
+            run.guard.fits(part.rows * len(found) * 8 * (len(part.columns) + 2))
             repeated = part.take(np.repeat(np.arange(part.rows), len(found)))
             yield _fitting(run, repeated.adding(step.variable.id, np.tile(found, part.rows)))
 
 
-def _candidates(run: Run, step: Seek | Scan) -> np.ndarray:
+def _candidates(run: QueryContext, step: Seek | Scan) -> np.ndarray:
     variable = step.variable
     parts = []
     for kind in variable.kind.types:
@@ -112,7 +117,9 @@ def _candidates(run: Run, step: Seek | Scan) -> np.ndarray:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
-def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> Iterator[Frame]:
+def _spread(
+    run: QueryContext, frame: Frame, variable: Variable, found: np.ndarray
+) -> Iterator[Frame]:
     """One row becomes many: small batches first, so that a limit is reached soon."""
     start, size = 0, _FIRST if run.is_lazy else CHUNK
     while start < len(found):
@@ -127,7 +134,7 @@ def _spread(run: Run, frame: Frame, variable: Variable, found: np.ndarray) -> It
         size = min(CHUNK, size * 4)
 
 
-def _fitting(run: Run, frame: Frame) -> Frame:
+def _fitting(run: QueryContext, frame: Frame) -> Frame:
     if run.guard.memory_limit is not None:
         run.guard.fits(frame.nbytes)
     return frame
@@ -146,7 +153,7 @@ def _check_product(left: int, right: int) -> None:
 # Along edges
 
 
-def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
+def _hops(run: QueryContext, traversal: Traversal, *, backward: bool) -> list[TypedHop]:
     here, there = traversal.source, traversal.target
     if backward:
         here, there = there, here
@@ -155,13 +162,13 @@ def _legs(run: Run, traversal: Traversal, *, backward: bool) -> list[Leg]:
     )
 
 
-def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _scan_edges(run: QueryContext, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[Frame]:
     expand = step.expand
     traversal = expand.traversal
     assert traversal.edge is not None
     for frame in frames:
-        legs = _legs(run, traversal, backward=expand.backward)
-        found = run.expander.all_edges(legs[0]) if len(legs) == 1 and frame.rows == 1 else None
+        hops = _hops(run, traversal, backward=expand.backward)
+        found = run.expander.all_edges(hops[0]) if len(hops) == 1 and frame.rows == 1 else None
         if found is None:
             yield from _expand(run, expand, _bind(run, step.scan, iter((frame,))))
             continue
@@ -183,15 +190,15 @@ def _scan_edges(run: Run, step: ScanEdges, frames: Iterator[Frame]) -> Iterator[
 
 
 def _expand(
-    run: Run, step: Expand, frames: Iterator[Frame], wanted: frozenset[int] | None = None
+    run: QueryContext, step: Expand, frames: Iterator[Frame], wanted: frozenset[int] | None = None
 ) -> Iterator[Frame]:
     traversal = step.traversal
     for frame in frames:
         frame = _bound(run, frame, step.start)
         if not frame.rows:
             continue
-        legs = _legs(run, traversal, backward=step.backward)
-        for part, reached in _reached(run, frame, step.start, traversal, legs):
+        hops = _hops(run, traversal, backward=step.backward)
+        for part, reached in _reached(run, frame, step.start, traversal, hops):
             left = part if wanted is None else part.only(wanted)
             grown = left.take(reached.places).adding(step.target.id, reached.targets)
             if traversal.edge is not None and reached.edges is not None:
@@ -206,23 +213,23 @@ def _expand(
 
 
 def _reached(
-    run: Run, frame: Frame, start: int, traversal: Traversal, legs: Sequence[Leg]
+    run: QueryContext, frame: Frame, start: int, traversal: Traversal, hops: Sequence[TypedHop]
 ) -> Iterator[tuple[Frame, Reached]]:
     """Neighbours of a frame's rows, a range of rows at a time."""
     numbers = frame.columns[start]
     if (traversal.low, traversal.high) == (1, 1):
-        for low, high in run.expander.chunks(legs, numbers):
+        for low, high in run.expander.chunks(hops, numbers):
             part = frame if (low, high) == (0, frame.rows) else frame.slice(low, high)
             yield (
                 part,
-                run.expander.expand(legs, numbers[low:high], edges=traversal.edge is not None),
+                run.expander.expand(hops, numbers[low:high], edges=traversal.edge is not None),
             )
         return
     kinds = run.kinds(start)
     end = traversal.source if start == traversal.target else traversal.target
     ends = run.kinds(end)
     strays = traversal.low == 0 and not {k.name for k in kinds} <= {k.name for k in ends}
-    for reached in within(run, legs, numbers, kinds, traversal.low, traversal.high):
+    for reached in within(run, hops, numbers, kinds, traversal.low, traversal.high):
         if strays:  # at distance 0 is the start itself, which may be of another type
             fits = np.zeros(len(reached.targets), bool)
             for kind in ends:
@@ -231,7 +238,7 @@ def _reached(
         yield frame, reached
 
 
-def _bound(run: Run, frame: Frame, *variables: int) -> Frame:
+def _bound(run: QueryContext, frame: Frame, *variables: int) -> Frame:
     """Rows where these variables are not null."""
     for variable in variables:
         if not run.plan.variables[variable].optional:
@@ -242,14 +249,14 @@ def _bound(run: Run, frame: Frame, *variables: int) -> Frame:
     return frame
 
 
-def _degrees(run: Run, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _degrees(run: QueryContext, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame]:
     edges = step.traversal.edge is not None
     for frame in frames:
         frame = _bound(run, frame, step.start)
-        legs = _legs(run, step.traversal, backward=step.backward)
-        if not legs or not frame.rows:
+        hops = _hops(run, step.traversal, backward=step.backward)
+        if not hops or not frame.rows:
             continue
-        counts = run.expander.degrees(legs[0], frame.columns[step.start], edges=edges)
+        counts = run.expander.degrees(hops[0], frame.columns[step.start], edges=edges)
         some = np.flatnonzero(counts)
         if len(some) < frame.rows:
             frame, counts = frame.take(some), counts[some]
@@ -257,25 +264,27 @@ def _degrees(run: Run, step: Degrees, frames: Iterator[Frame]) -> Iterator[Frame
             yield frame.times(counts)
 
 
-def _check(run: Run, step: Check, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _check(run: QueryContext, step: Check, frames: Iterator[Frame]) -> Iterator[Frame]:
     traversal = step.traversal
     for frame in frames:
         frame = _bound(run, frame, traversal.source, traversal.target)
         if not frame.rows:
             continue
-        legs = _legs(run, traversal, backward=False)
-        for kept in _joined(run, frame, traversal, legs):
+        hops = _hops(run, traversal, backward=False)
+        for kept in _joined(run, frame, traversal, hops):
             if step.tests and kept.rows:
                 kept = kept.take(np.flatnonzero(passing(run, step.tests, kept)))
             if kept.rows:
                 yield kept
 
 
-def _joined(run: Run, frame: Frame, traversal: Traversal, legs: Sequence[Leg]) -> Iterator[Frame]:
+def _joined(
+    run: QueryContext, frame: Frame, traversal: Traversal, hops: Sequence[TypedHop]
+) -> Iterator[Frame]:
     targets = frame.columns[traversal.target]
     single = (traversal.low, traversal.high) == (1, 1)
-    if single and len(legs) == 1:
-        pairs = run.expander.joined(legs[0], frame.columns[traversal.source], targets)
+    if single and len(hops) == 1:
+        pairs = run.expander.joined(hops[0], frame.columns[traversal.source], targets)
         if pairs is not None:
             places, edges = pairs
             if traversal.edge is None:
@@ -283,7 +292,7 @@ def _joined(run: Run, frame: Frame, traversal: Traversal, legs: Sequence[Leg]) -
             else:
                 yield frame.take(places).adding(traversal.edge, edges)
             return
-    for part, reached in _reached(run, frame, traversal.source, traversal, legs):
+    for part, reached in _reached(run, frame, traversal.source, traversal, hops):
         same = np.flatnonzero(part.columns[traversal.target][reached.places] == reached.targets)
         kept = part.take(reached.places[same])
         if traversal.edge is not None and reached.edges is not None:
@@ -294,7 +303,7 @@ def _joined(run: Run, frame: Frame, traversal: Traversal, legs: Sequence[Leg]) -
 # Conditions
 
 
-def passing(run: Run, tests: Sequence[Expression], frame: Frame) -> np.ndarray:
+def passing(run: QueryContext, tests: Sequence[Expression], frame: Frame) -> np.ndarray:
     """Which rows pass all tests."""
     mask: np.ndarray | None = None
     leaves = FrameLeaves(frame, run)
@@ -304,7 +313,9 @@ def passing(run: Run, tests: Sequence[Expression], frame: Frame) -> np.ndarray:
     return np.ones(frame.rows, bool) if mask is None else mask
 
 
-def _passing_one(run: Run, test: Expression, frame: Frame, leaves: FrameLeaves) -> np.ndarray:
+def _passing_one(
+    run: QueryContext, test: Expression, frame: Frame, leaves: FrameLeaves
+) -> np.ndarray:
     used = used_variables(test)
     if len(used) == 1:
         (variable,) = used
@@ -318,7 +329,9 @@ def _passing_one(run: Run, test: Expression, frame: Frame, leaves: FrameLeaves) 
     return found
 
 
-def _test(run: Run, conditions: tuple[Expression, ...], frames: Iterator[Frame]) -> Iterator[Frame]:
+def _test(
+    run: QueryContext, conditions: tuple[Expression, ...], frames: Iterator[Frame]
+) -> Iterator[Frame]:
     for frame in frames:
         run.guard.check()
         if not frame.rows:
@@ -331,7 +344,7 @@ def _test(run: Run, conditions: tuple[Expression, ...], frames: Iterator[Frame])
 # Counting
 
 
-def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Iterator[Frame]:
+def _keep(run: QueryContext, variables: frozenset[int], frames: Iterator[Frame]) -> Iterator[Frame]:
     """Merges what has come so far whenever it has doubled: bounded by what is distinct."""
     held: list[Frame] = []
     size, settled, loose = 0, 0, 0
@@ -348,7 +361,7 @@ def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Itera
         if size > max(_MERGE, 2 * settled):
             together = merge_alike(concat(held), variables)
             held, size, settled = [together], together.rows, together.rows
-            run.guard.fits(together.nbytes)
+            run.guard.fits(_MERGING * together.nbytes)
     if held:
         yield held[0] if len(held) == 1 else merge_alike(concat(held), variables)
 
@@ -356,7 +369,7 @@ def _keep(run: Run, variables: frozenset[int], frames: Iterator[Frame]) -> Itera
 # Optional blocks
 
 
-def _optional(run: Run, block: PatternPlan, frames: Iterator[Frame]) -> Iterator[Frame]:
+def _optional(run: QueryContext, block: PatternPlan, frames: Iterator[Frame]) -> Iterator[Frame]:
     names = [variable.id for variable in block.brings]
     for frame in frames:
         run.guard.check()
@@ -375,7 +388,7 @@ def _optional(run: Run, block: PatternPlan, frames: Iterator[Frame]) -> Iterator
             yield rest
 
 
-def exists(run: Run, plan: PatternPlan, start: Frame) -> np.ndarray:
+def exists(run: QueryContext, plan: PatternPlan, start: Frame) -> np.ndarray:
     """Which of the numbered rows have a solution."""
     found = np.zeros(start.rows, bool)
     for part in run_pattern(run, plan, start):

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.lang.diagnostics import render_all
 from omnigraph.lang.gq import CheckedQuery, compile_query
@@ -45,6 +46,11 @@ class Prepared:
 
 
 class Preparations:
+    @classmethod
+    def shared_by(cls, session: Session) -> Preparations:
+        """The one of everything that is done through this handle."""
+        return session.shared(_preparations)
+
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._held: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
@@ -112,3 +118,7 @@ def _types(query: CheckedQuery) -> tuple[str, ...]:
         for traversal in match.traversals:
             found |= {step.edge.table_key for step in traversal.steps}
     return tuple(sorted(found))
+
+
+def _preparations(_: Session) -> Preparations:
+    return Preparations()

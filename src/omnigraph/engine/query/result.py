@@ -23,7 +23,13 @@ _SHOWN = 20
 
 class Result:
     """Iterating gives a dict for each row. Rows come as they are found; once they have all been
-    asked for they are kept, so that a result can be looked at again."""
+    asked for they are kept, so that a result can be looked at again. `schema` says what the columns
+    are, `commit` of which version they are, `io` what reading took.
+
+    >>> for row in g.query("match { $p: Person } return { $p.name } order { $p.name } limit 1"):
+    ...     print(row)
+    {'p.name': 'Ada'}
+    """
 
     def __init__(
         self,
@@ -47,7 +53,12 @@ class Result:
         self._begun = False
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Arrow batches as they are found; they are not kept."""
+        """Arrow batches as they are found; they are not kept.
+
+        >>> found = g.query("match { $p: Person } return { $p.name }")
+        >>> sum(batch.num_rows for batch in found.batches())
+        3
+        """
         if self._table is not None:
             yield from self._table.to_batches()
             return
@@ -60,10 +71,19 @@ class Result:
         yield from self._batches()
 
     def cancel(self) -> None:
-        """Stops the query; whoever waits for its rows gets `Cancelled`."""
+        """Stops the query; whoever waits for its rows gets `Cancelled`.
+
+        >>> found = g.query("match { $p: Person } return { $p.name }")
+        >>> found.cancel()
+        """
         self._cancel()
 
     def to_arrow(self) -> pa.Table:
+        """All rows as one Arrow table.
+
+        >>> g.query("match { $p: Person } return { count($p) as people }").to_arrow().num_rows
+        1
+        """
         if self._table is None:
             self._table = pa.Table.from_batches(list(self.batches()), self.schema)
         return self._table
@@ -75,11 +95,19 @@ class Result:
             return
         yield from self.to_arrow().to_pylist()
 
+    def __bool__(self) -> bool:
+        """A result is there, whatever its rows are; nothing is run to find out."""
+        return True
+
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
 
     def one(self) -> dict[str, Any]:
-        """The only row."""
+        """The only row; another number of rows is `NotOneRow`.
+
+        >>> g.query("match { $p: Person } return { count($p) as people }").one()
+        {'people': 3}
+        """
         rows = self.to_pylist()
         if len(rows) != 1:
             raise NotOneRow(f"One row was asked for, and the query gives {len(rows)}.")
@@ -87,13 +115,28 @@ class Result:
         return row
 
     def to_pylist(self) -> list[dict[str, Any]]:
+        """All rows as dicts.
+
+        >>> g.query("match { $p: Person $p.age > 40 } return { $p.name }").to_pylist()
+        [{'p.name': 'Bob'}]
+        """
         rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
         return rows
 
     def to_pandas(self) -> pd.DataFrame:
+        """All rows as a DataFrame of pandas.
+
+        >>> list(g.query("match { $p: Person } return { $p.name }").to_pandas().columns)
+        ['p.name']
+        """
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
+        """All rows as a DataFrame of polars, which has to be installed.
+
+        >>> g.query("match { $p: Person } return { $p.name }").to_polars().height
+        3
+        """
         try:
             import polars as pl
         except ImportError:
@@ -105,7 +148,12 @@ class Result:
         return frame
 
     def to_networkx(self) -> nx.MultiDiGraph:
-        """The nodes and edges that the match bound, as a graph: nodes are (type, id) pairs."""
+        """The nodes and edges that the match bound, as a graph: nodes are (type, id) pairs.
+
+        >>> found = g.query("match { $p: Person $p knows $f } return { $p.name, $f.name }")
+        >>> sorted(found.to_networkx().nodes)
+        [('Person', 'Ada'), ('Person', 'Bob'), ('Person', 'Cyd')]
+        """
         return self._graph()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -115,7 +163,11 @@ class Result:
         return reader.__arrow_c_stream__(requested_schema)
 
     def explain(self, *, analyze: bool = False) -> str:
-        """How the query is answered; with `analyze` it is run, and each step tells what it did."""
+        """How the query is answered; with `analyze` it is run, and each step tells what it did.
+
+        >>> "Person" in g.query("match { $p: Person } return { $p.name }").explain()
+        True
+        """
         return self._explain(analyze)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.overlay import Overlay
-from omnigraph.engine.query.vertices import Vertices
+from omnigraph.engine.query.adjacency.vertices import Vertices
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
 from omnigraph.store.tables import FragmentMark

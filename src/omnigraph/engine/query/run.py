@@ -89,11 +89,15 @@ class Run:
         start, places = self._start(value, frame)
         plan = self.plan.inner[id(value.match)]
         groups, counts, parts = [np.array([], np.int64)], [np.array([], np.int64)], []
+        size = 0
         for part in run_pattern(self, plan, start):
             groups.append(part.columns[ROW])
             counts.append(part.multiplicity)
+            size += groups[-1].nbytes + counts[-1].nbytes
             if value.argument is not None:
                 parts.append(evaluate_array(value.argument, FrameLeaves(part, self)))
+                size += parts[-1].nbytes
+            self.guard.fits(2 * size)  # the parts, and then the whole
         values = None
         if value.argument is not None:
             empty = Frame({k: np.array([], np.int64) for k in self.plan.variables}, 0)

@@ -28,12 +28,12 @@ from omnigraph.plan.values.push import Field, is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings
 
 if TYPE_CHECKING:
-    from omnigraph.engine.query.run import Run
+    from omnigraph.engine.query.context import QueryContext
 
 _SMALL = 50_000
 
 
-def find_by_key(run: Run, rows: TypeRows, key: KeyTest) -> np.ndarray:
+def find_by_key(run: QueryContext, rows: TypeRows, key: KeyTest) -> np.ndarray:
     """Positions of the entities with these ids."""
     texts = asked_ids(rows.kind, key, Bindings(run.parameters, run.now))
     if not texts:
@@ -43,7 +43,7 @@ def find_by_key(run: Run, rows: TypeRows, key: KeyTest) -> np.ndarray:
 
 
 def scan_type(
-    run: Run, rows: TypeRows, variable: Variable, tests: tuple[Expression, ...]
+    run: QueryContext, rows: TypeRows, variable: Variable, tests: tuple[Expression, ...]
 ) -> tuple[np.ndarray, tuple[Expression, ...]]:
     """Positions of all entities that may pass, and the tests that are still to be made."""
     if not tests or rows.stored < _SMALL:

@@ -7,14 +7,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
-from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.guard import SPILL_MEMORY, Guard
 from omnigraph.plan.values.codes import normal
 
-_MEMORY = 1 << 30
 _BATCH = 1 << 16
 
 
@@ -63,8 +62,15 @@ class Spill:
                 yield batch.columns
 
     def _whole(self, statement: str) -> list[pa.Array]:
+        """All rows of the answer, which nobody but this process holds: so they are booked."""
+        parts: list[pa.RecordBatch] = []
         with self._connected() as connection:
-            table = connection.sql(statement).to_arrow_table()
+            reader = connection.sql(statement).to_arrow_reader(_BATCH)
+            for batch in reader:
+                self._guard.check()
+                self._guard.hold(2 * batch.nbytes)  # once more while they are joined
+                parts.append(batch)
+        table = pa.Table.from_batches(parts, reader.schema)
         return [column.combine_chunks() for column in table.columns]
 
     @contextmanager
@@ -74,7 +80,8 @@ class Spill:
         with tempfile.TemporaryDirectory(prefix="omnigraph-spill-") as directory:
             connection = duckdb.connect()
             connection.execute("SET temp_directory = $d", {"d": directory})
-            limit = min(self._guard.memory_limit or _MEMORY, _MEMORY)
+            room = self._guard.room
+            limit = SPILL_MEMORY if room is None else min(room, SPILL_MEMORY)
             connection.execute(f"SET memory_limit = '{limit // 1024} KiB'")
             connection.execute("SET preserve_insertion_order = false")
             # The watcher ends first: a closed connection cannot be interrupted.
@@ -115,23 +122,29 @@ def _wide(kind: pa.DataType) -> str:
 
 
 def _aggregate(function: str, value: str, often: str, wide: str, *, distinct: bool) -> str:
-    if distinct:
-        counted = {"avg": "avg", "sum": "sum", "min": "min", "max": "max", "count": "count"}
-        if function == "collect":
-            return f"coalesce(list(DISTINCT {value}) FILTER ({value} IS NOT NULL), [])"
-        return f"{counted[function]}(DISTINCT {value})"
-    match function:
-        case "count":
-            return f"coalesce(sum({often}) FILTER ({value} IS NOT NULL), 0)::BIGINT"
-        case "sum":
-            return f"sum({value}::{wide} * {often})"
-        case "avg":
-            total = f"sum({value}::{wide} * {often})::DOUBLE"
-            return f"{total} / sum({often}) FILTER ({value} IS NOT NULL)"
-        case "collect":
-            return f"coalesce(list({value}) FILTER ({value} IS NOT NULL), [])"
-        case _:
-            return f"{function}({value})"
+    plain, once = SPILLED[function]
+    return (once if distinct else plain).format(v=value, often=often, wide=wide)
+
+
+_TOTAL = "sum({v}::{wide} * {often})"
+SPILLED: Final[dict[str, tuple[str, str]]] = {
+    "count": (
+        "coalesce(sum({often}) FILTER ({v} IS NOT NULL), 0)::BIGINT",
+        "count(DISTINCT {v})",
+    ),
+    "sum": (_TOTAL, "sum(DISTINCT {v})"),
+    "avg": (
+        _TOTAL + "::DOUBLE / sum({often}) FILTER ({v} IS NOT NULL)",
+        "avg(DISTINCT {v})",
+    ),
+    "min": ("min({v})", "min(DISTINCT {v})"),
+    "max": ("max({v})", "max(DISTINCT {v})"),
+    "collect": (
+        "coalesce(list({v}) FILTER ({v} IS NOT NULL), [])",
+        "coalesce(list(DISTINCT {v}) FILTER ({v} IS NOT NULL), [])",
+    ),
+}
+"""Each aggregate as DuckDB has it: of all values, and of distinct ones."""
 
 
 @contextmanager

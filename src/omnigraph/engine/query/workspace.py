@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
+from omnigraph.engine.session import Session
 
 _VERSIONS = 4
 _EACH = 4
@@ -29,6 +30,11 @@ class Workspace:
 
 class Workspaces:
     """The workspaces of versions that were asked lately."""
+
+    @classmethod
+    def shared_by(cls, session: Session) -> Workspaces:
+        """The one of everything that is done through this handle."""
+        return session.shared(_workspaces)
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -55,3 +61,7 @@ class Workspaces:
     def clear(self) -> None:
         with self._lock:
             self._free.clear()
+
+
+def _workspaces(session: Session) -> Workspaces:
+    return Workspaces(Cache.shared_by(session))

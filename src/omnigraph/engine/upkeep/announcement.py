@@ -4,15 +4,15 @@ time since when everything must have been staged that is bound to it (hazard 7).
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import Chain, survey_chain
-from omnigraph.engine.write.publisher import commit_after, put_version
+from omnigraph.engine.write.chain import Step, extend
 from omnigraph.model.version import GraphVersion
+from omnigraph.plan.publish import Lineage
 from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
-from omnigraph.plan.succession import follow
+from omnigraph.plan.successor import Announce
 from omnigraph.telemetry import Ledger
 
 ACTOR = "omnigraph:maintenance"
@@ -66,34 +66,34 @@ class Announcement:
 
     def _publish_on(self, chain: Chain, spent: Collection[str]) -> None:
         session, ledger = self._session, self._ledger
-        while True:
-            end = chain.end
-            floor = resolve_floor(chain.versions, chain.put_at, self._policy, self._cutoffs)
-            if end.deleted and floor == end.floor:
-                return  # nobody binds to it, and there is nothing to say
-            # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
-            # cleanup has taken since this one looked.
-            kept = {
-                number
-                for branch, number in self._wanted
-                if branch == end.branch and end.retains(number)
-            }
-            if end.tag:  # it goes on standing for the same commit
-                said: dict[str, Any] = {"first": end.version + 1}
-            else:
-                commit = commit_after(
-                    session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR
-                )
-                said = {"commit": commit, "maintained": end.maintained + 1}
-            version = follow(
-                end,
-                token=session.runtime.ulid(),
-                floor=floor,
-                kept=tuple(sorted(number for number in kept if number < floor)),
-                gc_cutoff=max(end.gc_cutoff, self._cutoffs.binding),
-                ancestry={key: n for key, n in end.ancestry.items() if key not in spent},
-                **said,
-            )
-            if put_version(session, version, ledger) is None:
-                return
-            chain = survey_chain(session, end.branch, ledger)
+
+        def propose(end: GraphVersion | None) -> Step | None:
+            nonlocal chain
+            assert end is not None
+            if end.version != chain.end.version:
+                chain = survey_chain(session, end.branch, ledger)
+            change = self._announce(chain, frozenset(spent))
+            return None if change is None else Step(change)
+
+        extend(session, chain.end.branch, lambda _: chain.end, propose, ledger)
+
+    def _announce(self, chain: Chain, spent: frozenset[str]) -> Announce | None:
+        end = chain.end
+        floor = resolve_floor(chain.versions, chain.put_at, self._policy, self._cutoffs)
+        if end.deleted and floor == end.floor:
+            return None  # nobody binds to it, and there is nothing to say
+        # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
+        # cleanup has taken since this one looked.
+        kept = {
+            number
+            for branch, number in self._wanted
+            if branch == end.branch and end.retains(number)
+        }
+        lineage = Lineage(kind=KIND, operation=self._session.runtime.ulid(), actor=ACTOR)
+        return Announce(
+            lineage,
+            floor=floor,
+            kept=tuple(sorted(number for number in kept if number < floor)),
+            cutoff=self._cutoffs.binding,
+            spent=spent,
+        )

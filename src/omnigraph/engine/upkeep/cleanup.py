@@ -13,16 +13,24 @@ from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.announcement import Announcement
+from omnigraph.engine.upkeep.checksums import keep_checksums
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Reason, Removal
 from omnigraph.engine.upkeep.deletion import delete_objects, delete_versions
 from omnigraph.engine.upkeep.store_time import read_store_time
 from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
-from omnigraph.engine.upkeep.trace import Trace, holds, read_versions, require_version
+from omnigraph.engine.upkeep.trace import (
+    Trace,
+    holds,
+    list_files,
+    read_versions,
+    require_version,
+)
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
+from omnigraph.store.history import lost_version
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
@@ -67,6 +75,7 @@ class _Cleanup:
         self._policy = policy
         self._ledger = ledger
         self._objects = session.metered(ledger)
+        self._listed: tuple[str, ...] = ()
 
     def run(self, now: int, *, dry_run: bool) -> Cleaned:
         session, report = self._session, Cleaned(dry_run=dry_run, io=self._ledger)
@@ -84,7 +93,9 @@ class _Cleanup:
         old = [one.key for one in removals if one.reason == "old version"]
         delete_versions(session, old, self._ledger)
         reach("cleanup pruned")
-        self._delete_files(one for one in removals if one.reason != "old version")
+        spent = [one for one in removals if one.reason != "old version"]
+        keep_checksums(session, self._listed, [one.key for one in spent], self._ledger)
+        self._delete_files(spent)
         report.removed = removals
         report.floors = _changed(needs) | {
             branch: chain.end.floor for branch, chain in needs.chains.items() if chain.left
@@ -198,9 +209,7 @@ class _Cleanup:
                 try:
                     yield self._session.read_record(branch, number, self._ledger)
                 except Absent:
-                    raise Corrupt(
-                        f"Version {number} of {branch!r} is needed, and is missing."
-                    ) from None
+                    raise lost_version(branch, number) from None
 
     def _spent(self, needs: _Needs) -> list[Removal]:
         """Every file that may go, versions first, oldest first."""
@@ -218,7 +227,9 @@ class _Cleanup:
             if traced.error is not None:
                 raise traced.error  # what is damaged is not cleaned
         needed, locations = trace.needed(), trace.locations
-        for file in self._objects.files(""):
+        files = list_files(self._session, self._ledger)
+        self._listed = tuple(files)
+        for file in files.values():
             reason = self._reason(file, needed, locations, needs.cutoffs)
             if reason is not None:
                 removals.append(_removal(file, reason))

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from urllib.parse import unquote
 
 import msgspec
 
+from omnigraph.arguments import checked
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.checksums import known_checksums
 from omnigraph.engine.upkeep.survey import (
     FIRST,
     Chain,
@@ -34,15 +36,18 @@ from omnigraph.errors import (
     NotApplied,
     RefNotFound,
 )
+from omnigraph.model.forms import UNDECODABLE
 from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
+from omnigraph.store.digests import write_digests
 from omnigraph.store.files import is_candidate, location_of
 from omnigraph.store.history import Archive, Segment
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
-from omnigraph.store.occupants import list_occupants, refuse_foreign
+from omnigraph.store.occupants import is_of_the_system, list_occupants, refuse_foreign
 from omnigraph.store.roots import parse_root
-from omnigraph.store.versions import STAMP_KEY, encode_version, version_key
+from omnigraph.store.sums import Checked
+from omnigraph.store.versions import STAMP_KEY, encode_version, named_branches, version_key
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 4
@@ -50,6 +55,7 @@ _PARALLEL = 4
 _LARGE = 32 << 20
 """Bytes of a file from which on it goes a part at a time."""
 _ATTEMPTS = 5
+_SCHEMA = re.compile(r"_schema/[0-9a-f]{64}\.(pg|json)")
 
 
 @dataclass
@@ -69,26 +75,50 @@ OnCopied = Callable[[int, int], None]
 """Called with files done and files in all."""
 
 
+@checked
 def copy(
     src: str | os.PathLike[str],
     dst: str | os.PathLike[str],
     *,
-    refs: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
     settings: Settings | None = None,
     runtime: Runtime = SYSTEM,
     progress: OnCopied | None = None,
 ) -> Copied:
-    """Copies a graph with all its branches, tags and history, or with `refs` only these branches
+    """Copies a graph with all its branches, tags and history, or with `names` only these branches
     and tags, and main. The target must not hold a graph. The copy is the same graph: cursors and
-    commits mean the same in both."""
+    commits mean the same in both.
+
+    >>> omnigraph.copy(g.root, "memory://copied").branches
+    ('main',)
+    """
     settings = settings or Settings.from_environment()
-    places = [parse_root(src), parse_root(dst)]
-    if places[0].uri == places[1].uri:
+    place = parse_root(src)
+    source = Session(place, place.objects(settings), settings, runtime)
+    return copy_graph(source, dst, names, progress)
+
+
+def copy_graph(
+    source: Session,
+    root: str | os.PathLike[str],
+    names: Sequence[str] | None = None,
+    progress: OnCopied | None = None,
+) -> Copied:
+    place = parse_root(root)
+    if source.root.uri == place.uri:
         raise InvalidArgument("A graph cannot be copied onto itself.")
-    source, target = (
-        Session(place, place.objects(settings), settings, runtime) for place in places
-    )
-    return _Copy(source, target, progress).run(refs)
+    settings = source.settings
+    target = Session(place, place.objects(settings), settings, source.runtime)
+    return copy_between(source, target, names, progress)
+
+
+def copy_between(
+    source: Session,
+    target: Session,
+    names: Sequence[str] | None = None,
+    progress: OnCopied | None = None,
+) -> Copied:
+    return _Copy(source, target, progress).run(names)
 
 
 class _Copy:
@@ -99,19 +129,19 @@ class _Copy:
         self._ledger = Ledger()
         self.report = Copied(io=self._ledger)
 
-    def run(self, refs: Sequence[str] | None) -> Copied:
+    def run(self, names: Sequence[str] | None) -> Copied:
         stamp = self._read_stamp()
         if self._target.objects.exists(STAMP_KEY):
             raise GraphExists(f"There is a graph at {self._target.root.uri} already.")
         place = self._target.root
         refuse_foreign(place, list_occupants(place, self._target.objects))
-        chains = self._survey(refs)
+        chains = self._survey(names)
         reach("chains surveyed")
         while not self._copied_tables(chains):
-            chains = self._survey(refs)
-        self._copy_prefix("_schema/")
-        for branch in self._source.objects.groups("__history/"):
-            self._copy_history(unquote(branch), chains)
+            chains = self._survey(names)
+        self._copy_schemas()
+        for branch in named_branches(self._source.objects.groups("__history/")):
+            self._copy_history(branch, chains)
         reach("tables copied")
         for branch in sorted(chains, key=lambda name: (name == "main", name)):
             self._write_chain(chains[branch])
@@ -131,15 +161,15 @@ class _Copy:
 
     # What there is
 
-    def _survey(self, refs: Sequence[str] | None) -> dict[str, Chain]:
+    def _survey(self, names: Sequence[str] | None) -> dict[str, Chain]:
         """The chains to copy, such that each end finds what it refers to: a merge may come
         between the look at its source and the look at its target."""
         chains = survey_chains(self._source, self._ledger)
-        if refs is not None:
-            for name in refs:
+        if names is not None:
+            for name in names:
                 if name not in chains or (chains[name].end.deleted and not chains[name].end.tag):
                     raise RefNotFound(f"There is no branch or tag {name!r}.", help="")
-            wanted = self._closure({"main", *refs}, chains)
+            wanted = self._closure({"main", *names}, chains)
             chains = {name: chain for name, chain in chains.items() if name in wanted}
         while True:
             late = {
@@ -204,6 +234,7 @@ class _Copy:
             for location in sorted(trace.locations)
             for file in source.objects.files(f"{location}/")
             if location_of(file.key) == location
+            and not is_of_the_system(file.key)
             and "/_refs/" not in file.key
             and (holds(needed, file.key) or not is_candidate(file.key, location))
         ]
@@ -211,11 +242,14 @@ class _Copy:
         for key in needed.files:
             if key not in listed:
                 raise Corrupt(f"{key} is missing.")
-        self._copy_files(keys)
+        known = known_checksums(source, listed, ledger)
+        self._copy_files(keys, known)
+        if told := {key: value for key, value in known.items() if key in listed}:
+            write_digests(self._target.metered(ledger), source.runtime.ulid(), told)
 
-    def _copy_prefix(self, prefix: str) -> None:
-        files = self._source.objects.files(prefix)
-        self._copy_files([(f.key, f.size) for f in files if "/.tmp-" not in f.key])
+    def _copy_schemas(self) -> None:
+        files = self._source.objects.files("_schema/")
+        self._copy_files([(file.key, file.size) for file in files if _SCHEMA.fullmatch(file.key)])
 
     def _copy_history(self, branch: str, chains: dict[str, Chain]) -> None:
         """As far as the copy goes: what was folded since is not part of it, and the copy will have
@@ -243,7 +277,10 @@ class _Copy:
         prefixes = sorted({one.key.rsplit("/", 1)[0] + "/" for one in segments})
         return [f for p in prefixes for f in self._source.objects.files(p) if f.key in keys]
 
-    def _copy_files(self, keys: Sequence[tuple[str, int]]) -> None:
+    def _copy_files(
+        self, keys: Sequence[tuple[str, int]], known: Mapping[str, str] | None = None
+    ) -> None:
+        """What is known of the bytes of a file is looked at on the way: damage is not copied."""
         top = sorted({key.rsplit("/", 1)[0] + "/" for key, _ in keys})
         there = {
             file.key: file.size for prefix in top for file in self._target.objects.files(prefix)
@@ -253,10 +290,12 @@ class _Copy:
 
         def one(item: tuple[str, int]) -> int:
             key, size = item
+            sums = Checked(key, (known or {}).get(key))
             if size > _LARGE:
-                self._target.objects.put_parts(key, self._source.objects.get_parts(key))
+                parts = sums.passing(self._source.objects.get_parts(key))
+                self._target.objects.put_parts(key, parts)
             else:
-                self._put(key, self._source.objects.get(key))
+                self._put(key, b"".join(sums.passing(iter([self._source.objects.get(key)]))))
             return size
 
         copied = 0
@@ -308,7 +347,7 @@ class _Copy:
 
 
 def _same_version(held: bytes, data: bytes) -> bool:
-    with contextlib.suppress(msgspec.MsgspecError):
+    with contextlib.suppress(*UNDECODABLE):
         return bool(msgspec.json.decode(held) == msgspec.json.decode(data))
     return False
 

@@ -15,6 +15,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.optimization import pieces_of
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.errors import OmnigraphError
+from omnigraph.model.options import CommitOptions
 from omnigraph.plan.optimize import BY_ITSELF, LAGGING, Limits, tail_length
 from omnigraph.store.panics import is_failure
 from omnigraph.store.tables import Table
@@ -120,7 +121,7 @@ class Folding:
                     branch,
                     sorted(tables),
                     limits=self._limits,
-                    retry_for=_PATIENCE,
+                    options=CommitOptions(retry_for=_PATIENCE),
                     ledger=self.io,
                 )
             except BaseException as error:

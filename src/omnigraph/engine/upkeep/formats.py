@@ -12,12 +12,14 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.publisher import commit_after, put_version
-from omnigraph.errors import OlderFormat
+from omnigraph.engine.write.chain import Step, extend
+from omnigraph.errors import Corrupt, OlderFormat
 from omnigraph.model import version as model
 from omnigraph.model.version import GraphStamp, GraphVersion
-from omnigraph.plan.succession import follow
+from omnigraph.plan.publish import Lineage
+from omnigraph.plan.successor import Upgrade
 from omnigraph.runtime import reach
+from omnigraph.store.objects import Absent
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 
@@ -56,7 +58,10 @@ def check_format(session: Session, ledger: Ledger) -> FormatReport:
         number = versions.find_head(branch)
         if versions.read_format(branch, number) < model.FORMAT:
             waiting.append(branch)
-    stamp = versions.read_stamp()
+    try:
+        stamp = versions.read_stamp()
+    except Absent:
+        raise Corrupt(f"{STAMP_KEY} is missing.") from None
     return FormatReport(stamp.format, model.FORMAT, model.OLDEST_FORMAT, tuple(waiting))
 
 
@@ -80,19 +85,20 @@ def upgrade(session: Session, ledger: Ledger) -> FormatReport:
 
 def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
     versions = session.versions(ledger)
-    while True:
+
+    def look() -> GraphVersion | None:
+        """The end of the chain, if it is of an older format."""
         number = versions.find_head(branch)
         if versions.read_format(branch, number) >= model.FORMAT:
-            return
+            return None
         end = versions.read(branch, number)
         session.saw_head(end)
-        if put_version(session, _next(session, end), ledger, stamped=False) is None:
-            return
+        return end
 
+    def propose(end: GraphVersion | None) -> Step | None:
+        if end is None:
+            return None
+        lineage = Lineage(kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)
+        return Step(Upgrade(lineage))
 
-def _next(session: Session, end: GraphVersion) -> GraphVersion:
-    token = session.runtime.ulid()
-    if end.tag:
-        return follow(end, token=token, first=end.version + 1)
-    commit = commit_after(session, end, kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)
-    return follow(end, token=token, commit=commit, maintained=end.maintained + 1)
+    extend(session, branch, lambda _: look(), lambda _: propose(look()), ledger, stamped=False)

@@ -8,11 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
+from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import ChainFold
-from omnigraph.engine.upkeep.hands import Hands, OwnHands
+from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Progress, TypeReport
-from omnigraph.engine.upkeep.underway import Underway
+from omnigraph.engine.upkeep.workers import OwnWorkers, Workers
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.plan.optimize import (
@@ -77,11 +78,15 @@ class Optimization:
         ledger: Ledger,
         fold: ChainFold | None = None,
         *,
+        lineage: Lineage,
+        if_commit: str | None = None,
         dry_run: bool,
-        hands: Hands | None = None,
+        workers: Workers | None = None,
     ) -> None:
-        self._hands = hands or OwnHands()
+        self._workers = workers or OwnWorkers()
         self._fold = fold
+        self._lineage = lineage
+        self._if_commit = if_commit
         self._session = session
         self._branch = branch
         self._types = types
@@ -93,7 +98,7 @@ class Optimization:
         self._took = 0.0
         self.reports: dict[str, TypeReport] = {}
         self.tables: list[str] = []
-        self.underway: Underway | None = None
+        self.underway: Heartbeat | None = None
 
     @property
     def base(self) -> GraphVersion:
@@ -117,7 +122,7 @@ class Optimization:
         self._staged_at = self._session.runtime.now()
         began = self._session.runtime.monotonic()
         self.reports = {}
-        snapshot = self._session.snapshot(head, self._ledger)
+        snapshot = view_of(self._session, head, self._ledger)
         chosen = (
             snapshot.catalog.types
             if self._types is None
@@ -140,7 +145,8 @@ class Optimization:
             base_version=head.version,
             base_incarnation=head.incarnation,
             actions=tuple(actions),
-            lineage=Lineage(kind=KIND, operation=self._session.runtime.ulid(), actor=ACTOR),
+            lineage=msgspec.structs.replace(self._lineage, operation=self._session.runtime.ulid()),
+            if_commit=self._if_commit,
             folded=1 if self._fold is None else self._fold.below,
         )
 
@@ -186,7 +192,7 @@ class Optimization:
         staged: tuple[commits.Group, ...] = ()
         if groups and not self._dry_run:
             self._tell(place, kind, f"writing {sum(map(len, groups))} fragments anew")
-            written = self._hands.compact(base, groups, self._limits.target_rows, ledger)
+            written = self._workers.compact(base, groups, self._limits.target_rows, ledger)
             staged = commits.number_fragments(base, written, beyond=_BEYOND)
             table = commits.rewrite(base, staged, ledger)
         table, index, report = self._stage_indexes(kind, table, place)
@@ -289,7 +295,7 @@ class Optimization:
         names = [index_name(work.spec.column, work.spec.kind) for work in wanted]
         for name in names:
             self._tell(place, kind, f"building {name}")
-        return dict(zip(names, self._hands.build(table, wanted, self._ledger), strict=True))
+        return dict(zip(names, self._workers.build(table, wanted, self._ledger), strict=True))
 
     def _tell(self, place: tuple[int, int], kind: GraphType, doing: str) -> None:
         if self._progress is not None:

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omnigraph.engine.aftermath import after_commit
-from omnigraph.engine.query.refresh import refresh_adjacency
+from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.query.adjacency.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
-from omnigraph.engine.upkeep.hands import Hands
+from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimization import ACTOR, KIND, NothingLeft, Optimization, TooSlow
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
 from omnigraph.engine.upkeep.table_tags import tag_tables
-from omnigraph.engine.upkeep.underway import Underway
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.upkeep.workers import Workers
+from omnigraph.engine.write.lineage import find_repeated, make_lineage
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.published import Published
+from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import Contention, Corrupt
+from omnigraph.model.options import NO_OPTIONS, CommitOptions
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.optimize import BY_HAND, Limits
 from omnigraph.telemetry import Ledger
@@ -34,26 +39,41 @@ def optimize(
     dry_run: bool = False,
     progress: OnProgress | None = None,
     limits: Limits = BY_HAND,
-    retry_for: float | None = None,
+    options: CommitOptions = NO_OPTIONS,
     ledger: Ledger | None = None,
-    hands: Hands | None = None,
+    workers: Workers | None = None,
 ) -> Optimized:
     """At most one commit. `types` are names or table keys; None means all, and the chain."""
     ledger = Ledger() if ledger is None else ledger
-    patience = session.settings.retry_for if retry_for is None else retry_for
+    patience = options.patience(session.settings.retry_for)
+    said = make_lineage(session, KIND, options, branch, types, actor=ACTOR)
+    first = None if dry_run else find_repeated(session, branch, said, ledger)
+    if first is not None:
+        return Optimized(first.commit, {}, False, False, ledger, repeated=True)
     by_hand = limits.tail == BY_HAND.tail
     fold, head = None, session.live_head(branch, ledger)
     session = session.holding(branch, head.incarnation)
+    pinned = pin_commit(session, head, options, ledger)
     if types is None or not by_hand:
         fold = plan_fold(session, head, limits.versions, ledger, writable=not dry_run)
         if fold is not None and not dry_run and not archive_fold(session, fold, ledger):
             fold = None
     work = Optimization(
-        session, branch, types, limits, progress, ledger, fold, dry_run=dry_run, hands=hands
+        session,
+        branch,
+        types,
+        limits,
+        progress,
+        ledger,
+        fold,
+        lineage=said,
+        if_commit=pinned,
+        dry_run=dry_run,
+        workers=workers,
     )
     if not by_hand or dry_run:
         return _run(session, work, head, patience, ledger, by_hand=by_hand, dry_run=dry_run)
-    with Underway(session, KIND, branch=branch, actor=ACTOR) as work.underway:
+    with Heartbeat(session, KIND, branch=branch, actor=said.actor) as work.underway:
         return _run(session, work, head, patience, ledger, by_hand=by_hand, dry_run=dry_run)
 
 
@@ -74,7 +94,7 @@ def _run(
                 if by_hand and not dry_run:
                     _after(session, work, work.base, (), ledger)
                 return Optimized(None, work.reports, dry_run, False, ledger, work.folded)
-            published = Publisher(session).publish(work, ledger, retry_for=patience)
+            published = publish(session, work, ledger, retry_for=patience)
         except NothingLeft:
             return Optimized(None, work.reports, False, False, ledger)
         except TooSlow:
@@ -87,17 +107,26 @@ def _run(
             continue
         except Contention:
             break
-        assert published.version is not None
-        with after_commit("following lookups"):
-            for old, new in published.tables.values():
-                session.lookups.follow(old, new, ledger)
-        if by_hand:
-            _after(session, work, published.version, tuple(published.tables), ledger)
-        if work.folded:
-            with after_commit("pruning the chain"):
-                prune_fold(session, published.version, ledger)
-        return Optimized(published.version.commit, work.reports, False, False, ledger, work.folded)
+        return _done(session, work, published, ledger, by_hand=by_hand)
     return Optimized(None, work.reports, False, True, ledger)
+
+
+def _done(
+    session: Session, work: Optimization, published: Published, ledger: Ledger, *, by_hand: bool
+) -> Optimized:
+    version = published.version
+    if version is None:  # another process with the same key was faster
+        commit = None if published.first is None else published.first.commit
+        return Optimized(commit, work.reports, False, False, ledger, repeated=True)
+    with after_commit("following lookups"):
+        for old, new in published.tables.values():
+            Lookups.shared_by(session).follow(old, new, ledger)
+    if by_hand:
+        _after(session, work, version, tuple(published.tables), ledger)
+    if work.folded:
+        with after_commit("pruning the chain"):
+            prune_fold(session, version, ledger)
+    return Optimized(version.commit, work.reports, False, False, ledger, work.folded)
 
 
 def _after(

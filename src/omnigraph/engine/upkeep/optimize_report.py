@@ -43,6 +43,8 @@ class Optimized:
     gave_way: bool
     io: Ledger = field(repr=False)
     folded: int = 0
+    repeated: bool = False
+    """An earlier call with the same idempotency key had done it."""
 
 
 @dataclass(frozen=True)

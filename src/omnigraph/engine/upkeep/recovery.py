@@ -14,7 +14,7 @@ import msgspec
 from omnigraph.engine.aftermath import after_commit
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.durability import sync_actions
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
 from omnigraph.model.formats import lift_plan
 from omnigraph.model.forms import UNDECODABLE
@@ -203,7 +203,7 @@ class Recovery:
     ) -> Commit:
         session = self._session
         work = _Resumed(session, plan, base, intent.created_at)
-        published = Publisher(session).publish(work, ledger, retry_for=session.settings.retry_for)
+        published = publish(session, work, ledger, retry_for=session.settings.retry_for)
         assert published.version is not None
         return published.version.commit
 

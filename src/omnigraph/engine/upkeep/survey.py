@@ -8,14 +8,15 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from omnigraph.engine.merge.ancestry import find_merge_bases, shared_past
+from omnigraph.engine.history.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.trace import PARALLEL, read_versions
-from omnigraph.errors import Corrupt, OmnigraphError
+from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.points import Points
+from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.versions import encode_branch, version_number
+from omnigraph.store.versions import encode_branch, is_version, version_number
 from omnigraph.telemetry import Ledger
 
 FIRST = 1
@@ -63,7 +64,7 @@ def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
         versions, put_at = _folded(session, end, ledger)
         for number, one in zip(numbers, found, strict=True):
             if isinstance(one, Absent):
-                raise Corrupt(f"Version {number} of the branch {branch!r} is missing.")
+                raise lost_version(branch, number)
             if isinstance(one, OmnigraphError):
                 raise one
             versions.append(one)
@@ -77,7 +78,7 @@ def list_chain(session: Session, branch: str, ledger: Ledger) -> dict[int, Store
     return {
         version_number(file.key): file
         for file in session.metered(ledger).files(f"__manifest/{encode_branch(branch)}/")
-        if file.key.endswith(".json") and "/.tmp-" not in file.key
+        if is_version(file.key)
     }
 
 
@@ -91,7 +92,7 @@ def _folded(
         try:
             version, stored = archive.read_stored(objects, number)
         except Absent:
-            raise Corrupt(f"Version {number} of the branch {end.branch!r} is missing.") from None
+            raise lost_version(end.branch, number) from None
         versions.append(version)
         # Where it is not known it was folded after it had been old enough.
         put_at[number] = stored or 0

@@ -11,10 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import Corrupt, OmnigraphError
+from omnigraph.errors import Corrupt, OmnigraphError, OutOfMemory
 from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, files_of_version
 from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.occupants import is_of_the_system
 from omnigraph.store.tables import Table, Tables
 from omnigraph.telemetry import Ledger
 
@@ -41,7 +42,7 @@ class Trace:
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
         self._ledger = ledger
-        self._tables = Tables(session.root)
+        self._tables = Tables(session.root, timeout=session.settings.request_timeout)
         self.tables: dict[Pinned, TracedTable] = {}
 
     def follow(self, versions: Iterable[GraphVersion]) -> None:
@@ -57,6 +58,8 @@ class Trace:
         try:
             table = self._tables.open(*at, ledger)
             return TracedTable(table, files_of_version(table))
+        except OutOfMemory:
+            raise  # it says nothing about the graph
         except OmnigraphError as error:
             return TracedTable(None, TableFiles(), error)
 
@@ -94,6 +97,8 @@ def read_versions(
     def read(number: int, own: Ledger) -> GraphVersion | Absent | OmnigraphError:
         try:
             return session.versions(own).read(branch, number)
+        except OutOfMemory:
+            raise
         except (Absent, OmnigraphError) as error:
             return error
 
@@ -117,5 +122,6 @@ def require_version(found: GraphVersion | Absent | OmnigraphError) -> GraphVersi
 
 
 def list_files(session: Session, ledger: Ledger) -> dict[str, StoredFile]:
-    """Everything below the root."""
-    return {file.key: file for file in session.metered(ledger).files("")}
+    """Everything below the root but what the system itself leaves in folders."""
+    listed = session.metered(ledger).files("")
+    return {file.key: file for file in listed if not is_of_the_system(file.key)}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from itertools import pairwise
-from urllib.parse import unquote
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import needed_versions
@@ -24,14 +23,21 @@ from omnigraph.engine.upkeep.trace import (
 from omnigraph.engine.upkeep.verify_bytes import check_bytes
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.engine.upkeep.verify_rows import RowChecks
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import OmnigraphError, OutOfMemory
 from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, is_candidate, location_of
-from omnigraph.store.history import Archive
+from omnigraph.store.history import Archive, archive_prefix
 from omnigraph.store.intents import list_intents
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.tables import version_file
-from omnigraph.store.versions import STAMP_KEY, encode_branch, version_key, version_number
+from omnigraph.store.versions import (
+    STAMP_KEY,
+    encode_branch,
+    is_version,
+    named_branches,
+    version_key,
+    version_number,
+)
 from omnigraph.telemetry import Ledger
 
 
@@ -56,9 +62,7 @@ class _Verifier:
         graph = self._check_stamp()
         for branch in self._session.versions(self._ledger).list_branches():
             self._check_chain(branch, graph)
-        archived = [
-            unquote(one) for one in self._session.metered(self._ledger).groups("__history/")
-        ]
+        archived = named_branches(self._session.metered(self._ledger).groups("__history/"))
         self._check_known(set(archived))
         self._check_needed()
         for branch in archived:
@@ -90,6 +94,8 @@ class _Verifier:
             return self._session.versions(self._ledger).read_stamp().graph
         except Absent:
             self.report.found("missing_stamp", STAMP_KEY, f"{STAMP_KEY} is missing.")
+        except OutOfMemory:
+            raise  # it says nothing about the graph
         except OmnigraphError as error:
             self.report.found("unreadable", STAMP_KEY, error.message)
         return None
@@ -105,7 +111,7 @@ class _Verifier:
 
     def _check_chain(self, branch: str, graph: str | None) -> None:
         listed = self._session.metered(self._ledger).list(f"__manifest/{encode_branch(branch)}/")
-        numbers = sorted(version_number(key) for key in listed)
+        numbers = sorted(version_number(key) for key in listed if is_version(key))
         found = dict(
             zip(
                 numbers,
@@ -171,6 +177,8 @@ class _Verifier:
         known = {(version.branch, version.version) for version in self._versions}
         try:
             needed = needed_versions(self._session, self._heads, self._ledger)
+        except OutOfMemory:
+            raise  # it says nothing about the graph
         except OmnigraphError as error:
             self.report.found("broken_chain", "__manifest/", error.message)
             return
@@ -180,7 +188,9 @@ class _Verifier:
     def _check_version(self, version: GraphVersion, graph: str | None) -> None:
         key = version_key(version.branch, version.version)
         if graph is not None and version.graph != graph:
-            self.report.found("foreign_version", key, f"{key} belongs to another graph.")
+            self.report.found(
+                "foreign_version", key, f"{key} belongs to another graph than {STAMP_KEY}."
+            )
         if not version.first <= version.version:
             self.report.found("broken_chain", key, f"{key} says that its branch begins after it.")
         own = version.version > version.first  # a fork repeats the commit of another branch
@@ -225,8 +235,11 @@ class _Verifier:
                 self.report.found(
                     "missing_version",
                     key,
-                    f"Version {number} of {branch!r} is kept, but not in its history.",
+                    f"Version {number} of {branch!r} is kept, but not in its history, "
+                    f"{archive_prefix(branch)}.",
                 )
+            except OutOfMemory:
+                raise  # it says nothing about the graph
             except OmnigraphError as error:
                 self.report.found("unreadable_version", key, error.message)
         return found
@@ -247,6 +260,8 @@ class _Verifier:
                 archive.check(objects, segment)
             except Absent:
                 pass  # a larger one has taken its place
+            except OutOfMemory:
+                raise  # it says nothing about the graph
             except OmnigraphError as error:
                 self.report.found("unreadable_history", segment.key, error.message)
             self.report.looked_at["history"] += segment.size
@@ -255,11 +270,15 @@ class _Verifier:
         for digest in sorted({version.schema for version in self._versions}):
             try:
                 self._session.read_schema_text(digest, self._ledger)
+            except OutOfMemory:
+                raise  # it says nothing about the graph
             except OmnigraphError as error:
                 self.report.found("schema", f"_schema/{digest}.pg", error.message)
         for digest in sorted({version.catalog for version in self._versions}):
             try:
                 self._session.fetch_catalog(digest, self._ledger)
+            except OutOfMemory:
+                raise  # it says nothing about the graph
             except OmnigraphError as error:
                 self.report.found("schema", f"_schema/{digest}.json", error.message)
             self.report.looked_at["schemas"] += 1
@@ -325,6 +344,9 @@ class _Verifier:
                 )
 
     def _check_unreferenced(self, files: dict[str, StoredFile]) -> None:
+        """Only of a graph that is sound: what cannot be read may need what seems left over."""
+        if not self.report.ok:
+            return
         needed, locations = self._trace.needed(), self._trace.locations
         for key, file in files.items():
             location = location_of(key)

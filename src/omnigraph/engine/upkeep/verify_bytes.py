@@ -1,4 +1,5 @@
-"""Owns the check of bytes: every file against the checksum that it had when it was first seen."""
+"""Owns the check of bytes: every file against the checksum that it had when it was
+written, or when it was first seen."""
 
 from __future__ import annotations
 
@@ -7,12 +8,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.checksums import is_transaction, read_written
 from omnigraph.engine.upkeep.trace import PARALLEL, holds
 from omnigraph.engine.upkeep.verify_report import Verification
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import Corrupt, OmnigraphError, OutOfMemory
 from omnigraph.store.digests import PREFIX, read_digests, write_digests
 from omnigraph.store.files import TableFiles
-from omnigraph.store.objects import Absent, StoredFile
+from omnigraph.store.objects import Absent, MeteredStore, StoredFile
+from omnigraph.store.sums import fits
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 
@@ -32,30 +35,32 @@ def check_bytes(
     """Lance keeps no checksums, so a flipped bit in a value looks like a value. With `record`
     what is new is written down."""
     objects = session.metered(ledger)
-    try:
-        known = read_digests(objects)
-    except OmnigraphError as error:
-        report.found("unreadable", PREFIX, error.message)
-        return
+    known = _known(objects, report)
+    record = record and known is not None
+    known = known or {}
+    written = _written(session, files, report, ledger)
     keys = [key for key in files if not may_change(key)]
 
-    def digest(key: str) -> str | None:
+    def look(key: str) -> str | OmnigraphError | None:
+        """The checksum of a file of which none is written down; "" if it is right."""
         try:
-            return hashlib.sha256(session.objects.get(key)).hexdigest()
+            data = session.objects.get(key)
         except Absent:
             return None  # gone since it was listed; if a version needs it, that is told
+        except OmnigraphError as error:
+            return error
+        told = [sums[key] for sums in (written, known) if key in sums]
+        if not all(fits(data, one) for one in told):
+            return Corrupt(f"The bytes of {key} are not what they were.")
+        return "" if told else hashlib.sha256(data).hexdigest()
 
     with ThreadPoolExecutor(PARALLEL) as pool:
-        seen = dict(zip(keys, pool.map(digest, keys), strict=True))
+        seen = dict(zip(keys, pool.map(look, keys), strict=True))
     ledger.record("get", "digest", count=len(keys), size=sum(files[key].size for key in keys))
-    new: dict[str, str] = {}
-    for key, value in seen.items():
-        if value is None:
-            continue
-        if key not in known:
-            new[key] = value
-        elif known[key] != value:
-            report.found("checksum", key, f"The bytes of {key} are not what they were.")
+    new = {key: value for key, value in seen.items() if isinstance(value, str) and value}
+    for key, error in seen.items():
+        if isinstance(error, OmnigraphError):
+            report.found("checksum", key, error.message)
     for key in known.keys() - files.keys():  # beside a data file, which does not name them
         if key not in needed.files and holds(needed, key):
             report.found("missing_file", key, f"{key} is missing.")
@@ -64,8 +69,33 @@ def check_bytes(
         write_digests(objects, session.runtime.ulid(), new)
 
 
+def _written(
+    session: Session, files: Mapping[str, StoredFile], report: Verification, ledger: Ledger
+) -> dict[str, str]:
+    """Checksums from the moment that files were written. A transaction that cannot be read is a
+    finding, and does not keep the others from being looked at."""
+    found: dict[str, str] = {}
+    for key in files:
+        try:
+            found |= read_written(session, [key], ledger) if is_transaction(key) else {}
+        except OmnigraphError as error:
+            report.found("unreadable", key, error.message)
+    return found
+
+
 def may_change(key: str) -> bool:
     """The stamp does so with an upgrade; all that it says is compared with the versions."""
     if key.startswith(_CHANGING) or "/_refs/" in key or key == STAMP_KEY:
         return True
     return key.endswith(_CHANGING_NAMES) or "/.tmp-" in key
+
+
+def _known(objects: MeteredStore, report: Verification) -> dict[str, str] | None:
+    """The checksums that were written down by an earlier look; None if they cannot be read."""
+    try:
+        return read_digests(objects)
+    except OutOfMemory:
+        raise  # it says nothing about the graph
+    except OmnigraphError as error:
+        report.found("unreadable", PREFIX, error.message)
+        return None

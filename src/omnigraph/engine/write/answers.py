@@ -21,10 +21,10 @@ Effects = Counter[tuple[str, Effect]]
 _EFFECTS: tuple[Effect, ...] = ("inserted", "updated", "deleted")
 
 
-def pack_numbers(statements: Sequence[Statement], told: Sequence[int]) -> tuple[int, ...]:
-    """Of the statements of a block, those numbers that the statement alone does not tell."""
-    pairs = zip(statements, told, strict=True)
-    return tuple(number for one, number in pairs if not isinstance(one, AppendRows))
+def pack_numbers(told: Sequence[tuple[Statement, int]]) -> tuple[int, ...]:
+    """Of the statements of a block, also of those that it took back, the numbers that the statement
+    alone does not tell."""
+    return tuple(number for one, number in told if not isinstance(one, AppendRows))
 
 
 def number_of(statement: Statement, before: Sequence[Statement], first: GraphVersion) -> int:

@@ -5,15 +5,15 @@ After a lost race it is made again on the new head: a write is a function of its
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable
 
 import msgspec
 
 from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.answers import (
     Effects,
     effects_of,
@@ -23,8 +23,8 @@ from omnigraph.engine.write.answers import (
 )
 from omnigraph.engine.write.integrity import check_integrity
 from omnigraph.engine.write.precondition import require_commit
-from omnigraph.engine.write.published import Published, another_call, find_keyed, recalled
-from omnigraph.engine.write.publisher import Publisher, require_unprotected
+from omnigraph.engine.write.published import Published, another_call, find_keyed, hash_key, recalled
+from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.write.statements import Statement, hash_statements
 from omnigraph.engine.write.work import Work
@@ -35,13 +35,14 @@ from omnigraph.errors import (
     TypeNotFound,
 )
 from omnigraph.model.catalog import Catalog
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.runtime import reach
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
-Reshape = Callable[[list[Statement], Snapshot], list[Statement]]
+Reshape = Callable[[list[Statement], GraphView], list[Statement]]
 
 
 class _NothingLeftError(Exception):
@@ -61,18 +62,23 @@ class Write:
         session: Session,
         *,
         branch: str,
-        lineage: Lineage,
-        if_commit: str | None,
-        idempotency_key: str | None,
+        kind: str,
+        options: CommitOptions,
         reshape: Reshape,
         ledger: Ledger,
         tells: bool = False,
     ) -> None:
         self._session = session
         self._branch = branch
-        self._lineage = lineage
-        self._if_commit = if_commit
-        self._key = None if idempotency_key is None else _hash_key(idempotency_key)
+        self._lineage = Lineage(
+            kind=kind,
+            operation=session.runtime.ulid(),
+            actor=options.actor,
+            message=options.message,
+        )
+        self._if_commit = options.if_commit
+        self._key = hash_key(options.idempotency_key)
+        self._patience = options.patience(session.settings.retry_for)
         self._looked: GraphVersion | None = None
         self._first: GraphVersion | None = None
         self._reshape = reshape
@@ -82,6 +88,7 @@ class Write:
         self._appends = StagedAppends()
         self._staged = StagedWork((), {})
         self._answers: list[int] | None = [] if tells else None
+        self._asked: list[tuple[Statement, int]] = []
         self.call: str | None = None
         self.statements: list[Statement] = []
         self.reads: set[str] = set()
@@ -139,14 +146,24 @@ class Write:
 
     def run(self, statement: Statement, *, reading: bool) -> int:
         if (first := self.repeats()) is not None:
-            number = number_of(statement, self.statements, first)
-            self.statements.append(statement)
-            return number
-        affected = self.working(reading=reading).apply(statement)
+            affected = number_of(statement, [one for one, _ in self._asked], first)
+        else:
+            affected = self.working(reading=reading).apply(statement)
         self.statements.append(statement)
+        self._asked.append((statement, affected))
         if self._answers is not None:
             self._answers.append(affected)
         return affected
+
+    def undo(self, count: int) -> None:
+        """Goes back to the first so many statements. The caller's code has seen what the others
+        did: what that rests on is read."""
+        self.refused()
+        del self.statements[count:]
+        if self._answers is not None:
+            del self._answers[count:]
+        if self._work is not None:
+            self._resolve(self.base)
 
     def refused(self) -> None:
         """The caller's code was told that something cannot be done: what that rests on is read."""
@@ -160,7 +177,7 @@ class Write:
         before = self.base.version
         return self.working(reading=True).snapshot.version != before
 
-    def publish(self, *, retry_for: float) -> Published | None:
+    def publish(self) -> Published | None:
         """None: there was nothing to do."""
         if (first := self.repeats()) is not None:
             return self._recalled(first)
@@ -171,7 +188,7 @@ class Write:
                 self._require_commit(self._session.live_head(self._branch, self._ledger))
             return None
         try:
-            published = Publisher(self._session).publish(self, self._ledger, retry_for=retry_for)
+            published = publish(self._session, self, self._ledger, retry_for=self._patience)
         except _NothingLeftError:
             return None
         self._first = published.first
@@ -179,10 +196,10 @@ class Write:
             for table, (old, new) in published.tables.items():
                 # What was written is known, so that lookups need not read it.
                 rows, hidden = self._staged.rows[table]
-                self._session.lookups.carry(old, new, rows, hidden)
-        if self._session.folding is not None:
+                Lookups.shared_by(self._session).carry(old, new, rows, hidden)
+        if self._session.on_write is not None:
             with after_commit("folding"):
-                self._session.folding.after(self._branch, published.tables)
+                self._session.on_write(self._branch, published.tables)
         return published
 
     # What the publisher asks for
@@ -202,7 +219,7 @@ class Write:
 
     def _resolve(self, head: GraphVersion) -> Work:
         """All statements so far, applied to another base."""
-        snapshot = self._session.snapshot(head, self._ledger)
+        snapshot = view_of(self._session, head, self._ledger)
         before = None if self._work is None else self._work.snapshot.catalog.digest
         if self.statements and before != head.catalog:
             self.statements = self._reshape(self.statements, snapshot)
@@ -251,7 +268,7 @@ class Write:
                 f"The call was made before, as commit {first.commit.id}; what it read then was "
                 "reclaimed."
             ) from None
-        work = Work(self._session.snapshot(before, self._ledger))
+        work = Work(view_of(self._session, before, self._ledger))
         for statement in self.statements:
             work.apply(statement)
         return work
@@ -271,7 +288,7 @@ class Write:
         if self._answers is None:
             answers = pack_effects(work.effects, catalog)
         else:
-            answers = pack_numbers(self.statements, self._answers)
+            answers = pack_numbers(self._asked)
         call = self.call or hash_statements(self.statements, catalog)
         return msgspec.structs.replace(self._lineage, key=self._key, call=call, answers=answers)
 
@@ -279,7 +296,3 @@ class Write:
         if self._if_commit is not None:
             pinned = require_commit(self._session, head, self._if_commit, self._ledger)
             self._if_commit = pinned
-
-
-def _hash_key(key: str) -> str:
-    return hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -12,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
+from omnigraph.engine.session import Session
 from omnigraph.model.keys import KEPT, Keys
 from omnigraph.model.version import GraphVersion, chain_key
 
@@ -25,6 +26,11 @@ ReadKeys = Callable[[int], Keys]
 
 class KnownKeys:
     """Of all chains of a session."""
+
+    @classmethod
+    def shared_by(cls, session: Session) -> KnownKeys:
+        """The one of everything that is done through this handle."""
+        return session.shared(_known_keys)
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -100,3 +106,7 @@ class _Chain:
         gone, kept = by_age[: -REMEMBERED // 2], by_age[-REMEMBERED // 2 :]
         self._used = dict(kept)
         self._older, self._since = gone[-1][1][0], kept[0][1][1]
+
+
+def _known_keys(_: Session) -> KnownKeys:
+    return KnownKeys()

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
+from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.joins import joining
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
-from omnigraph.engine.write.publisher import Publisher
+from omnigraph.engine.whole_rules import WholeTables
+from omnigraph.engine.write.lineage import find_repeated, make_lineage
+from omnigraph.engine.write.precondition import pin_commit
+from omnigraph.engine.write.publisher import publish
 from omnigraph.engine.write.work import SHOWN, refuse
 from omnigraph.errors import Conflict, InvalidArgument, InvalidSchema, UnsupportedChange
 from omnigraph.lang.diagnostics import SHOWN_COLUMNS, render_all
 from omnigraph.lang.pg import compile_schema
-from omnigraph.model.catalog import Catalog, EdgeType, GraphType, table_schema
+from omnigraph.model.arrow import arrow_type, table_schema
+from omnigraph.model.catalog import Catalog, EdgeType, GraphType, system_columns
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.schema import Schema
-from omnigraph.model.types import arrow_type
 from omnigraph.model.version import Commit, GraphVersion, TablePin
 from omnigraph.model.violation import Violation
-from omnigraph.model.words import read_word
-from omnigraph.plan.convert import convert_values
 from omnigraph.plan.migrate import MigrationPlan, apply_steps, plan_migration
 from omnigraph.plan.migrate.steps import (
     AddProperty,
@@ -47,7 +51,9 @@ from omnigraph.plan.publish import (
     TableAction,
     Tombstone,
 )
-from omnigraph.plan.validate import check_rows, key_texts
+from omnigraph.plan.rows.convert import convert_values
+from omnigraph.plan.rules.book import Card, Unique, final_rules
+from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import Runtime, reach
 from omnigraph.store.tables import Tables
 from omnigraph.telemetry import Ledger
@@ -63,6 +69,8 @@ class Applied:
     commit: Commit | None
     plan: MigrationPlan
     io: Ledger
+    repeated: bool = False
+    """An earlier call with the same idempotency key had done it; `plan` has no steps then."""
 
 
 def read_schema(text: str, path: str = "schema.pg", *, columns: int = SHOWN_COLUMNS) -> Schema:
@@ -117,14 +125,16 @@ class Migration:
     def __init__(
         self,
         session: Session,
-        snapshot: Snapshot,
+        snapshot: GraphView,
         text: str,
         lineage: Lineage,
         ledger: Ledger,
         *,
         forgets: bool = False,
+        if_commit: str | None = None,
     ) -> None:
         self._forgets = forgets
+        self._if_commit = if_commit
         self._session = session
         self._snapshot = snapshot
         self._ledger = ledger
@@ -156,6 +166,7 @@ class Migration:
             lineage=self._lineage,
             reads={table: self.base.pins[table].content for table in checks},
             schema=SchemaChange(schema=schema, catalog=digest),
+            if_commit=self._if_commit,
             forgets=self._forgets and bool(self.steps.of_tier(Tier.DESTRUCTIVE)),
         )
 
@@ -209,83 +220,66 @@ class Migration:
         the tables that were looked at."""
         by_id = {kind.id: kind for kind in catalog.by_key.values()}
         keys = {step.type for step in self.steps.of_tier(Tier.VALIDATED)}
+        old_of = {
+            new.table_key: old
+            for old in self._snapshot.catalog.by_key.values()
+            if (new := by_id.get(old.id)) is not None and new.table_key in keys
+        }
         violations: list[Violation] = []
-        looked: set[str] = set()
-        for old in self._snapshot.catalog.by_key.values():
-            new = by_id.get(old.id)
-            if new is None or new.table_key not in keys:
-                continue
-            looked.add(old.table_key)
-            violations += self._check_type(old, new)
+        for key, old in old_of.items():
+            violations += self._check_values(old, catalog.by_key[key])
+        violations += self._check_rules(catalog, old_of)
         refuse(violations[:SHOWN], more=len(violations) - SHOWN)
-        return looked
+        return {old.table_key for old in old_of.values()}
 
-    def _check_type(self, old: GraphType, new: GraphType) -> Iterator[Violation]:
-        """Reads the old rows as the new type sees them."""
-        was = {p.id: p.name for p in old.properties}
-        kept = {p.name: was[p.id] for p in new.properties if p.id in was}
-        added_uniques = [u for u in new.uniques if all(n in kept or n in ("src", "dst") for n in u)]
-        seen: dict[tuple[str, ...], set[str]] = {u: set() for u in added_uniques}
-        sources: dict[str, int] = {}
-        card = isinstance(new, EdgeType) and any(
-            isinstance(s, ChangeCard) and s.type == new.table_key for s in self.steps.steps
-        )
+    def _check_values(self, old: GraphType, new: GraphType) -> Iterator[Violation]:
+        kept = _kept(old, new)
         for batch in self._snapshot.view(old).scan(self._ledger):
-            rows = _as_new(pa.Table.from_batches([batch]), new, kept)
-            yield from check_rows(new, rows)
-            for columns, texts in seen.items():
-                for row, text in enumerate(key_texts(rows, columns)):
-                    if text is not None and text in texts:
-                        yield _duplicate(new, columns, rows["id"][row].as_py(), text)
-                    if text is not None:
-                        texts.add(text)
-            if card:
-                counted = rows["src"].value_counts()
-                for value, count in zip(
-                    counted.field("values").to_pylist(),
-                    counted.field("counts").to_pylist(),
-                    strict=True,
-                ):
-                    sources[value] = sources.get(value, 0) + count
-        if card and isinstance(new, EdgeType):
-            yield from _check_counts(new, sources)
+            yield from check_rows(new, _as_new(pa.Table.from_batches([batch]), new, kept))
+
+    def _check_rules(self, catalog: Catalog, old_of: dict[str, GraphType]) -> list[Violation]:
+        """Ends do not change with a schema, so only the others are looked at."""
+
+        def read(new: GraphType, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+            old = old_of[new.table_key]
+            kept = _kept(old, new)
+            names = [kept.get(name, name) for name in columns]
+            for batch in self._snapshot.view(old).scan(self._ledger, columns=names):
+                rows = _as_new(pa.Table.from_batches([batch]), new, kept)
+                yield from rows.select(list(columns)).combine_chunks().to_batches()
+
+        counted = {step.type for step in self.steps.steps if isinstance(step, ChangeCard)}
+        rules = [
+            rule
+            for rule in final_rules(catalog, old_of)
+            if (isinstance(rule, Unique) and _can_clash(old_of[rule.kind.table_key], rule))
+            or (isinstance(rule, Card) and rule.kind.table_key in counted)
+        ]
+        if not rules:
+            return []
+        with joining(self._session.settings.load_memory // 2, "schema") as joins:
+            return list(WholeTables(joins, read, SHOWN).check(rules))
+
+
+def _kept(old: GraphType, new: GraphType) -> dict[str, str]:
+    """What the properties are called that the type has already."""
+    was = {p.id: p.name for p in old.properties}
+    return {p.name: was[p.id] for p in new.properties if p.id in was}
+
+
+def _can_clash(old: GraphType, rule: Unique) -> bool:
+    """Rows have no values yet of a property that is new: the planner answers for those."""
+    kept = _kept(old, rule.kind)
+    return all(name in kept or name in system_columns(rule.kind) for name in rule.columns)
 
 
 def _as_new(rows: pa.Table, new: GraphType, kept: dict[str, str]) -> pa.Table:
-    names = ["id", "src", "dst"] if isinstance(new, EdgeType) else ["id"]
-    columns = {name: rows[name] for name in names}
+    """Old rows as the new type sees them, in the columns that there are."""
+    columns = {name: rows[name] for name in system_columns(new) if name in rows.column_names}
     for p in new.properties:
-        if p.name in kept:
+        if kept.get(p.name) in rows.column_names:
             columns[p.name] = rows[kept[p.name]].cast(arrow_type(p.type))
     return pa.table(columns)
-
-
-def _check_counts(kind: EdgeType, counts: dict[str, int]) -> Iterator[Violation]:
-    for source, count in counts.items():
-        high = kind.card.high
-        if (high is not None and count > high) or count < kind.card.low:
-            yield Violation(
-                type=kind.name,
-                rule="card",
-                id=source,
-                property="src",
-                value=str(count),
-                message=f"{kind.source} {source!r} has {count} {kind.name} edges, which "
-                f"@card({kind.card.low}..{'' if high is None else high}) does not allow.",
-            )
-
-
-def _duplicate(kind: GraphType, columns: tuple[str, ...], entity: str, text: str) -> Violation:
-    names = ", ".join(columns)
-    return Violation(
-        type=kind.name,
-        rule="unique",
-        id=entity,
-        property=names,
-        value=text[:80],
-        message=f"{kind.name} {entity!r} has {names} = {text[:80]!r}, which another "
-        f"{kind.name} has too.",
-    )
 
 
 def _add_columns(table: str, base: str, steps: list[Any], catalog: Catalog, key: str) -> AddColumns:
@@ -325,39 +319,42 @@ def apply_schema(
     session: Session,
     branch: str,
     text: str,
+    options: CommitOptions,
     *,
-    actor: str | None,
-    message: str | None,
-    retry_for: float,
     allow_data_loss: bool = False,
 ) -> Applied:
     """Publishes a schema as one commit. Rows written meanwhile make it start again; another
     schema change does not, because the plan was made against the one before it."""
-    actor, message = read_word("actor", actor), read_word("message", message)
     ledger = Ledger()
-    deadline = session.runtime.monotonic() + retry_for
+    lineage = make_lineage(session, "schema", options, text, branch, allow_data_loss)
+    if (known := find_repeated(session, branch, lineage, ledger)) is not None:
+        return Applied(True, known.commit, MigrationPlan(base=known.catalog), ledger, repeated=True)
+    patience = options.patience(session.settings.retry_for)
+    deadline = session.runtime.monotonic() + patience
     first_catalog: str | None = None
     while True:
         head = session.live_head(branch, ledger)
         session = session.holding(branch, head.incarnation)
         first_catalog = first_catalog or head.catalog
-        lineage = Lineage(
-            kind="schema", operation=session.runtime.ulid(), actor=actor, message=message
+        pinned = pin_commit(session, head, options, ledger)
+        lineage = msgspec.structs.replace(lineage, operation=session.runtime.ulid())
+        snapshot = view_of(session, head, ledger)
+        migration = Migration(
+            session, snapshot, text, lineage, ledger, forgets=allow_data_loss, if_commit=pinned
         )
-        snapshot = session.snapshot(head, ledger)
-        migration = Migration(session, snapshot, text, lineage, ledger, forgets=allow_data_loss)
         if not migration.steps.steps:
             return Applied(False, None, migration.steps, ledger)
         try:
             migration.prepare()
-            published = Publisher(session).publish(migration, ledger, retry_for=retry_for)
+            published = publish(session, migration, ledger, retry_for=patience)
         except Conflict:
             moved = session.live_head(branch, ledger)
             if moved.catalog != first_catalog or session.runtime.monotonic() > deadline:
                 raise
             continue
-        assert published.version is not None
-        return Applied(True, published.version.commit, migration.steps, ledger)
+        made = published.version or published.first
+        assert made is not None
+        return Applied(True, made.commit, migration.steps, ledger, repeated=published.repeated)
 
 
 def schema_text(schema: str | os.PathLike[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from omnigraph.engine.session import Session
 from omnigraph.errors import PreconditionFailed
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import GraphVersion
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
@@ -18,9 +19,20 @@ def require_commit(session: Session, head: GraphVersion, commit: str, ledger: Le
     return head.visible
 
 
+def pin_commit(
+    session: Session, head: GraphVersion, options: CommitOptions, ledger: Ledger
+) -> str | None:
+    """As `require_commit`, of the options of a call, which may have no such condition."""
+    if options.if_commit is None:
+        return None
+    return require_commit(session, head, options.if_commit, ledger)
+
+
 def moved_on(head: GraphVersion, commit: str) -> PreconditionFailed:
     return PreconditionFailed(
-        f"The branch {head.branch!r} is at commit {head.commit.id}, not at {commit}."
+        f"The branch {head.branch!r} is at commit {head.commit.id}, not at {commit}.",
+        expected=commit,
+        actual=head.commit.id,
     )
 
 

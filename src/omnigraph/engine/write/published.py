@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field
 
 from omnigraph.engine.session import Session
-from omnigraph.errors import Corrupt, IdempotencyMismatch
+from omnigraph.engine.write.known_keys import KnownKeys
+from omnigraph.errors import IdempotencyMismatch
 from omnigraph.model.keys import NO_KEYS, Keys
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage
+from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
@@ -17,15 +20,18 @@ from omnigraph.telemetry import Ledger
 @dataclass(frozen=True)
 class Published:
     """`commit` of an earlier call with the same idempotency key when `repeated`, and `first` the
-    version that it made. `tables` holds the versions of each table before and after, `unsynced`
-    the files that came with them."""
+    version that it made. `tables` holds the versions of each table before and after."""
 
     version: GraphVersion | None
     commit: str
     repeated: bool = False
     first: GraphVersion | None = None
     tables: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
-    unsynced: tuple[str, ...] = field(default=(), repr=False)
+
+
+def hash_key(key: str | None) -> str | None:
+    """What of an idempotency key is written down."""
+    return None if key is None else hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def recall(
@@ -58,13 +64,14 @@ def find_keyed(
         except Absent:  # a copy of the graph may have no more than this
             return NO_KEYS
 
-    number = session.known_keys.find(bytes.fromhex(key), head, session.runtime.now(), read)
+    known = KnownKeys.shared_by(session)
+    number = known.find(bytes.fromhex(key), head, session.runtime.now(), read)
     if number is None:
         return None
     try:
         return session.read_record(head.branch, number, ledger)
     except Absent:
-        raise Corrupt(f"Version {number} of the branch {head.branch!r} is missing.") from None
+        raise lost_version(head.branch, number) from None
 
 
 def recalled(first: GraphVersion, call: str | None) -> Published:

@@ -11,7 +11,8 @@ import pyarrow as pa
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.view import TableView
 from omnigraph.engine.write.work import Work
-from omnigraph.model.catalog import GraphType, row_schema, table_schema
+from omnigraph.model.arrow import row_schema, table_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.publish import Append, Delete, Overwrite, TableAction, Update, Upsert
 from omnigraph.store.staging import Staged, StagedDeletes, stage_deletes, stage_rows
 from omnigraph.telemetry import Ledger

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, assert_never
+from typing import Any, TypeAlias, assert_never
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.snapshot import find_type
+from omnigraph.engine.graph_view import find_type
 from omnigraph.lang.gq.checked import Expression, Update
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.types import PropertyType
-from omnigraph.plan.convert import convert_values
 from omnigraph.plan.digest import Column, digest_values
-from omnigraph.plan.rows import Shaped
+from omnigraph.plan.rows.convert import convert_values
+from omnigraph.plan.rows.typed import Shaped
 from omnigraph.plan.values.rows import Bindings
 
 
@@ -34,6 +34,12 @@ class AppendRows:
     def rows(self) -> int:
         return sum(int(group.table.num_rows) for group in self.shaped.groups)
 
+    def own_ids(self) -> list[str]:
+        """Those that we have made up, in the order in which we did."""
+        if not self.generated_ids:
+            return [*self.made_up]
+        return [one for group in self.shaped.groups for one in group.table["id"].to_pylist()]
+
 
 @dataclass(frozen=True)
 class UpsertRows(AppendRows):
@@ -48,16 +54,28 @@ class OverwriteRows(AppendRows):
 
 
 @dataclass(frozen=True)
+class WhereText:
+    """A condition of the query language, and the moment that `now()` means in it."""
+
+    text: str
+    now: int
+
+
+Where: TypeAlias = pc.Expression | WhereText | None
+"""None: everywhere."""
+
+
+@dataclass(frozen=True)
 class UpdateRows:
     type: str
     set: dict[str, Any]
-    where: pc.Expression | None
+    where: Where
 
 
 @dataclass(frozen=True)
 class DeleteRows:
     type: str
-    where: pc.Expression | None
+    where: Where
 
 
 @dataclass(frozen=True)
@@ -105,13 +123,17 @@ def _parts(statement: Statement, catalog: Catalog) -> Iterator[object]:
             for name, value in sorted(statement.set.items()):
                 yield name
                 yield _as_typed(value, types.get(name))
-            yield statement.where
+            yield _plain(statement.where)
         case DeleteRows():
-            yield statement.where
+            yield _plain(statement.where)
         case UpdateWhere() | DeleteWhere():
             raise TypeError("a mutation is known by its text and its parameters")
         case _:
             assert_never(statement)
+
+
+def _plain(where: Where) -> object:
+    return where.text if isinstance(where, WhereText) else where
 
 
 def _given_ids(ids: pa.ChunkedArray, made_up: tuple[str, ...]) -> pa.ChunkedArray:

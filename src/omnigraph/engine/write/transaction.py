@@ -8,10 +8,14 @@ from types import TracebackType
 from typing import Any, Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from omnigraph.engine.condition import Filter, scan_rows
+from omnigraph.engine.graph_view import GraphView, find_type
+from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.expand import Kernel
+from omnigraph.engine.query.prepare import Preparations
+from omnigraph.engine.query.result import Result
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot, find_type
 from omnigraph.engine.write.attempt import Write
 from omnigraph.engine.write.published import another_call
 from omnigraph.engine.write.statements import (
@@ -21,54 +25,98 @@ from omnigraph.engine.write.statements import (
     Statement,
     UpdateRows,
     UpsertRows,
+    Where,
+    WhereText,
 )
 from omnigraph.engine.write.work import refuse
 from omnigraph.errors import InvalidArgument, InvalidData, OmnigraphError, TypeNotFound
 from omnigraph.model.catalog import GraphType
+from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit
-from omnigraph.model.words import read_word
-from omnigraph.plan.publish import Lineage
-from omnigraph.plan.rows import shape_rows
+from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
 from omnigraph.telemetry import Ledger
 
 
+class Savepoint:
+    """A point of a transaction to go back to. As a context manager it takes back what was done in
+    the block if that raises.
+
+    >>> with g.transaction() as tx:
+    ...     count = tx.append("Person", {"name": "Dan"})
+    ...     try:
+    ...         with tx.savepoint():
+    ...             tx.append("Person", {"name": "Ada"})
+    ...     except omnigraph.errors.InvalidData:
+    ...         pass  # there is an Ada already; Dan stays
+    >>> g.count("Person")
+    4
+    """
+
+    def __init__(self, transaction: Transaction, count: int) -> None:
+        self._transaction = transaction
+        self._count = count
+
+    def rollback(self) -> None:
+        """Takes back everything since; the savepoint stays, and those made after it are gone.
+
+        >>> with g.transaction() as tx:
+        ...     before = tx.savepoint()
+        ...     count = tx.delete("Person", where=None)
+        ...     before.rollback()
+        ...     tx.count("Person")
+        3
+        """
+        self._transaction._roll_back(self, self._count)  # noqa: SLF001
+
+    def __enter__(self) -> Savepoint:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self.rollback()
+        self._transaction._release(self)  # noqa: SLF001
+
+
 class Transaction:
-    """Leaving the block publishes one commit; an exception leaves nothing.
+    """A block of statements. Leaving the block publishes one commit; an exception leaves nothing.
 
     After the block `commit` is the commit (None if there was nothing to do), `commit_id` its id
     (also when an earlier call with the same idempotency key had made it, then `repeated` is
     True), and `io` the requests that it took.
+
+    >>> with g.transaction(actor="bob") as tx:
+    ...     count = tx.append("Person", [{"name": "Dan"}, {"name": "Eve"}])
+    ...     count = tx.append("Knows", {"from": "Dan", "to": "Eve"})
+    >>> tx.commit.statistics["node:Person"].inserted
+    2
     """
 
     def __init__(
         self,
         session: Session,
-        *,
         branch: str,
-        actor: str | None,
-        message: str | None,
-        if_commit: str | None,
-        idempotency_key: str | None,
-        retry_for: float,
+        options: CommitOptions,
     ) -> None:
-        actor, message = read_word("actor", actor), read_word("message", message)
+        self._session = session
         self._require_own = session.require_own
         self._new_id = session.runtime.ulid
-        self._retry_for = retry_for
         self._state: Literal["open", "published", "abandoned"] = "open"
         self.io = Ledger()
         self.commit: Commit | None = None
         self.commit_id: str | None = None
         self.repeated = False
+        self._savepoints: list[Savepoint] = []
         self._write = Write(
             session,
             branch=branch,
-            lineage=Lineage(
-                kind="write", operation=session.runtime.ulid(), actor=actor, message=message
-            ),
-            if_commit=read_word("if_commit", if_commit),
-            idempotency_key=read_word("idempotency_key", idempotency_key),
+            kind="write",
+            options=options,
             reshape=self._reshape,
             ledger=self.io,
             tells=True,
@@ -89,66 +137,190 @@ class Transaction:
             self._state = "abandoned"
 
     def publish(self) -> None:
-        """Publishes what was staged; leaving the block does this."""
+        """Publishes what was staged; leaving the block does this.
+
+        >>> tx = g.transaction()
+        >>> tx.append("Person", {"name": "Dan"})
+        1
+        >>> tx.publish()
+        >>> g.count("Person")
+        4
+        """
         self._require_open()
         self._state = "abandoned"
-        published = self._write.publish(retry_for=self._retry_for)
+        published = self._write.publish()
         self._state = "published"
         if published is not None:
             self.commit_id = published.commit
             self.repeated = published.repeated
             self.commit = None if published.version is None else published.version.commit
 
+    def savepoint(self) -> Savepoint:
+        """A point to go back to, by its `rollback()`, or as a block that is taken back when it
+        raises. The rest of the transaction stays.
+
+        >>> with g.transaction() as tx:
+        ...     count = tx.append("Person", {"name": "Dan"})
+        ...     before = tx.savepoint()
+        ...     count = tx.append("Person", {"name": "Eve"})
+        ...     before.rollback()
+        >>> sorted(g.scan("Person").read_all()["name"].to_pylist())
+        ['Ada', 'Bob', 'Cyd', 'Dan']
+        """
+        self._require_open()
+        point = Savepoint(self, len(self._write.statements))
+        self._savepoints.append(point)
+        return point
+
+    def _roll_back(self, point: Savepoint, count: int) -> None:
+        self._require_open()
+        if point not in self._savepoints:
+            raise InvalidArgument(
+                "The savepoint is gone: its block has ended, or an earlier one was rolled back to."
+            )
+        del self._savepoints[self._savepoints.index(point) + 1 :]
+        self._write.undo(count)
+
+    def _release(self, point: Savepoint) -> None:
+        if point in self._savepoints:
+            del self._savepoints[self._savepoints.index(point) :]
+
     # Writing
 
     def append(self, type: str, rows: Any) -> int:
-        """New entities; an id that exists already is an error."""
+        """New entities, as dicts, Arrow, pandas or polars; an id that exists already is an
+        error. Returns their number.
+
+        >>> with g.transaction() as tx:
+        ...     tx.append("Person", [{"name": "Dan", "age": 7}, {"name": "Eve"}])
+        2
+        """
         return self._give_rows(AppendRows, type, rows)
 
     def upsert(self, type: str, rows: Any) -> int:
-        """New or changed entities by id; properties that are not given keep their value."""
+        """New or changed entities by id; properties that are not given keep their value.
+
+        >>> with g.transaction() as tx:
+        ...     tx.upsert("Person", [{"name": "Ada", "age": 37}, {"name": "Dan"}])
+        2
+        """
         return self._give_rows(UpsertRows, type, rows)
 
     def overwrite(self, type: str, rows: Any) -> int:
-        """Replaces every entity of the type."""
+        """Replaces every entity of the type.
+
+        >>> with g.transaction() as tx:
+        ...     tx.overwrite("Knows", [{"from": "Cyd", "to": "Ada"}])
+        1
+        >>> g.count("Knows")
+        1
+        """
         return self._give_rows(OverwriteRows, type, rows)
 
-    def update(self, type: str, *, set: Mapping[str, Any], where: pc.Expression | None) -> int:
-        """Sets properties, to values or to expressions over the old row, where a condition
-        holds (None: everywhere). Returns the number of entities. It is run again when another
-        commit comes first; if the number would be another one, that is a `Conflict`."""
-        self._require_open()
-        with self._refusals():
-            return self._write.run(UpdateRows(type, dict(set), where), reading=True)
+    def update(self, type: str, *, set: Mapping[str, Any], where: Filter | None) -> int:
+        """Sets properties, to values or to Arrow expressions over the old row, where a condition
+        holds: one of the query language as text, or an Arrow expression; None is everywhere.
+        Returns the number of entities. It is run again when another commit comes first; if the
+        number would be another one, that is a `Conflict`.
 
-    def delete(self, type: str, *, where: pc.Expression | None) -> int:
-        """Removes entities, and with nodes their edges, where a condition holds. Returns the
-        number of entities, for which the same holds as for that of `update`."""
+        >>> import pyarrow.compute as pc
+        >>> with g.transaction() as tx:
+        ...     tx.update("Person", set={"age": pc.field("age") + 1}, where='name = "Ada"')
+        1
+        >>> g.entity("Person", "Ada")["age"]
+        37
+        """
         self._require_open()
         with self._refusals():
-            return self._write.run(DeleteRows(type, where), reading=True)
+            statement = UpdateRows(type, dict(set), self._condition(where))
+            return self._write.run(statement, reading=True)
+
+    def delete(self, type: str, *, where: Filter | None) -> int:
+        """Removes entities, and with nodes their edges, where a condition holds, given as for
+        `update`. Returns the number of entities, for which the same holds as there.
+
+        >>> with g.transaction() as tx:
+        ...     tx.delete("Person", where="age > 40")
+        1
+        """
+        self._require_open()
+        with self._refusals():
+            return self._write.run(DeleteRows(type, self._condition(where)), reading=True)
+
+    def _condition(self, where: Filter | None) -> Where:
+        if isinstance(where, str):
+            return WhereText(where, self._session.runtime.now())
+        return where
 
     # Reading
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result:
+        """Asks a `.gq` query of the graph as it would be if the block ended here; what the block
+        does later does not change the answer. The types that it asks must not change until the
+        commit: if another commit changes them, this one fails with `Conflict`.
+
+        >>> with g.transaction() as tx:
+        ...     count = tx.append("Person", {"name": "Dan", "age": 50})
+        ...     tx.query("match { $p: Person $p.age > 41 } return { $p.name }").to_pylist()
+        [{'p.name': 'Dan'}]
+        """
+        self._require_open()
+        with self._refusals():
+            work = self._write.working(reading=True)
+            snapshot, pending = work.snapshot, dict(work.overlays)
+            prepared = Preparations.shared_by(self._session).read(text, name, snapshot.catalog)
+            self._write.reads |= set(prepared.types) & snapshot.graph_version.pins.keys()
+        return ask(
+            self._session,
+            snapshot,
+            prepared,
+            params,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+            view=lambda kind: snapshot.view(kind, pending.get(kind.table_key)),
+        )
 
     def scan(
         self,
         type: str,
         *,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,
+        filter: Filter | None = None,
     ) -> pa.Table:
         """Rows as they would be if the block ended here. What is read here must not change
-        until the commit: if another commit changes it, this one fails with `Conflict`."""
+        until the commit: if another commit changes it, this one fails with `Conflict`.
+
+        >>> with g.transaction() as tx:
+        ...     count = tx.append("Person", {"name": "Dan", "age": 50})
+        ...     tx.scan("Person", columns=["name"], filter="age > 41").to_pylist()
+        [{'name': 'Dan'}]
+        """
         self._require_open()
         work = self._write.working(reading=True)
         view = work.view(work.snapshot.type(type))
-        names = view.check_columns(columns)
+        now = self._session.runtime.now()
+        found = scan_rows(view, work.snapshot.catalog, columns, filter, now, self.io)
         self._write.reads.add(view.kind.table_key)
-        schema = pa.schema([view.schema.field(name) for name in names])
-        batches = view.scan(self.io, columns=names, filter=filter)
-        return pa.Table.from_batches(batches, schema=schema)
+        return pa.Table.from_batches(found[1], schema=found[0])
 
     def count(self, type: str) -> int:
+        """How many entities a type would have if the block ended here.
+
+        >>> with g.transaction() as tx:
+        ...     count = tx.delete("Person", where="age > 40")
+        ...     tx.count("Person")
+        2
+        """
         self._require_open()
         work = self._write.working(reading=True)
         kind = work.snapshot.type(type)
@@ -190,11 +362,15 @@ class Transaction:
             return 0
         return self._write.run(statement, reading=not statement.generated_ids)
 
-    def _shape(self, make: type[AppendRows], kind: GraphType, rows: Any) -> AppendRows:
+    def _shape(
+        self, make: type[AppendRows], kind: GraphType, rows: Any, told: Sequence[str] = ()
+    ) -> AppendRows:
+        """Ids that we made up before are used again: the block may have read them."""
         made: list[str] = []
 
         def new_ids(count: int) -> list[str]:
-            new = [self._new_id() for _ in range(count)]
+            new = [*told[len(made) : len(made) + count]]
+            new += [self._new_id() for _ in range(count - len(new))]
             made.extend(new)
             return new
 
@@ -208,10 +384,10 @@ class Transaction:
             refuse(check_duplicates(kind, pa.concat_tables(ids)))
         return make(kind.name, rows, shaped, generated, () if generated else tuple(made))
 
-    def _reshape(self, statements: list[Statement], snapshot: Snapshot) -> list[Statement]:
+    def _reshape(self, statements: list[Statement], snapshot: GraphView) -> list[Statement]:
         """Rows read again under another schema."""
         return [
-            self._shape(type(one), snapshot.type(one.type), one.raw)
+            self._shape(type(one), snapshot.type(one.type), one.raw, one.own_ids())
             if isinstance(one, AppendRows)
             else one
             for one in statements

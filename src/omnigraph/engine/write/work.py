@@ -11,17 +11,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, assert_never
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as pads
 
-from omnigraph.engine.mutation.select import Selected, fetch_ahead, select_rows
-from omnigraph.engine.mutation.values import set_values
+from omnigraph.engine.condition import read_condition
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.view import TableView
 from omnigraph.engine.write.answers import Effect, Effects
+from omnigraph.engine.write.assignments import set_values
+from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,
@@ -31,14 +33,18 @@ from omnigraph.engine.write.statements import (
     UpdateRows,
     UpdateWhere,
     UpsertRows,
+    Where,
+    WhereText,
 )
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.lang.near import near
-from omnigraph.model.catalog import EdgeType, GraphType, NodeType, row_schema, system_columns
-from omnigraph.model.violation import Violation
-from omnigraph.plan.complete import complete_rows, shape_values
-from omnigraph.plan.rows import RowGroup
+from omnigraph.model.arrow import row_schema
+from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
+from omnigraph.plan.rows.complete import complete_rows, shape_values
+from omnigraph.plan.rows.typed import RowGroup
+from omnigraph.plan.rules.book import ENDS, NewId, describe, describe_move, edges_of
 from omnigraph.plan.validate import check_rows
+from omnigraph.plan.values.rows import Bindings
 from omnigraph.store.tables import ADDRESS
 
 SHOWN = 100
@@ -50,7 +56,7 @@ class Work:
     `only_appended` holds for each type the rows of its appends while nothing else touched it,
     `effects` how many entities of each table the statements inserted, updated and deleted."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: GraphView) -> None:
         self.snapshot = snapshot
         self.overlays: dict[str, Overlay] = {}
         self.checks: set[str] = set()
@@ -127,7 +133,10 @@ class Work:
             taken = self.read(kind).find(("id",), ids, self.ledger).positions
             refuse(
                 [
-                    _taken(kind, ids[position], int(group.positions[position]))
+                    msgspec.structs.replace(
+                        describe(NewId(kind), {"id": ids[position]}),
+                        row=int(group.positions[position]),
+                    )
                     for position in taken[:SHOWN].tolist()
                 ],
                 more=len(taken) - SHOWN,
@@ -186,21 +195,20 @@ class Work:
         """An edge keeps its ends: another end is another edge."""
         if not isinstance(view.kind, EdgeType) or view.kind.key:
             return
-        ends = ["src", "dst"]
         pairs = []
         if len(found.addresses):
-            old = view.take(found.addresses, ends, self.ledger)
+            old = view.take(found.addresses, ENDS, self.ledger)
             pairs.append((found.base_positions, old))
         if len(found.pending):
-            old = view.overlay.rows.take(pa.array(found.pending)).select(ends)
+            old = view.overlay.rows.take(pa.array(found.pending)).select(list(ENDS))
             pairs.append((found.pending_positions, old))
         for positions, old in pairs:
             new = given.take(pa.array(positions))
             for row in range(old.num_rows):
-                for end in ends:
+                for end in ENDS:
                     was, now = old[end][row].as_py(), new[end][row].as_py()
                     if was != now:
-                        refuse([_moved_end(view.kind, new["id"][row].as_py(), end, was, now)])
+                        refuse([describe_move(view.kind, new["id"][row].as_py(), end, was, now)])
 
     def _overwrite(self, kind: GraphType, statement: OverwriteRows) -> int:
         (group,) = statement.shaped.groups
@@ -215,19 +223,27 @@ class Work:
 
     def _update(self, kind: GraphType, statement: UpdateRows) -> int:
         view = self.read(kind)
-        view.check_filter(statement.where)
-        _check_settable(kind, statement.set)
         names = view.schema.names
-        base = view.base_rows(names, statement.where, self.ledger)
-        pending = view.pending_matches(statement.where)
-        old = pa.concat_tables(
-            [base.select(names), view.overlay.rows.take(pa.array(pending))]
-        ).cast(view.schema)
+        found = self._select(view, statement.where, names)
+        _check_settable(kind, statement.set)
+        pending = view.overlay.rows.take(pa.array(found.pending))
+        old = pa.concat_tables([found.rows.select(names), pending]).cast(view.schema)
         if not old.num_rows:
             return 0
         rows = _with_values(kind, old, statement.set)
         refuse(check_rows(kind, rows))
-        return self._replace(view, Selected(base, base[ADDRESS].to_numpy(), pending), rows)
+        return self._replace(view, found, rows)
+
+    def _select(self, view: TableView, where: Where, names: list[str]) -> Selected:
+        """The rows that a condition keeps, in the table and among those that are pending."""
+        if isinstance(where, WhereText):
+            condition = read_condition(self.snapshot.catalog, view.kind, where.text, where.now)
+            assert not isinstance(condition.test, pc.Expression)
+            bindings = Bindings(now=where.now)
+            return select_rows(view, condition.test, bindings, self.ledger, names)
+        view.check_filter(where)
+        base = view.base_rows(names, where, self.ledger)
+        return Selected(base, base[ADDRESS].to_numpy(), view.pending_matches(where))
 
     def _update_where(self, kind: GraphType, statement: UpdateWhere) -> int:
         view, bindings = self.read(kind), statement.bindings
@@ -256,12 +272,9 @@ class Work:
         self._count(view.kind, "updated", rows.num_rows)
         return int(rows.num_rows)
 
-    def _delete(self, kind: GraphType, where: pc.Expression | None) -> int:
+    def _delete(self, kind: GraphType, where: Where) -> int:
         view = self.read(kind)
-        view.check_filter(where)
-        base = view.base_rows(["id"], where, self.ledger)
-        pending = view.pending_matches(where)
-        return self._remove(view, Selected(base, base[ADDRESS].to_numpy(), pending))
+        return self._remove(view, self._select(view, where, ["id"]))
 
     def _delete_where(self, kind: GraphType, statement: DeleteWhere) -> int:
         view = self.read(kind)
@@ -282,16 +295,13 @@ class Work:
 
     def _cascade(self, node: NodeType, ids: list[str]) -> None:
         """Edges of a removed node go with it."""
-        for edge in self.snapshot.catalog.edges:
-            for end, end_type in (("src", edge.source), ("dst", edge.target)):
-                if end_type != node.name:
-                    continue
-                view = self.read(edge)
-                found = view.find((end,), ids, self.ledger)
-                if len(found.addresses) or len(found.pending):
-                    pending = np.unique(found.pending)
-                    self._put(edge, view.overlay.without(pending).hiding(found.addresses))
-                    self._count(edge, "deleted", len(found.addresses) + len(pending))
+        for edge, end in edges_of(self.snapshot.catalog, node):
+            view = self.read(edge)
+            found = view.find((end,), ids, self.ledger)
+            if len(found.addresses) or len(found.pending):
+                pending = np.unique(found.pending)
+                self._put(edge, view.overlay.without(pending).hiding(found.addresses))
+                self._count(edge, "deleted", len(found.addresses) + len(pending))
 
 
 def refuse(violations: Any, *, more: int = 0) -> None:
@@ -304,29 +314,6 @@ def refuse(violations: Any, *, more: int = 0) -> None:
     if rest:
         message += f" (and {rest} more)"
     raise InvalidData(message, violations=violations, more=max(more, 0))
-
-
-def _taken(kind: GraphType, entity: str, row: int) -> Violation:
-    rule = "key" if kind.key else "id"
-    return Violation(
-        type=kind.name,
-        rule=rule,
-        id=entity,
-        row=row,
-        message=f"{kind.name} {entity!r} exists already; upsert replaces it, append does not.",
-    )
-
-
-def _moved_end(kind: EdgeType, entity: str, end: str, was: str, now: str) -> Violation:
-    return Violation(
-        type=kind.name,
-        rule="endpoint",
-        id=entity,
-        property=end,
-        value=now,
-        message=f"{kind.name} {entity!r} has {end} {was!r}, which cannot become {now!r}; "
-        "delete the edge and insert another.",
-    )
 
 
 def _check_settable(kind: GraphType, values: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from omnigraph.model.catalog import EdgeType, NodeType, Property
 from omnigraph.model.schema import Literal as LiteralValue
@@ -269,14 +269,15 @@ class Concatenation:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """`function` is one of `functions.SCALARS`."""
+    """`function` is a row of `check.functions.FUNCTIONS`, or `coalesce`."""
 
     function: str
     arguments: tuple[Expression, ...]
     type: Type
 
 
-AggregateFunction = Literal["count", "sum", "avg", "min", "max", "collect"]
+AggregateFunction: TypeAlias = str
+"""A row of `check.functions.AGGREGATES`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,10 @@ class Plan:
     lines with a blank one before them. `glued`: no space before; `commas`: one comes after the
     token that begins here; `dropped`: commas that go."""
 
-    def __init__(self, tokens: Sequence[Token], comments: Sequence[Token]) -> None:
+    def __init__(
+        self, tokens: Sequence[Token], comments: Sequence[Token], draft: Plan | None = None
+    ) -> None:
+        """`draft` knows which commas come and go: what fits is what will be written."""
         self.lines: dict[int, int] = {}
         self.closings: dict[int, int] = {}
         self.apart: set[int] = set()
@@ -37,7 +40,11 @@ class Plan:
         self._comments = [comment.start for comment in comments]
         self._widths = [0]
         for token in tokens:
-            self._widths.append(self._widths[-1] + len(token.text) + 1)
+            width = len(token.text) + 1
+            if draft is not None:
+                width = 0 if token.start in draft.dropped else width
+                width += len(", ") * (token.start in draft.commas)
+            self._widths.append(self._widths[-1] + width)
         self._closing = _pairs(tokens)
 
     def at(self, offset: int) -> int:
@@ -89,7 +96,14 @@ def _pairs(tokens: Sequence[Token]) -> dict[int, int]:
 
 
 def plan_layout(file: tree.File, tokens: Sequence[Token], comments: Sequence[Token]) -> Plan:
-    plan = Plan(tokens, comments)
+    draft = Plan(tokens, comments)
+    _lay_out(draft, file)
+    plan = Plan(tokens, comments, draft)
+    _lay_out(plan, file)
+    return plan
+
+
+def _lay_out(plan: Plan, file: tree.File) -> None:
     before: Any = None
     for item in file.items:
         plan.lines[item.span.start] = 0
@@ -102,7 +116,6 @@ def plan_layout(file: tree.File, tokens: Sequence[Token], comments: Sequence[Tok
         before = item
     for node in _nodes(file):
         _glue(plan, node)
-    return plan
 
 
 _SHORT: Final = (tree.BranchCreate, tree.BranchDelete, tree.BranchMerge, tree.BranchList)

@@ -26,6 +26,7 @@ _NO_SPACE_AFTER: Final = frozenset({"LPAR", "LSQB", "AT", "CONSTRAINT", "MINUS",
 _NO_SPACE_BEFORE: Final = frozenset(
     {"LPAR", "RPAR", "RSQB", "COMMA", "COLON", "QMARK", "DOTS", "EQUAL"}
 )
+_KEYWORDS: Final = frozenset({"interface", "node", "edge", "implements"})
 _COMMENTS: Final = frozenset({"LINE_COMMENT", "BLOCK_COMMENT"})
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
@@ -83,13 +84,16 @@ def _starts(tree: SchemaTree) -> frozenset[int]:
 
 
 def _read_elements(text: str) -> Iterator[_Element]:
-    """Tokens and comments in order, without the commas that may follow a property."""
+    """Tokens and comments in order, without the commas that may follow a property. One that keeps
+    a word before it from being a keyword stays."""
     comments: list[Token] = []
     tokens = list(load_grammar().lexer.tokens(text, lambda _: None, comments=comments))
     end, braces, others = 0, 0, 0
+    before = ""
     for token in sorted([*tokens, *comments], key=_order):
-        if token.type == "COMMA" and braces and not others:
+        if token.type == "COMMA" and braces and not others and before not in _KEYWORDS:
             continue
+        before = before if token.type in _COMMENTS else token.text
         braces += (token.type == "LBRACE") - (token.type == "RBRACE")
         others += (token.type in {"LPAR", "LSQB"}) - (token.type in {"RPAR", "RSQB"})
         gap = text[end : token.start]

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from omnigraph.model.arrow import arrow_type
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType
 from omnigraph.model.types import (
     FLOATS,
@@ -30,7 +31,6 @@ from omnigraph.model.types import (
     PropertyType,
     ScalarType,
     VectorType,
-    arrow_type,
 )
 from omnigraph.plan.load.lines import BLOB_PREFIX, blob_columns
 

@@ -59,6 +59,29 @@ def place_text(names: Sequence[SourceName], place: int) -> str:
     return f"{names[source].name} {names[source].unit} {line}"
 
 
+def to_reject(
+    names: Sequence[SourceName],
+    place: int,
+    violation: Violation,
+    entity: str | None,
+    row: str,
+    first: int | None = None,
+) -> Reject:
+    """`first` is the place of the row that it repeats."""
+    source, line = split_place(place)
+    again = "" if first is None else f" It stands in {place_text(names, first)} already."
+    return Reject(
+        source=names[source].name,
+        line=line,
+        type=violation.type,
+        rule=violation.rule,
+        reason=violation.message + again,
+        row=row,
+        id=entity,
+        property=violation.property,
+    )
+
+
 def to_violation(reject: Reject, names: Sequence[SourceName]) -> Violation:
     unit = next((n.unit for n in names if n.name == reject.source), "line")
     return Violation(

@@ -15,7 +15,8 @@ import pyarrow as pa
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.load.places import AT, Places, Reject, SourceName, split_place
-from omnigraph.plan.rows import RowGroup, Shaped, shape_rows
+from omnigraph.plan.rows.typed import RowGroup, Shaped, shape_rows
+from omnigraph.plan.soundness import UNSPEAKABLE, value_at
 from omnigraph.plan.validate import check_rows
 
 _DESCRIBED = 100  # violations of one column that shaping tells in words
@@ -175,8 +176,20 @@ def row_text(portion: Portion, index: int) -> str:
     if isinstance(portion.rows, list):
         return show_row(portion.rows[index])
     if isinstance(portion.rows, pa.Table):
-        return show_row(portion.rows.slice(index, 1).to_pylist()[0])
-    return show_row(portion.rows.iloc[index].to_dict())
+        row = portion.rows.slice(index, 1).combine_chunks()
+        columns = [column.chunk(0) for column in row.columns]
+        held = zip(row.column_names, columns, strict=True)
+        return show_row({name: value_at(column, 0) for name, column in held})
+    frame = portion.rows
+    series = [(str(frame.columns[i]), frame.iloc[:, i].array) for i in range(frame.shape[1])]
+    return show_row({name: _pandas_value(column, index) for name, column in series})
+
+
+def _pandas_value(column: Any, index: int) -> Any:
+    try:
+        return column[index]
+    except UNSPEAKABLE:
+        return value_at(pa.array(column[index : index + 1]), 0)
 
 
 def show_row(row: Any) -> str:

@@ -22,7 +22,7 @@ from omnigraph.model.types import (
     VectorType,
 )
 from omnigraph.plan.load.lines import decode_blob
-from omnigraph.plan.row_type import row_type
+from omnigraph.plan.rows.row_type import row_type
 
 _WHOLE = r"^-?[0-9]+$"
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?|-?Infinity|NaN")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from omnigraph.model.arrow import arrow_type
 from omnigraph.model.catalog import (
     GraphType,
     Property,
@@ -15,7 +16,7 @@ from omnigraph.model.catalog import (
     used_columns,
 )
 from omnigraph.model.schema import PropertyDecl
-from omnigraph.model.types import EnumType, PropertyType, arrow_type
+from omnigraph.model.types import EnumType, PropertyType
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Sides
 from omnigraph.plan.schema_merge.three_way import merge_order, merge_rename, merge_sets
 from omnigraph.plan.schema_merge.twins import joined

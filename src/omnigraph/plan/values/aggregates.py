@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
+from typing import Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -34,15 +37,7 @@ def aggregate(
         _, rows = combine([(groups, count), code_values(values)], len(groups))
         rows = np.sort(rows)
         values, groups, counts = values.take(pa.array(rows)), groups[rows], None
-    match function:
-        case "count":
-            return pa.array(tally(groups, count, counts))
-        case "sum" | "avg":
-            return _sum_or_average(function, values, groups, count, counts)
-        case "min" | "max":
-            return _extreme(function, values, groups, count)
-        case _:
-            return collect(values, groups, count, counts)
+    return FOLDS[function](values, groups, count, counts)
 
 
 def tally(groups: np.ndarray, count: int, counts: np.ndarray | None) -> np.ndarray:
@@ -117,7 +112,9 @@ def _integers(sums: np.ndarray | list[int], nothing: np.ndarray) -> pa.Array:
     return pa.array(np.array(sums, np.int64), I64, mask=nothing)
 
 
-def _extreme(function: str, values: pa.Array, groups: np.ndarray, count: int) -> pa.Array:
+def _extreme(
+    function: str, values: pa.Array, groups: np.ndarray, count: int, _: np.ndarray | None
+) -> pa.Array:
     where = np.flatnonzero(~_nan(values)) if pa.types.is_floating(values.type) else None
     plain = values if where is None else values.take(pa.array(where))
     of = groups if where is None else groups[where]
@@ -158,3 +155,18 @@ def collect(
     held = values.take(pa.array(order))
     field = pa.field("item", held.type, nullable=False)
     return pa.ListArray.from_arrays(pa.array(offsets), held, type=pa.list_(field))
+
+
+def _count(_: pa.Array, groups: np.ndarray, count: int, counts: np.ndarray | None) -> pa.Array:
+    return pa.array(tally(groups, count, counts))
+
+
+Fold: TypeAlias = Callable[[pa.Array, np.ndarray, int, np.ndarray | None], pa.Array]
+FOLDS: Final[dict[str, Fold]] = {
+    "count": _count,
+    "sum": partial(_sum_or_average, "sum"),
+    "avg": partial(_sum_or_average, "avg"),
+    "min": partial(_extreme, "min"),
+    "max": partial(_extreme, "max"),
+    "collect": collect,
+}

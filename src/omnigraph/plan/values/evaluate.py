@@ -28,9 +28,11 @@ from omnigraph.lang.gq.checked import (
     Or,
     TextTest,
 )
-from omnigraph.model.types import Base, ListType, ScalarType, arrow_type
-from omnigraph.plan.values.arithmetic import absolute, calculate, negate, rounded
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import Base, ListType, ScalarType
+from omnigraph.plan.values.arithmetic import calculate, negate
 from omnigraph.plan.values.compare import compare, member
+from omnigraph.plan.values.functions import call as call_function
 from omnigraph.plan.values.kinds import (
     BOOL,
     I64,
@@ -40,10 +42,8 @@ from omnigraph.plan.values.kinds import (
     broadcast,
     cast,
     constant,
-    is_array,
 )
-from omnigraph.plan.values.texts import change_text, test_text, text_of
-from omnigraph.plan.values.times import part_of, to_date, to_instant
+from omnigraph.plan.values.texts import test_text
 
 
 class Leaves(Protocol):
@@ -175,35 +175,7 @@ def _call(call: FunctionCall, leaves: Leaves) -> Value:
     if name == "coalesce":
         parts = [cast(evaluate(a, leaves), kind) for a in call.arguments]
         return pc.coalesce(*parts)
-    value = evaluate(call.arguments[0], leaves)
-    if pa.types.is_null(value.type):
-        return pa.scalar(None, kind)
-    match name:
-        case "lower" | "upper" | "trim":
-            return change_text(name, value)
-        case "length":
-            return cast(_length(value), I64)
-        case "abs":
-            return absolute(value, kind)
-        case "round" | "floor" | "ceil":
-            return rounded(name, value, kind)
-        case "year" | "month" | "day":
-            return part_of(name, value)
-        case "date":
-            return to_date(value)
-        case "datetime":
-            return to_instant(value)
-        case "toString":
-            return text_of(value)
-    raise TypeError(f"{name} is no function")
-
-
-def _length(value: Value) -> Value:
-    if pa.types.is_string(value.type):
-        return pc.utf8_length(value)
-    if is_array(value):
-        return pc.list_value_length(value)
-    return pa.scalar(len(value.values) if value.is_valid else None, I64)
+    return call_function(name, [evaluate(a, leaves) for a in call.arguments], kind)
 
 
 _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, NullKind
-from omnigraph.model.types import FLOATS, ListType, ScalarType, arrow_type
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.types import FLOATS, ListType, ScalarType
 
 Value = Any
 """A `pa.Array`, or a `pa.Scalar` where all rows share it."""

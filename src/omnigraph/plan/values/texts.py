@@ -51,6 +51,25 @@ def change_text(function: str, value: Value) -> Value:
     return pa.array([None if v is None else change(v) for v in value.to_pylist()], TEXT)
 
 
+def replace_text(text: Value, part: Value, by: Value) -> Value:
+    """Every place of the part, from the left, by another text. Nothing is in no place."""
+    if not is_array(part) and not is_array(by):
+        if not (part.is_valid and by.is_valid):
+            return pa.scalar(None, TEXT)
+        if not part.as_py():
+            return pc.if_else(pc.is_valid(text), text, pa.scalar(None, TEXT))
+        return pc.replace_substring(text, part.as_py(), by.as_py())
+    rows = next(len(value) for value in (part, by) if is_array(value))
+    columns = [broadcast(value, rows).to_pylist() for value in (text, part, by)]
+    return pa.array(
+        [
+            None if None in row else row[0].replace(row[1], row[2]) if row[1] else row[0]
+            for row in zip(*columns, strict=True)
+        ],
+        TEXT,
+    )
+
+
 def test_text(operator: str, text: Value, part: Value) -> Value:
     """`contains`, `starts_with`, `ends_with`, by code points and with no wildcards."""
     if pa.types.is_null(text.type) or pa.types.is_null(part.type):

@@ -5,24 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.algorithms.offer import VALUES, find_algorithm
+from omnigraph.engine.algorithms.registry import VALUES, find_algorithm
 from omnigraph.engine.algorithms.result import Target
 from omnigraph.engine.algorithms.scope import Scope
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.load.run import LoadOptions, load
+from omnigraph.engine.session import Session
 from omnigraph.model.catalog import NodeType
 from omnigraph.model.version import Commit
 from omnigraph.spark.algorithms.kernels import KERNELS
 from omnigraph.spark.algorithms.network import FrameNetwork, build_network
-from omnigraph.spark.place import require_reachable
+from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.scan import pin_scan
 from omnigraph.spark.tasks import collect, ending_jobs, explained
-
-if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class SparkValues:
     """Values on executors: `frame` has `type`, `id` and `value`."""
 
     spark: Any
-    graph: Graph
-    snapshot: Snapshot
+    session: Session
+    snapshot: GraphView
     scope: Scope
     frame: Any
     kind: pa.DataType
@@ -43,16 +42,9 @@ class SparkValues:
 
     def write(self, target: Target) -> Commit | None:
         frames = {kind.table_key: self._rows(kind, target.property) for kind in target.kinds}
-        done = self.graph.load(
-            frames,
-            mode="merge",
-            branch=target.branch,
-            engine="spark",
-            actor=target.actor,
-            message=target.message,
-            if_commit=target.if_commit,
-        )
-        return done.commit
+        branch = self.snapshot.branch
+        options = LoadOptions(mode="merge", branch=branch, engine="spark", commit=target.commit)
+        return load(self.session, frames, options).commit
 
     def _rows(self, kind: NodeType, property: str) -> Any:
         """The id, and the key that it is made from, with the value under the property's name."""
@@ -63,30 +55,34 @@ class SparkValues:
         if not kind.key:
             return rows
         scan = pin_scan(
-            self.graph.root, self.snapshot, kind, now=self.scope.now, columns=["id", *kind.key]
+            self.session.root.uri,
+            self.snapshot,
+            kind,
+            now=self.scope.now,
+            columns=["id", *kind.key],
         )
         return rows.join(scan.frame(self.spark), "id")
 
 
 def compute_on(
     spark: Any,
-    graph: Graph,
-    snapshot: Snapshot,
+    session: Session,
+    snapshot: GraphView,
     scope: Scope,
     name: str,
     options: Mapping[str, Any],
 ) -> SparkValues:
-    require_reachable(spark, graph._session.root)  # noqa: SLF001
+    require_reachable(spark, session.root)
     kind = find_algorithm(name).kind
-    operation = graph._session.runtime.ulid()  # noqa: SLF001
+    operation = session.runtime.ulid()
     with ending_jobs(spark, operation), explained():
-        network = build_network(spark, graph.root, snapshot, scope)
+        network = build_network(spark, session.root.uri, snapshot, scope)
         values, rounds = KERNELS[name](network, **options)
         if kind == "label":
             values = _named(network, values)
         held = network.nodes.join(values, "node", "left").select("type", "id", "value")
         frame = held.localCheckpoint()
-    return SparkValues(spark, graph, snapshot, scope, frame, VALUES[kind], rounds)
+    return SparkValues(spark, session, snapshot, scope, frame, VALUES[kind], rounds)
 
 
 def _named(network: FrameNetwork, values: Any) -> Any:

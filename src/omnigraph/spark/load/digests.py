@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.load.joins import joining, quoted
+from omnigraph.engine.joins import joining, quoted
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.validate import key_column
 from omnigraph.spark.load.frames import TASK_MEMORY, TASK_ROWS, PieceColumns, TableColumns
@@ -65,7 +65,7 @@ def _digests(source: PieceColumns | TableColumns, group: tuple[int, ...], most: 
             names = [quoted(name) for name in rows.column_names]
             given = " AND ".join(f"{name} IS NOT NULL" for name in names)
             ask = f"SELECT hash({', '.join(names)}) AS digest FROM held WHERE {given}"
-            found.append(joins.ask(ask, held=rows)["digest"].to_numpy())
+            found.append(joins.sql(ask, held=rows)["digest"].to_numpy())
     return at_most(np.sort(np.concatenate(found)), most + 1)
 
 

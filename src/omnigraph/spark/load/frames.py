@@ -32,7 +32,7 @@ Columns = dict[str, str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns of rows: ids and ends by name; with `unique` also `key`, the text that is equal where
+    """Columns of rows: ids and ends by name; with `unique` also `k0`, the text that is equal where
     the values of these properties are."""
 
     names: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Wanted:
     def columns(self) -> Columns:
         columns = dict.fromkeys(self.names, "string")
         if self.unique:
-            columns["key"] = "string"
+            columns["k0"] = "string"
         return columns
 
     def read(self) -> list[str]:
@@ -52,7 +52,7 @@ class Wanted:
     def arrays(self, rows: pa.Table) -> dict[str, Any]:
         arrays = {name: rows[name] for name in self.names}
         if self.unique:
-            arrays["key"] = key_column(rows, self.unique)
+            arrays["k0"] = key_column(rows, self.unique)
         return arrays
 
 
@@ -103,9 +103,9 @@ class TableColumns:
 def piece_frame(
     spark: Any, spool: Spool, pieces: Sequence[Piece], wanted: Wanted, refused: np.ndarray
 ) -> Any:
-    """`at`, `part` (which piece) and the columns wanted, with `origin` (which row of the table is
-    replaced), of all rows that are still in."""
-    columns = {"at": "long", "part": "long", **wanted.columns}
+    """`place`, `part` (which piece) and the columns wanted, with `origin` (which row of the table
+    is replaced), of all rows that are still in."""
+    columns = {"place": "long", "part": "long", **wanted.columns}
     if wanted.origin:
         columns["origin"] = "long"
     groups = group_fragments([(n, piece.rows) for n, piece in enumerate(pieces)], READ_ROWS)
@@ -118,7 +118,7 @@ def piece_frame(
             if wanted.origin:
                 arrays["origin"] = rows[ORIGIN].cast(pa.int64())
             part = pa.array(np.full(rows.num_rows, number, dtype=np.int64))
-            yield pa.table({"at": rows[AT], "part": part, **arrays})
+            yield pa.table({"place": rows[AT], "part": part, **arrays})
 
     return read_frame(spark, groups, columns, read)
 

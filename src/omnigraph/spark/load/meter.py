@@ -80,7 +80,7 @@ class Meter:
         self._bytes: tuple[int, int | None] = (0, None)
         self._began = 0.0
         self._failed: BaseException | None = None
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread = threading.Thread(target=self._heartbeat, daemon=True)
         self._thread.start()
 
     def begin(self, stage: str, rows: int | None, read: int, total: int | None) -> None:
@@ -97,7 +97,7 @@ class Meter:
         self._ended.set()
         self._thread.join()
 
-    def _watch(self) -> None:
+    def _heartbeat(self) -> None:
         while not self._ended.wait(OFTEN):
             try:
                 self._look()

@@ -9,7 +9,7 @@ from omnigraph.engine.session import Session
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.publish import TableAction
-from omnigraph.spark.load.aside import Aside
+from omnigraph.spark.load.rejected_files import RejectedFile
 from omnigraph.store.intents import Intent
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
@@ -21,7 +21,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     actions: tuple[TableAction, ...]
     checks: tuple[str, ...]
     rejects: tuple[Reject, ...]
-    aside: tuple[Aside, ...]
+    aside: tuple[RejectedFile, ...]
 
 
 def base_of(

@@ -12,10 +12,10 @@ import msgspec
 
 from omnigraph.engine.load.sources import Source
 from omnigraph.plan.load.places import Reject
-from omnigraph.spark.load.aside import Aside
-from omnigraph.spark.load.given import FrameSource, Given, stamp
+from omnigraph.spark.load.frame_sources import FrameSource, LoadSource, stamp
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.pieces import Piece
+from omnigraph.spark.load.rejected_files import RejectedFile
 from omnigraph.spark.load.shape import (
     FilePart,
     Shaped,
@@ -34,7 +34,7 @@ class ReadSources:
 
     pieces: dict[str, list[Piece]] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
-    aside: list[Aside] = field(default_factory=list)
+    aside: list[RejectedFile] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
     more: int = 0
     rows: int = 0
@@ -42,7 +42,7 @@ class ReadSources:
 
 
 def read_sources(
-    spark: Any, sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+    spark: Any, sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> ReadSources:
     answers = [
         *_files(spark, sources, shape, journal),
@@ -68,7 +68,7 @@ def read_sources(
 
 
 def _files(
-    spark: Any, sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+    spark: Any, sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> list[tuple[int, Shaped]]:
     parts: list[FilePart] = []
     stamps: dict[int, list[Any]] = {}
@@ -88,7 +88,7 @@ def _files(
 
 
 def _frames(
-    sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+    sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> list[tuple[int, Shaped]]:
     """All of a DataFrame or nothing of it is taken from an earlier run: when it is evaluated
     again, its rows may come in other partitions."""
@@ -105,7 +105,7 @@ def _frames(
 
 
 def _streams(
-    sources: Sequence[Given], shape: ShapeJob, journal: Journal | None
+    sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> list[tuple[int, Shaped]]:
     """What only this process can read."""
     found: list[tuple[int, Shaped]] = []

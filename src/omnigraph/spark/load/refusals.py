@@ -3,7 +3,7 @@ where it stood, why, and what it was."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,16 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.state import TOLD, shown_rows
-from omnigraph.model.catalog import GraphType
-from omnigraph.plan.load.places import AT, Reject, SourceName, split_place
-from omnigraph.plan.load.reasons import Reason
-from omnigraph.spark.load.aside import FEW, Aside, write_aside
+from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
+from omnigraph.plan.rules.book import Rule, describe
 from omnigraph.spark.load.pieces import Piece, Spool
+from omnigraph.spark.load.rejected_files import FEW, RejectedFile, write_rejected_file
 from omnigraph.spark.load.state import SparkState
 from omnigraph.spark.tasks import collect, explained, run_tasks
-
-Describe = Callable[[dict[str, Any]], Reason]
-"""The reason and the property of a row that a join found. It travels to executors."""
 
 _AT_ONCE = 10_000
 
@@ -32,59 +28,55 @@ class ToldRows(msgspec.Struct, frozen=True, kw_only=True):
     """By place if they are few, in files if they are many."""
 
     few: dict[int, Reject] = {}
-    files: tuple[Aside, ...] = ()
+    files: tuple[RejectedFile, ...] = ()
 
 
 @dataclass(frozen=True)
 class TellJob:
-    """`found` are the rows that a join found, by `at`: the name of a file if they are many."""
+    """`found` are the rows that a join found, by `place`: the name of a file if they are many."""
 
     spool: Spool
     pieces: Sequence[Piece]
     names: tuple[SourceName, ...]
-    type: str
-    rule: str
-    describe: Describe
+    rule: Rule
     found: pa.Table | str
 
 
-def refuse(state: SparkState, kind: GraphType, rule: str, frame: Any, describe: Describe) -> int:
-    """Refuses the rows of a DataFrame, by `at`; gives how many there are."""
+def refuse(state: SparkState, rule: Rule, frame: Any) -> int:
+    """Refuses the rows of a DataFrame, by `place`; gives how many there are. Unless all are put
+    aside they stay: what hangs on them is not wrong for that."""
     found, count = _take(state, frame)
     if not count:
         return 0
     told = found if state.every else found.slice(0, max(TOLD - len(state.rejects), 0))
     state.more += count - told.num_rows
     if told.num_rows:
-        _tell(state, kind, rule, told, describe)
-    state.drop(kind, found["at"].to_numpy())
+        _tell(state, rule, told)
+    if state.every:
+        state.drop(rule.kind, found["place"].to_numpy())
     return count
 
 
 def _take(state: SparkState, frame: Any) -> tuple[pa.Table, int]:
     if state.every:
-        found = collect(frame).sort_by("at")
+        found = collect(frame).sort_by("place")
         return found, found.num_rows
     found = collect(frame.limit(TOLD))
     if found.num_rows < TOLD:
-        return found.sort_by("at"), found.num_rows
+        return found.sort_by("place"), found.num_rows
     with explained():
-        return collect(frame.orderBy("at").limit(TOLD)), int(frame.count())
+        return collect(frame.orderBy("place").limit(TOLD)), int(frame.count())
 
 
-def _tell(
-    state: SparkState, kind: GraphType, rule: str, told: pa.Table, describe: Describe
-) -> None:
+def _tell(state: SparkState, rule: Rule, told: pa.Table) -> None:
     """Rows are told as they came, so the pieces that were read are looked at, not merged ones."""
     few = told.num_rows <= FEW
-    held = state.types[kind.table_key].given
+    held = state.types[rule.kind.table_key].given
     job = TellJob(
         spool=state.spool,
         pieces=held,
         names=state.names,
-        type=kind.name,
         rule=rule,
-        describe=describe,
         found=told if few else state.spool.write(f"found-{uuid4().hex}.arrow", told),
     )
     answers = run_tasks(state.spark, partial(tell_piece, job), range(len(held)), ToldRows)
@@ -96,11 +88,11 @@ def _tell(
 def tell_piece(job: TellJob, number: int) -> Iterator[ToldRows]:
     few = not isinstance(job.found, str)
     found = job.spool.table(job.found) if isinstance(job.found, str) else job.found
-    places = found["at"].combine_chunks()
+    places = found["place"].combine_chunks()
     rows = job.spool.read(job.pieces[number])
     rows = rows.filter(pc.is_in(rows[AT], value_set=places))
     by_place: dict[int, Reject] = {}
-    files: list[Aside] = []
+    files: list[RejectedFile] = []
     for start in range(0, rows.num_rows, _AT_ONCE):
         part = rows.slice(start, _AT_ONCE)
         why = found.take(pc.index_in(part[AT], value_set=places))
@@ -108,7 +100,7 @@ def tell_piece(job: TellJob, number: int) -> Iterator[ToldRows]:
         if few:
             by_place |= rejects
         else:
-            files.append(write_aside(job.spool, list(rejects.values())))
+            files.append(write_rejected_file(job.spool, list(rejects.values())))
     if rows.num_rows:
         yield ToldRows(few=by_place, files=tuple(files))
 
@@ -117,17 +109,20 @@ def _rejects(job: TellJob, rows: pa.Table, why: pa.Table) -> dict[int, Reject]:
     texts = shown_rows(rows, rows[AT].to_numpy())
     told: dict[int, Reject] = {}
     for row in why.to_pylist():
-        source, line = split_place(row["at"])
-        entity, text = texts[row["at"]]
-        reason, name = job.describe(row)
-        told[row["at"]] = Reject(
-            source=job.names[source].name,
-            line=line,
-            type=job.type,
-            rule=job.rule,
-            reason=reason,
-            row=text,
-            id=entity,
-            property=name or None,
+        entity, text = texts[row["place"]]
+        violation = describe(job.rule, {"id": entity, "text": row.get("k0")} | row)
+        told[row["place"]] = to_reject(
+            job.names, row["place"], violation, entity, text, row.get("first")
         )
     return told
+
+
+def tell(state: SparkState, rule: Rule, frame: Any) -> None:
+    """Refuses the load for what no single row is to blame for."""
+    examples = collect(frame.limit(TOLD))
+    total = examples.num_rows
+    if total == TOLD:
+        with explained():
+            total = int(frame.count())
+    state.unblamed += [describe(rule, {"n": 0} | row) for row in examples.to_pylist()]
+    state.more += total - examples.num_rows

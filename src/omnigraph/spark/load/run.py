@@ -13,13 +13,12 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.aftermath import after_commit
-from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refusal, repeated_load
+from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.load.bulk import BulkLoad, LoadOptions, refuse_load, repeated_load
 from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.rejected import RejectedRows, rejects_table
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.state import TOLD
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.durability import sync_actions
 from omnigraph.errors import (
     BranchNotFound,
@@ -33,10 +32,11 @@ from omnigraph.model.catalog import encode_catalog
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.load.places import Reject
 from omnigraph.runtime import reach
+from omnigraph.spark.cluster import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.load.actions import stage_type
-from omnigraph.spark.load.aside import Aside, read_aside
 from omnigraph.spark.load.checks import all_checks
-from omnigraph.spark.load.given import Given, call_parts, find_given, kind_of
+from omnigraph.spark.load.frame_sources import LoadSource, call_parts, find_frame_sources, kind_of
+from omnigraph.spark.load.heartbeat import CREATES, JobHeartbeat
 from omnigraph.spark.load.index import index_tables_on
 from omnigraph.spark.load.job import Job, claim_job, forget_job, start_over
 from omnigraph.spark.load.journal import Journal, digest
@@ -44,10 +44,9 @@ from omnigraph.spark.load.meter import Meter, watched_tasks
 from omnigraph.spark.load.outcome import Outcome, base_of
 from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.load.reading import read_sources
+from omnigraph.spark.load.rejected_files import RejectedFile, read_rejected_file
 from omnigraph.spark.load.shape import ShapeJob
 from omnigraph.spark.load.state import SparkState, TypePieces
-from omnigraph.spark.load.watch import CREATES, Watch
-from omnigraph.spark.place import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.tasks import ending_jobs
 from omnigraph.telemetry import Ledger
 
@@ -59,7 +58,7 @@ def load(
         if options.job is not None:
             forget_job(session, options.job)
         return replace(done, engine=SparkLoad.engine)
-    sources = find_given(source, options.type, options.mapping)
+    sources = find_frame_sources(source, options.type, options.mapping)
     require_reachable(spark, session.root)
     require_executors(spark)
     operation = session.runtime.ulid()
@@ -85,7 +84,7 @@ class SparkLoad(BulkLoad):
         self,
         spark: Any,
         session: Session,
-        sources: list[Given],
+        sources: list[LoadSource],
         options: LoadOptions,
         spool: Spool,
         job: Job | None,
@@ -102,10 +101,10 @@ class SparkLoad(BulkLoad):
         self._rejects: list[Reject] = []
         self._more = 0
         self._checked: list[Reject] = []
-        self._aside: list[Aside] = []
-        self._checked_aside: list[Aside] = []
+        self._aside: list[RejectedFile] = []
+        self._checked_aside: list[RejectedFile] = []
         self._state: SparkState | None = None
-        self._watch: Watch | None = None
+        self._heartbeat: JobHeartbeat | None = None
         self._meter: Meter | None = None
         if job is not None:
             self._follow(job)
@@ -121,8 +120,8 @@ class SparkLoad(BulkLoad):
             with self._metered():
                 result = super().run(reason)
         except JobRunning:  # it is somebody else's by now, with all that it left
-            if self._watch is not None:
-                self._watch.end(keep=True)
+            if self._heartbeat is not None:
+                self._heartbeat.end(keep=True)
             raise
         except BaseException as error:
             self._end(lasting=self._may_go_on(error))
@@ -156,18 +155,18 @@ class SparkLoad(BulkLoad):
         return self._job is not None and not wrong
 
     def _end(self, *, lasting: bool) -> None:
-        if self._watch is not None:
-            self._watch.end(keep=lasting)
+        if self._heartbeat is not None:
+            self._heartbeat.end(keep=lasting)
         if self._job is None:
             return
-        if lasting and (self._watch is not None or self._job.intent is not None):
+        if lasting and (self._heartbeat is not None or self._job.intent is not None):
             self._job.release()
             return
-        if self._watch is None and self._job.intent is not None:
-            Watch.forget(self._session, self._job.intent)
+        if self._heartbeat is None and self._job.intent is not None:
+            JobHeartbeat.forget(self._session, self._job.intent)
         self._job.remove()
 
-    def _pin(self) -> Snapshot:
+    def _pin(self) -> GraphView:
         """A job that goes on rests on the version that it began with: what it staged fits no
         other. That it has not landed was asked of the newest one."""
         self._use_created_branch()
@@ -180,7 +179,7 @@ class SparkLoad(BulkLoad):
         if base is None:
             self._follow(start_over(job))
             return head
-        return self._session.snapshot(base, self._ledger)
+        return view_of(self._session, base, self._ledger)
 
     def _use_created_branch(self) -> None:
         """An earlier run of the job may have come to create the branch."""
@@ -196,15 +195,15 @@ class SparkLoad(BulkLoad):
 
     def _outlived(self, head: GraphVersion) -> bool:
         """The intent is known to cleanup, so only what it said counts, not how long ago."""
-        return self._watch is None or self._watch.since <= head.gc_cutoff
+        return self._heartbeat is None or self._heartbeat.since <= head.gc_cutoff
 
     def replan(self, head: GraphVersion) -> None:
         super().replan(head)
         self._note_plan()
 
     def _create_branch(self, source: str) -> None:
-        if self._watch is not None:
-            self._watch.creates(self._options.branch)
+        if self._heartbeat is not None:
+            self._heartbeat.creates(self._options.branch)
         super()._create_branch(source)
         reach("branch created")
 
@@ -213,14 +212,14 @@ class SparkLoad(BulkLoad):
         return super()._publish()
 
     def _note_plan(self) -> None:
-        if self._watch is not None:
-            self._watch.require_held()
-            self._watch.staged(self.plan)
+        if self._heartbeat is not None:
+            self._heartbeat.require_held()
+            self._heartbeat.staged(self.plan)
             reach("plan noted")
 
     def _forget_files(self) -> None:
-        if self._watch is not None:
-            self._watch.renew()
+        if self._heartbeat is not None:
+            self._heartbeat.renew()
 
     # Reading
 
@@ -229,10 +228,10 @@ class SparkLoad(BulkLoad):
         options = self._options
         named = options.branch if options.create_branch_from is None else None
         job = self._job
-        self._watch = Watch(
+        self._heartbeat = JobHeartbeat(
             self._session,
             self.base,
-            actor=options.actor,
+            actor=options.commit.actor,
             branch=named,
             job=job,
             files=self._spool.prefix if job is None else job.prefix,
@@ -264,7 +263,7 @@ class SparkLoad(BulkLoad):
 
     # Checking and staging
 
-    def _resolve(self, snapshot: Snapshot) -> None:
+    def _resolve(self, snapshot: GraphView) -> None:
         self._report("checking")
         for held in self._types.values():
             if snapshot.catalog.by_key.get(held.kind.table_key) != held.kind:
@@ -274,8 +273,8 @@ class SparkLoad(BulkLoad):
         reach("staged")
         self.plan = self._make_plan(snapshot)
 
-    def _check_and_stage(self, snapshot: Snapshot) -> None:
-        assert self._watch is not None
+    def _check_and_stage(self, snapshot: GraphView) -> None:
+        assert self._heartbeat is not None
         self._state = state = SparkState(
             spark=self._spark,
             session=self._session,
@@ -286,12 +285,12 @@ class SparkLoad(BulkLoad):
             names=tuple(self._names),
             every=self._every,
             journal=self._journal,
-            round=self._watch.round,
+            round=self._heartbeat.round,
         )
         for _ in all_checks(state):
             self._halt()
         reach("load checked")
-        self._watch.require_held()
+        self._heartbeat.require_held()
         self._report("writing")
         self._actions = [
             stage_type(state, held.kind)
@@ -309,11 +308,12 @@ class SparkLoad(BulkLoad):
         self._checked, self._checked_aside = state.rejects, state.aside
         self._note(snapshot)
 
-    def _outcome_name(self, snapshot: Snapshot) -> str:
-        assert self._watch is not None
-        return f"outcome-{digest(snapshot.graph_version.token, self._watch.round, self._replanned)}"
+    def _outcome_name(self, snapshot: GraphView) -> str:
+        assert self._heartbeat is not None
+        token, number = snapshot.graph_version.token, self._heartbeat.round
+        return f"outcome-{digest(token, number, self._replanned)}"
 
-    def _recall(self, snapshot: Snapshot) -> bool:
+    def _recall(self, snapshot: GraphView) -> bool:
         """What an earlier run has decided and staged on this very base."""
         if self._journal is None:
             return False
@@ -325,7 +325,7 @@ class SparkLoad(BulkLoad):
         self._checked, self._checked_aside = list(outcome.rejects), list(outcome.aside)
         return True
 
-    def _note(self, snapshot: Snapshot) -> None:
+    def _note(self, snapshot: GraphView) -> None:
         if self._journal is None:
             return
         sync_actions(self._session, snapshot.graph_version, self._actions, self._ledger)
@@ -345,13 +345,12 @@ class SparkLoad(BulkLoad):
         files = [*self._aside, *self._checked_aside]
         if not files:
             return tuple(self._told())
-        written = (read_aside(self._spool, file) for file in files)
+        written = (read_rejected_file(self._spool, file) for file in files)
         return RejectedRows(chain([rejects_table(self._told())], written))
 
     def _halt(self) -> None:
         """Ends the load at the first stage that refuses anything, unless rows are put aside."""
         rejects = self._rejects + ([] if self._state is None else self._state.rejects)
-        if self._every or not rejects:
-            return
+        unblamed = [] if self._state is None else self._state.unblamed
         more = self._more + (0 if self._state is None else self._state.more)
-        raise refusal(rejects[:TOLD], more + max(len(rejects) - TOLD, 0), self._names)
+        refuse_load([] if self._every else rejects, unblamed, more, self._names)

@@ -17,13 +17,13 @@ from omnigraph.engine.load.reading import Reader
 from omnigraph.engine.load.sources import Source
 from omnigraph.engine.load.state import TOLD
 from omnigraph.errors import InvalidArgument, InvalidData
-from omnigraph.model.catalog import decode_catalog
+from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
-from omnigraph.spark.load.aside import Aside, AsideShelf
 from omnigraph.spark.load.journal import digest
 from omnigraph.spark.load.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
+from omnigraph.spark.load.rejected_files import RejectedFile, RejectedShelf
 from omnigraph.spark.tasks import Failure, answer_batch, to_failure
 
 RANGE_BYTES = 64 << 20
@@ -41,7 +41,7 @@ class Shaped(msgspec.Struct, frozen=True, kw_only=True):
     lines: int
     bytes: int
     failure: Failure | None = None
-    aside: tuple[Aside, ...] = ()
+    aside: tuple[RejectedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def plan_parts(number: int, source: Source, *, range_bytes: int = RANGE_BYTES) -
 def _row_groups(number: int, source: Source) -> list[FilePart]:
     try:
         metadata = pq.read_metadata(source.path)
-    except (OSError, pa.ArrowException):
+    except (OSError, ValueError, MemoryError, pa.ArrowException):
         return [FilePart(number, source)]  # reading it says what is wrong
     counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
     parts: list[FilePart] = []
@@ -198,7 +198,7 @@ def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], in
         seen=seen.append,
     )
     shelf = _Shelf(job, f"{part.number}-{part.part}")
-    rejects = AsideShelf(job.spool)
+    rejects = RejectedShelf(job.spool)
     more = 0
     failure = None
     try:

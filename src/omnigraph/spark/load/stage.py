@@ -20,12 +20,13 @@ from omnigraph.engine.load.spool import Room
 from omnigraph.engine.load.staging import sorted_batches
 from omnigraph.engine.load.state import LoadState, TypeRows
 from omnigraph.engine.view import TableView
-from omnigraph.model.catalog import GraphType, row_schema, table_schema
+from omnigraph.model.arrow import row_schema, table_schema
+from omnigraph.model.catalog import GraphType
 from omnigraph.plan.load.places import AT, Reject, SourceName
-from omnigraph.spark.load.aside import Aside, AsideShelf
 from omnigraph.spark.load.frames import without
 from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.pieces import PIECE_BYTES, Piece, Spool
+from omnigraph.spark.load.rejected_files import RejectedFile, RejectedShelf
 from omnigraph.spark.pinned import PinnedTable
 from omnigraph.spark.tasks import answer_batch
 from omnigraph.store.durability import sync_fragments
@@ -57,7 +58,7 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True):
     piece: Piece | None
     rejects: tuple[Reject, ...]
     dropped: tuple[int, ...]
-    aside: tuple[Aside, ...] = ()
+    aside: tuple[RejectedFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def stage_removals(job: StageJob) -> Any:
 
 
 def complete_pieces(job: StageJob) -> Any:
-    """For `applyInArrow` over `at` and `origin` of the rows of each piece."""
+    """For `applyInArrow` over `place` and `origin` of the rows of each piece."""
 
     def run(rows: pa.Table) -> pa.Table:
         number = rows["part"][0].as_py()
@@ -134,8 +135,8 @@ def _complete_once(job: StageJob, number: int, located: pa.Table | None) -> Comp
         return _complete(job, number, located)
     origins: Any = None
     if located is not None:
-        origins = located.sort_by("at").select(["at", "origin"])
-        origins = [origins["at"].to_numpy(), origins["origin"].fill_null(-1).to_numpy()]
+        origins = located.sort_by("place").select(["place", "origin"])
+        origins = [origins["place"].to_numpy(), origins["origin"].fill_null(-1).to_numpy()]
     name = job.name("completed", job.pieces[number], origins)
     (answer,) = job.journal.once(name, Completed, lambda: iter([_complete(job, number, located)]))
     return answer
@@ -149,7 +150,7 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
     known = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
     if located is not None:
         there = located.filter(located["origin"].is_valid())
-        ids = pa.compute.index_in(there["at"], value_set=rows[AT].combine_chunks())
+        ids = pa.compute.index_in(there["place"], value_set=rows[AT].combine_chunks())
         known = pa.table({"v": rows["id"].take(ids), ADDRESS: there["origin"].cast(pa.uint64())})
     parts = [Part(frozenset(piece.given), rows)]
     with tempfile.TemporaryDirectory(prefix="omnigraph-merge-") as directory:
@@ -179,7 +180,7 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
                 bytes=whole.nbytes,
             )
     dropped = np.setdiff1d(rows[AT].to_numpy(), whole[AT].to_numpy())
-    aside = AsideShelf(job.spool)
+    aside = RejectedShelf(job.spool)
     aside.add(state.rejects)
     aside.close()
     return Completed(

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.load.state import Mode
 from omnigraph.engine.session import Session
-from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import GraphType, NodeType
+from omnigraph.model.violation import Violation
 from omnigraph.plan.load.places import Reject, SourceName
-from omnigraph.spark.load.aside import Aside
 from omnigraph.spark.load.frames import (
     PieceColumns,
     TableColumns,
@@ -24,6 +24,7 @@ from omnigraph.spark.load.frames import (
 )
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.pieces import Piece, Spool
+from omnigraph.spark.load.rejected_files import RejectedFile
 from omnigraph.spark.load.stage import StageJob
 from omnigraph.spark.pinned import PinnedTable, pin_table
 
@@ -61,7 +62,7 @@ class SparkState:
 
     spark: Any
     session: Session
-    snapshot: Snapshot
+    snapshot: GraphView
     mode: Mode
     types: dict[str, TypePieces]
     spool: Spool
@@ -71,7 +72,8 @@ class SparkState:
     round: str = "0"
     checks: set[str] = field(default_factory=set)
     rejects: list[Reject] = field(default_factory=list)
-    aside: list[Aside] = field(default_factory=list)
+    aside: list[RejectedFile] = field(default_factory=list)
+    unblamed: list[Violation] = field(default_factory=list)
     more: int = 0
     refused: dict[str, np.ndarray] = field(default_factory=dict)
 

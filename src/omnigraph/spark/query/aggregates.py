@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import functions as sql
@@ -50,15 +51,7 @@ def fold(
 ) -> Folded:
     """An aggregate; `number` gives one that no name has yet."""
     names = f"g{number()}", f"g{number()}"
-    match function:
-        case "count":
-            return _count(argument, names, counted=counted, distinct=distinct)
-        case "sum" | "avg":
-            return _sum(function, argument, names, counted=counted, distinct=distinct)
-        case "min" | "max":
-            return _extreme(function, argument, names)
-        case _:
-            return _collect(argument, names, counted=counted, distinct=distinct)
+    return FOLDS[function](argument, names, counted=counted, distinct=distinct)
 
 
 def _count(argument: Argument, names: Sequence[str], *, counted: bool, distinct: bool) -> Folded:
@@ -104,8 +97,8 @@ def _sum(
     return Folded(parts, sql.when(some, held), pa.int64())
 
 
-def _extreme(function: str, argument: Argument, names: Sequence[str]) -> Folded:
-    """Spark, too, has NaN above all numbers and texts by their code points."""
+def _extreme(function: str, argument: Argument, names: Sequence[str], **_: bool) -> Folded:
+    """Of equal ones any. Spark, too, has NaN above all numbers and texts by their code points."""
     part = (sql.min if function == "min" else sql.max)(argument.name).alias(names[0])
     return Folded((part,), sql.col(names[0]), argument.type)
 
@@ -121,3 +114,13 @@ def _collect(argument: Argument, names: Sequence[str], *, counted: bool, distinc
         return Folded((sql.collect_list(held).alias(name),), sql.col(name), kind)
     repeated = sql.when(held.isNotNull(), sql.array_repeat(held, sql.col(COUNT).cast("int")))
     return Folded((sql.collect_list(repeated).alias(name),), sql.flatten(sql.col(name)), kind)
+
+
+FOLDS: Final[dict[str, Callable[..., Folded]]] = {
+    "count": _count,
+    "sum": partial(_sum, "sum"),
+    "avg": partial(_sum, "avg"),
+    "min": partial(_extreme, "min"),
+    "max": partial(_extreme, "max"),
+    "collect": _collect,
+}

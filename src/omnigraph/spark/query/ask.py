@@ -22,28 +22,28 @@ from omnigraph.lang.gq.walk import walk
 from omnigraph.plan.query import Plan, plan_listing
 from omnigraph.plan.query.explain import render_plan
 from omnigraph.plan.values.rows import Bindings
-from omnigraph.spark.place import require_reachable
+from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import decode
 from omnigraph.spark.query.failures import heard
 from omnigraph.spark.query.finish import compile_query
 from omnigraph.spark.query.network import build_network
+from omnigraph.spark.query.projection import all_tests, all_values, wants_of
 from omnigraph.spark.query.session import Jobs, plan_text, query_session
-from omnigraph.spark.query.values import Given
-from omnigraph.spark.query.wanted import all_tests, all_values, wants_of
+from omnigraph.spark.query.values import LoadSource
 from omnigraph.spark.session import session as open_session
 from omnigraph.spark.tasks import explained
 
 if TYPE_CHECKING:
+    from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.session import Session
-    from omnigraph.engine.snapshot import Snapshot
 
 _SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
 
 
 def ask_spark(
     session: Session,
-    snapshot: Snapshot,
+    snapshot: GraphView,
     plan: Plan,
     parameters: Mapping[str, Any],
     *,
@@ -79,7 +79,7 @@ class SparkAsked:
     def __init__(
         self,
         session: Session,
-        snapshot: Snapshot,
+        snapshot: GraphView,
         plan: Plan,
         parameters: Mapping[str, Any],
         timeout: float | None,
@@ -106,7 +106,7 @@ class SparkAsked:
             self._snapshot,
             plan,
             wants_of(plan),
-            Given(bindings, self._memory_limit),
+            LoadSource(bindings, self._memory_limit),
             dry=dry,
         )
 

@@ -10,13 +10,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import functions as sql
 
+from omnigraph.lang.gq.check.functions import AGGREGATES
 from omnigraph.lang.gq.checked import Exists, Expression, PatternAggregate
 from omnigraph.lang.gq.walk import parts, used_variables
 from omnigraph.plan.query import PatternPlan, argument_variables
 from omnigraph.plan.query.logical import inner_patterns
 from omnigraph.plan.query.steps import Check, Degrees, Expand, Optional, ScanEdges, Test
 from omnigraph.spark.query.aggregates import Argument, fold
-from omnigraph.spark.query.carriage import spark_type
+from omnigraph.spark.query.arrow_types import spark_type
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.frame import COUNT, Frame, same
 from omnigraph.spark.query.scope import Leaf, named
@@ -196,8 +197,10 @@ def _folded(
 
 
 def _of_nothing(function: str, kind: pa.DataType) -> Any:
-    if function == "count":
-        return sql.lit(0).cast("bigint")
-    if function == "collect":
-        return sql.array().cast(spark_type(kind))
-    return None
+    match AGGREGATES[function].of_nothing:
+        case None:
+            return None
+        case 0:
+            return sql.lit(0).cast("bigint")
+        case _:
+            return sql.array().cast(spark_type(kind))

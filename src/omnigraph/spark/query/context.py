@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sql
 
-from omnigraph.engine.snapshot import Snapshot
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.lang.gq.checked import Expression, Variable
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
@@ -18,10 +18,10 @@ from omnigraph.plan.query.keys import asked_ids
 from omnigraph.plan.query.logical import KeyTest
 from omnigraph.spark.pinned import PinnedTable, pin_table
 from omnigraph.spark.query.frame import Bound, Frame, schema_of
+from omnigraph.spark.query.projection import Wants
 from omnigraph.spark.query.scope import Attached, RowScope
 from omnigraph.spark.query.tables import Reading, read_frame
-from omnigraph.spark.query.values import Given
-from omnigraph.spark.query.wanted import Wants
+from omnigraph.spark.query.values import LoadSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +36,10 @@ class Compiling:
 
     spark: Any
     root: str
-    snapshot: Snapshot
+    snapshot: GraphView
     plan: Plan
     wants: Wants
-    given: Given
+    given: LoadSource
     dry: bool = False
     notes: list[str] = field(default_factory=list)
     held: list[Any] = field(default_factory=list)

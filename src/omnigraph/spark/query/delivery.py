@@ -14,9 +14,9 @@ from omnigraph.engine.query.shape import batch_of, shaped
 from omnigraph.errors import OmnigraphError
 from omnigraph.lang.gq.checked import Expression
 from omnigraph.plan.values import evaluate_array
-from omnigraph.spark.query.carriage import restore
+from omnigraph.spark.query.arrow_types import restore
 from omnigraph.spark.query.failures import MARK, heard, told
-from omnigraph.spark.query.values import ArgumentLeaves, Given
+from omnigraph.spark.query.values import ArgumentLeaves, LoadSource
 
 _ROW = "r"
 _BATCH = 16 * 1024
@@ -30,7 +30,7 @@ class ValueOutput:
     names: tuple[str, ...]
     types: tuple[pa.DataType, ...]
 
-    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: Given) -> pa.Array:
+    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: LoadSource) -> pa.Array:
         arrays = [
             restore(batch.column(name), kind)
             for name, kind in zip(self.names, self.types, strict=True)
@@ -48,7 +48,7 @@ class CellOutput:
     def names(self) -> tuple[str, ...]:
         return (self.name,)
 
-    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: Given) -> pa.Array:
+    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: LoadSource) -> pa.Array:
         return restore(batch.column(self.name), target)
 
 
@@ -58,7 +58,7 @@ class ObjectOutput:
 
     names: tuple[str, ...]
 
-    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: Given) -> pa.Array:
+    def make(self, batch: pa.RecordBatch, target: pa.DataType, given: LoadSource) -> pa.Array:
         fields = [target.field(i) for i in range(target.num_fields)]
         arrays = [
             restore(batch.column(name), field.type)
@@ -70,7 +70,7 @@ class ObjectOutput:
 Output = ValueOutput | CellOutput | ObjectOutput
 
 
-def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Given) -> Any:
+def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: LoadSource) -> Any:
     """A DataFrame with a row for each batch of the result."""
     names = list(dict.fromkeys(name for output in outputs for name in output.names))
     chosen = data.select(*names, *([] if names else [sql.lit(0).alias(_ROW)]))

@@ -21,7 +21,7 @@ PAIR = (NEAR, NEAR_TYPE, FAR, FAR_TYPE)
 
 
 @dataclass(frozen=True)
-class Leg:
+class TypedHop:
     """One edge type in one direction; `place` among the types of an edge variable."""
 
     edge: EdgeType
@@ -63,7 +63,7 @@ def hop_of(
     return Hop(traversal, backward, edge, mine)
 
 
-def legs_of(c: Compiling, hop: Hop) -> list[Leg]:
+def legs_of(c: Compiling, hop: Hop) -> list[TypedHop]:
     """The steps that can lead from the types of the one end to those of the other."""
     starts = {kind.name for kind in c.plan.variables[hop.start].kind.types}
     ends = {kind.name for kind in c.plan.variables[hop.end].kind.types}
@@ -77,7 +77,7 @@ def legs_of(c: Compiling, hop: Hop) -> list[Leg]:
         if not forward:
             near, far = far, near
         if near in starts and far in ends:
-            found.append(Leg(step.edge, near, far, way))
+            found.append(TypedHop(step.edge, near, far, way))
     return found
 
 
@@ -92,7 +92,7 @@ def edges_of(c: Compiling, hop: Hop) -> Any:
     return union(parts) if parts else None
 
 
-def _read(c: Compiling, hop: Hop, leg: Leg) -> Any:
+def _read(c: Compiling, hop: Hop, leg: TypedHop) -> Any:
     fields = [pa.field(NEAR, pa.string()), pa.field(FAR, pa.string())]
     if hop.edge is None:
         reading = Reading(c.pinned(leg.edge), pa.schema(fields), ends=(NEAR, FAR), way=leg.way)

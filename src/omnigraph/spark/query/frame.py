@@ -17,7 +17,7 @@ from pyspark.sql import functions as sql
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import Variable
 from omnigraph.spark.query.failures import told
-from omnigraph.spark.query.wanted import Held
+from omnigraph.spark.query.projection import Held
 
 COUNT = "n"
 """How often a row stands there; a frame that lists its rows has no such column."""
@@ -119,7 +119,7 @@ def same(pairs: Sequence[tuple[str, str]], *, null_safe: bool = False) -> Any:
 
 def schema_of(bound: Bound) -> pa.Schema:
     """The columns of a variable as Spark holds them."""
-    from omnigraph.spark.query.carriage import carried
+    from omnigraph.spark.query.arrow_types import carried
 
     fields = [pa.field(bound.id, pa.string())]
     if bound.type is not None:

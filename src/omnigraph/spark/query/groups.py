@@ -22,9 +22,9 @@ from omnigraph.spark.query.aggregates import Argument, fold
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import CellOutput, ObjectOutput, Output
 from omnigraph.spark.query.frame import COUNT, Bound
+from omnigraph.spark.query.projection import shown_columns
 from omnigraph.spark.query.scope import GroupScope, RowScope, named
 from omnigraph.spark.query.values import leaf_of
-from omnigraph.spark.query.wanted import shown_columns
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.plan.values import arrow_kind
 from omnigraph.spark.query.frame import Bound, Frame
-from omnigraph.spark.query.wanted import Held
+from omnigraph.spark.query.projection import Held
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from omnigraph.spark.place import require_executors
+from omnigraph.spark.cluster import require_executors
 
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -68,14 +68,14 @@ class Jobs:
         self._is_classic = is_classic(spark)
         self._is_over = is_over
         self._ended = threading.Event()
-        self._watch = threading.Thread(target=self._look, daemon=True)
+        self._heartbeat = threading.Thread(target=self._look, daemon=True)
 
     def __enter__(self) -> Jobs:
         if self._is_classic:
             self._spark.sparkContext.addJobTag(self._tag)
         else:
             self._spark.addTag(self._tag)
-        self._watch.start()
+        self._heartbeat.start()
         return self
 
     def _look(self) -> None:
@@ -93,7 +93,7 @@ class Jobs:
         if kind is not None:
             self.cancel()
         self._ended.set()
-        self._watch.join()
+        self._heartbeat.join()
         if self._is_classic:
             self._spark.sparkContext.removeJobTag(self._tag)
         else:

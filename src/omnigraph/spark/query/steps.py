@@ -21,8 +21,8 @@ from omnigraph.plan.query.steps import (
     Seek,
     Test,
 )
+from omnigraph.spark.query.arrow_types import null_columns
 from omnigraph.spark.query.blocks import attach, extend_optionally, keep_if
-from omnigraph.spark.query.carriage import null_columns
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.distances import pairs_within
 from omnigraph.spark.query.edges import (

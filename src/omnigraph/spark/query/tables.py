@@ -32,9 +32,9 @@ from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.push import Field, is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.pinned import PinnedTable, group_fragments
-from omnigraph.spark.query.carriage import carry, null_columns, spark_struct
+from omnigraph.spark.query.arrow_types import carry, null_columns, spark_struct
 from omnigraph.spark.query.failures import telling
-from omnigraph.spark.query.wanted import Held
+from omnigraph.spark.query.projection import Held
 from omnigraph.spark.tasks import map_each
 from omnigraph.telemetry import Ledger
 

@@ -29,13 +29,13 @@ from omnigraph.lang.gq.walk import rewrite
 from omnigraph.plan.values import arrow_kind, constant, evaluate_array
 from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.rows import Bindings, RowLeaves
-from omnigraph.spark.query.carriage import carry, restore, spark_type
+from omnigraph.spark.query.arrow_types import carry, restore, spark_type
 from omnigraph.spark.query.failures import telling
 from omnigraph.spark.query.scope import Leaf, Scope
 
 
 @dataclass(frozen=True)
-class Given:
+class LoadSource:
     """What is the same for all rows of a query, wherever they are."""
 
     bindings: Bindings
@@ -51,7 +51,7 @@ class Given:
             )
 
 
-def leaf_of(value: Expression, scope: Scope, given: Given) -> Leaf:
+def leaf_of(value: Expression, scope: Scope, given: LoadSource) -> Leaf:
     """The value as a column."""
     known = scope.leaf(value)
     if known is not None:
@@ -61,7 +61,7 @@ def leaf_of(value: Expression, scope: Scope, given: Given) -> Leaf:
     return Leaf(_evaluated(value, kind, scope, given) if column is None else column, kind)
 
 
-def condition_of(value: Expression, scope: Scope, given: Given) -> Any:
+def condition_of(value: Expression, scope: Scope, given: LoadSource) -> Any:
     """A condition as a column, true where it holds; null is not."""
     leaf = leaf_of(value, scope, given)
     return leaf.column.cast("boolean") if pa.types.is_null(leaf.type) else leaf.column
@@ -90,7 +90,7 @@ def split_leaves(value: Expression, scope: Scope) -> tuple[Expression, list[Leaf
 class ArgumentLeaves:
     """Values that were given by number, and those that are the same for all rows."""
 
-    def __init__(self, arrays: Sequence[pa.Array], rows: int, given: Given) -> None:
+    def __init__(self, arrays: Sequence[pa.Array], rows: int, given: LoadSource) -> None:
         self._arrays = arrays
         self._given = given
         self.rows = rows
@@ -105,14 +105,14 @@ class ArgumentLeaves:
                 raise TypeError(f"{type(expression).__name__} has no value on an executor")
 
 
-def _evaluated(value: Expression, kind: pa.DataType, scope: Scope, given: Given) -> Any:
+def _evaluated(value: Expression, kind: pa.DataType, scope: Scope, given: LoadSource) -> Any:
     numbered, leaves = split_leaves(value, scope)
     function = _function(numbered, [leaf.type for leaf in leaves], kind, given)
     return function(*[leaf.column for leaf in leaves] or [scope.anchor])
 
 
 def _function(
-    value: Expression, kinds: Sequence[pa.DataType], kind: pa.DataType, given: Given
+    value: Expression, kinds: Sequence[pa.DataType], kind: pa.DataType, given: LoadSource
 ) -> Any:
     def evaluate(*columns: pa.Array) -> pa.Array:
         with telling():
@@ -127,7 +127,7 @@ def _function(
 # By Spark
 
 
-def native(value: Expression, scope: Scope, given: Given) -> Any:
+def native(value: Expression, scope: Scope, given: LoadSource) -> Any:
     """The condition as Spark's own; None where it might mean something else."""
     match value:
         case And(operands=operands) | Or(operands=operands):
@@ -153,14 +153,14 @@ def native(value: Expression, scope: Scope, given: Given) -> Any:
             return None
 
 
-def _truth(value: Expression, scope: Scope, given: Given) -> Any:
+def _truth(value: Expression, scope: Scope, given: LoadSource) -> Any:
     leaf = scope.leaf(value)
     if leaf is not None:
         return leaf.column if pa.types.is_boolean(leaf.type) else None
     return native(value, scope, given)
 
 
-def _plain(value: Expression, scope: Scope, given: Given) -> Leaf | None:
+def _plain(value: Expression, scope: Scope, given: LoadSource) -> Leaf | None:
     """A column or one value that Spark compares as we do: no floats, which have NaN and -0, and no
     large unsigned integers. Integers meet as `bigint`."""
     leaf = scope.leaf(value)
@@ -175,7 +175,7 @@ def _plain(value: Expression, scope: Scope, given: Given) -> Leaf | None:
     return Leaf(leaf.column, kind) if any(check(kind) for check in exact) else None
 
 
-def _literal(value: Expression, given: Given) -> Leaf | None:
+def _literal(value: Expression, given: LoadSource) -> Leaf | None:
     match value:
         case Constant(value=held, type=kind):
             scalar = constant(held, kind.kind)

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.engine.graph_view import find_type, view_of
 from omnigraph.engine.load.bulk import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.opening import open_root
-from omnigraph.engine.snapshot import find_type
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.words import read_word
 from omnigraph.spark.pipeline import map_columns
+from omnigraph.store.roots import Root, parse_root
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -24,10 +25,26 @@ Columns = Mapping[str, Any]
 """Where each property comes from: the name of a column, or an expression."""
 
 
+def stream_writer(
+    session: Session,
+    options: LoadOptions,
+    stream_id: str | None,
+    mapping: Mapping[str, Columns] | None,
+) -> BatchWriter:
+    """The batch comes to this process, unless there is a mapping or the engine is Spark."""
+    if (options.type is None) == (mapping is None):
+        raise InvalidArgument("A stream needs either `type` or `mapping`.")
+    if mapping is not None:
+        options = replace(options, engine="spark")
+    local = options.engine == "local"
+    return BatchWriter(session, options, stream_id, mapping=mapping, local=local)
+
+
 class BatchWriter:
     """For `foreachBatch`. The commit carries the stream and the number of its batch, so a batch
     that Spark gives again, because it died before it noted it, is not written again. Over Spark
-    Connect it travels to the server and opens the graph there."""
+    Connect it travels to the server and opens the graph there, with the credentials of the server:
+    those of this process stay here."""
 
     def __init__(
         self,
@@ -39,7 +56,7 @@ class BatchWriter:
         local: bool,
     ) -> None:
         self._session: Session | None = session
-        self._root = session.root
+        self._root: Root | str = session.root
         self._settings = session.settings
         self._held = dict(session.held)
         self._options = options
@@ -48,13 +65,14 @@ class BatchWriter:
         self._local = local
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_session": None}
+        return {**self.__dict__, "_session": None, "_root": _address(self._root)}
 
     def __call__(self, frame: Any, batch: int) -> None:
         stream = self._stream_id or _query_id(frame)
         numbered = replace(self._options, stream=(f"spark/{stream}", batch))
         if self._session is None:
-            opened = open_root(self._root, mode="rw", settings=self._settings)
+            root = parse_root(self._root) if isinstance(self._root, str) else self._root
+            opened = open_root(root, mode="rw", settings=self._settings)
             self._session = opened._session  # noqa: SLF001
             for branch, incarnation in self._held.items():
                 self._session = self._session.holding(branch, incarnation)
@@ -66,13 +84,17 @@ class BatchWriter:
         load(self._session, source, numbered)
 
 
+def _address(root: Root | str) -> str:
+    return root if isinstance(root, str) else root.uri
+
+
 def _by_type(
     session: Session, branch: str, frame: Any, mapping: Mapping[str, Columns]
 ) -> dict[str, Any]:
     """A frame for each type. A row that tells of a person may come again with each of his orders:
     of entities that are known by their key, equal rows are one."""
     head = session.live_head(branch, Ledger())
-    catalog = session.snapshot(head, Ledger()).catalog
+    catalog = view_of(session, head, Ledger()).catalog
     frames = {}
     for name, columns in mapping.items():
         kind = find_type(catalog, name)

@@ -48,7 +48,7 @@ class TypeFeed:
     root: Root
     branch: str
     type: str
-    since: str
+    after: str
     own: pa.Schema
     ops: tuple[str, ...]
     told: bool
@@ -61,8 +61,10 @@ class TypeFeed:
 
     def blocks(self, after: str, limit: int | None = None) -> Iterator[Block]:
         """What happened after a place, a block for each commit."""
-        return _graph(self.root).changes(
-            after, branch=self.branch, types=[self.type], ops=self.ops, limit=limit
+        return (
+            _graph(self.root)
+            .branch(self.branch)
+            .changes(after, types=[self.type], ops=self.ops, limit=limit)
         )
 
     def rows(self, block: Block) -> Iterator[pa.RecordBatch]:
@@ -114,7 +116,7 @@ def pin_feed(
     type: str,
     *,
     branch: str,
-    since: str,
+    after: str,
     columns: Sequence[str] | None,
     ops: Sequence[str] | None,
     told: bool,
@@ -125,7 +127,7 @@ def pin_feed(
         raise InvalidArgument(f"`max_commits` is a number from 1 on, not {max_commits!r}.")
     place = parse_root(root)
     g = _graph(place)
-    snapshot = g.snapshot(branch)
+    snapshot = g.at(branch)
     kind = snapshot.type(type)
     names = snapshot.view(kind).check_columns(columns)
     own = shown_schema(kind, names)
@@ -141,14 +143,14 @@ def pin_feed(
             "A stream of rows cannot tell which of them were deleted.",
             help="Ask for .option('changes', 'true').",
         )
-    g.diff(branch, branch, ops=chosen)  # names an operation that there is not
-    if since != BEGINNING and not is_cursor(since):
-        since = g.snapshot(since).commit.id  # a ref may move, the stream begins where it is now
+    g.at(branch).diff(branch, ops=chosen)  # names an operation that there is not
+    if after != BEGINNING and not is_cursor(after):
+        after = g.at(after).commit.id  # a ref may move, the stream begins where it is now
     return TypeFeed(
         root=place,
         branch=branch,
         type=kind.table_key,
-        since=since,
+        after=after,
         own=own,
         ops=tuple(str(op) for op in chosen),
         told=told,
@@ -175,13 +177,13 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
         self._last: str | None = None
 
     def initialOffset(self) -> dict[str, str]:  # noqa: N802
-        return {_AFTER: self._feed.since}
+        return {_AFTER: self._feed.after}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadMaxFiles(self._feed.commits)
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        self._last = _graph(self._feed.root).snapshot(self._feed.branch).commit.id
+        self._last = _graph(self._feed.root).at(self._feed.branch).commit.id
 
     def latestOffset(self, start: dict[str, str], limit: ReadLimit) -> dict[str, str]:  # noqa: N802
         most = None if isinstance(limit, ReadAllAvailable) else self._feed.commits

@@ -71,12 +71,12 @@ def test_values_become_a_property_in_one_commit(g: Graph) -> None:
     held |= {("Paper", r["id"]): r["rank"] for r in rows(g, "Paper")}
     assert held == result.to_dict()
     g.create_branch("try")
-    g.algorithm("connected_components", edges="Knows", branch="try", write_to="group")
+    g.branch("try").algorithm("connected_components", edges="Knows", write_to="group")
     assert {r["group"] for r in rows(g, "Person", ref="try")} == {"a", "e", "f", "g"}
     assert {r["group"] for r in rows(g, "Person")} == {None}
     g.algorithm("shortest_paths", edges="Knows", sources="a", write_to="hops")
     assert {r["name"]: r["hops"] for r in rows(g, "Person")}["d"] == 3
-    assert g.algorithm("degrees", edges="Knows", ref="main~1").to_dict()["c"] == 4
+    assert g.at("main~1").algorithm("degrees", edges="Knows").to_dict()["c"] == 4
 
 
 def test_conditions_leave_nodes_and_edges_out(g: Graph) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import omnigraph
 from omnigraph import Graph, Settings, Transaction
 from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.result import Result
 
 SCHEMA: Final = """
@@ -36,8 +37,11 @@ def reopened(graph: Graph, **changes: Any) -> Graph:
     return omnigraph.open(graph.root, settings=settings(**changes))
 
 
-def fill(graph: Graph, rows: Mapping[str, Iterable[Mapping[str, Any]]], **options: Any) -> None:
-    with graph.transaction(**options) as tx:
+def fill(
+    graph: Graph, rows: Mapping[str, Iterable[Mapping[str, Any]]], branch: str = "main"
+) -> None:
+    at = graph if branch == "main" else graph.branch(branch)
+    with at.transaction() as tx:
         for kind, given in rows.items():
             tx.append(kind, list(given))
 
@@ -62,13 +66,13 @@ PAIRS: Final = (
 
 def pairs(graph: Graph, ref: str = "main", **options: Any) -> list[tuple[str, str, str]]:
     """Every edge with its ends, as a query finds them."""
-    rows = graph.query(PAIRS, ref=ref, **options).to_pylist()
+    rows = graph.at(ref).query(PAIRS, **options).to_pylist()
     return sorted((row["a"], row["k"], row["b"]) for row in rows)
 
 
 def scanned(graph: Graph, ref: str = "main") -> list[tuple[str, str, str]]:
     """The same without the query engine."""
-    rows = graph.snapshot(ref).scan("Knows").read_all().to_pylist()
+    rows = graph.at(ref).scan("Knows").read_all().to_pylist()
     return sorted((row["src"], row["id"], row["dst"]) for row in rows)
 
 
@@ -76,6 +80,6 @@ def within(tx: Transaction, text: str, **options: Any) -> Result:
     """Asks what a transaction would leave if it ended here."""
     work = tx._write.working(reading=True)
     session = tx._write._session
-    prepared = session.preparations.read(text, None, work.snapshot.catalog)
+    prepared = Preparations.shared_by(session).read(text, None, work.snapshot.catalog)
     options = {"timeout": None, "memory_limit": None, "kernel": "auto"} | options
     return ask(session, work.snapshot, prepared, None, view=work.view, **options)

@@ -11,8 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.query import adjacencies, adjacency
-from omnigraph.engine.query.adjacency import Adjacency, Way
+from omnigraph.engine.cache import Cache
+from omnigraph.engine.columns import Columns
+from omnigraph.engine.query.adjacency import arrays as adjacency
+from omnigraph.engine.query.adjacency import cache as adjacencies
+from omnigraph.engine.query.adjacency.arrays import Adjacency, Way
+from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.store.tables import Table
@@ -64,17 +68,17 @@ def derived(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 def held(g: Graph, ref: str = "main") -> tuple[Adjacency, TypeRows, TypeRows]:
     """The adjacency of Knows as the engine has it, the rows of Knows and of Person."""
-    snapshot = g.snapshot(ref)
-    entities = Entities(snapshot.view, g._session.columns, snapshot.io)
+    snapshot = g.at(ref)
+    entities = Entities(snapshot.view, Columns.shared_by(g._session), snapshot.io)
     edge, node = (entities.rows(snapshot.type(name)) for name in ("Knows", "Person"))
-    return g._session.adjacencies.of(edge, node, node, snapshot.io), edge, node
+    return Adjacencies.shared_by(g._session).of(edge, node, node, snapshot.io), edge, node
 
 
 def triples(g: Graph, way: Way, ref: str = "main") -> Triples:
     """Each entry as (id, id of the edge, id at the other end)."""
     adjacency, edge, node = held(g, ref)
     neighbours = adjacency.way(way)
-    names = g._session.adjacencies.vertices(node)
+    names = Adjacencies.shared_by(g._session).vertices(node)
     edges = edge.take("id", neighbours.edges).to_pylist()
     here = names.ids(neighbours.keys >> 32).to_pylist()
     there = names.ids(neighbours.ends).to_pylist()
@@ -165,9 +169,9 @@ class History:
             self.branches.append("other")
             return
         if self.chance.random() < 0.15:
-            self.graph.optimize(branch=branch)
+            self.graph.branch(branch).optimize()
             return
-        with self.graph.transaction(branch=branch) as tx:
+        with self.graph.branch(branch).transaction() as tx:
             self.chance.choice(
                 [self.insert, self.insert, self.delete, self.update, self.delete_node, self.thin]
             )(tx)
@@ -255,8 +259,8 @@ def test_of_one_table_only_some_versions_are_kept(people: Graph) -> None:
         fill(people, {"Knows": [{"id": f"more{n}", "from": "p0", "to": "p1"}]})
         check(people)
     session = people._session
-    (key,) = (key for key in session.cache.bookings() if key[0] == "adjacency")
-    assert len(session.cache.get(key)) == 3
+    (key,) = (key for key in Cache.shared_by(session).bookings() if key[0] == "adjacency")
+    assert len(Cache.shared_by(session).get(key)) == 3
 
 
 def test_adjacency_of_many_tables_stays_within_the_budget() -> None:
@@ -273,8 +277,8 @@ def test_adjacency_of_many_tables_stays_within_the_budget() -> None:
         for kind in (*kinds, *kinds):
             text = f"match {{ $a: Person  $a $e:{kind} $b }} return {{ count($b) as n }}"
             assert g.query(text, kernel="adjacency").one() == {"n": 400}
-            booked = g._session.cache.bookings()
-            assert sum(booked.values()) == g._session.cache.booked <= budget
+            booked = Cache.shared_by(g._session).bookings()
+            assert sum(booked.values()) == Cache.shared_by(g._session).booked <= budget
             held = {key[1] for key in booked if key[0] == "adjacency"}
         assert 0 < len(held) < len(kinds)
 
@@ -298,7 +302,7 @@ def written(people: Graph, monkeypatch: pytest.MonkeyPatch) -> Graph:
 
 def write(g: Graph) -> None:
     _, edge, node = held(g)
-    g._session.adjacencies.write_artefact(edge, node, node, Ledger())
+    Adjacencies.shared_by(g._session).write_artefact(edge, node, node, Ledger())
 
 
 def key_of(g: Graph) -> str:
@@ -345,11 +349,10 @@ def test_optimize_writes_the_artefact_of_tables_that_are_worth_it(
 ) -> None:
     session, key = people._session, key_of(people)
     people.optimize()
-    assert session._read_derived(key, Ledger()) is None
+    assert not session.metered(Ledger()).exists(key)
     monkeypatch.setattr(adjacencies, "_WORTH_WRITING", 10)
     people.optimize()
-    data = session._read_derived(key, Ledger())
-    assert data is not None
+    assert session.metered(Ledger()).exists(key)
     with reopened(people) as g:
         reads.clear()
         check(g)
@@ -428,8 +431,7 @@ def test_a_damaged_artefact_is_as_if_there_were_none(
     written: Graph, damage: Callable[[bytes], bytes], reads: Reads
 ) -> None:
     session = written._session
-    data = session._read_derived(key_of(written), Ledger())
-    assert data is not None
+    data = session.metered(Ledger()).get(key_of(written))
     session.metered(Ledger()).put(key_of(written), damage(data))
     with reopened(written) as g:
         reads.clear()

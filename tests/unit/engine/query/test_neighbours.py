@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.query.neighbours import Neighbours
+from omnigraph.engine.query.adjacency.neighbours import Neighbours
 
 COUNT = 7
 PAIRS = st.lists(st.tuples(st.integers(0, COUNT - 1), st.integers(0, COUNT - 1)), max_size=30)

@@ -28,7 +28,7 @@ _TEXT = (
         ),
         ({"n": "x", "k": 2**40}, InvalidParameters, "I32 goes from"),
         ({"n": "x", "k": -1}, InvalidParameters, "a limit is not below zero"),
-        (["x"], InvalidArgument, "as a dict, not as list"),
+        (["x"], InvalidArgument, "params of query() is a mapping or None"),
     ],
 )
 def test_a_parameter_that_does_not_fit_is_named(

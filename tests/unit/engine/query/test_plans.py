@@ -88,7 +88,7 @@ def plain(value: Any) -> str:
 
 def answers(g: Graph, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """What every question gives, with plans that are made now."""
-    monkeypatch.setattr(g._session, "preparations", Preparations())
+    Preparations.shared_by(g._session)._held.clear()
     return {name: answer(g, name) for name in QUESTIONS}
 
 
@@ -264,7 +264,7 @@ def test_a_query_is_parsed_again_under_another_schema(made: list[str]) -> None:
         before = g.snapshot().commit.id
         g.apply_schema("node Person { name: String @key  age: I64? }")
         g.query(text)
-        g.query(text, ref=f"main@{before}")
+        g.at(f"main@{before}").query(text)
         assert made == ["parsed", "planned", "parsed", "planned"]
 
 
@@ -273,4 +273,4 @@ def test_only_so_many_queries_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
     with graph() as g:
         for n in range(12):
             g.query(f"match {{ $p: Person }} return {{ $p.name }} limit {n}")
-        assert len(g._session.preparations._held) == 5
+        assert len(Preparations.shared_by(g._session)._held) == 5

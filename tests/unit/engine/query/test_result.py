@@ -95,10 +95,12 @@ def test_one_is_the_only_row(people: Graph) -> None:
         people.query(text.replace("p7", "nobody")).one()
 
 
-def test_truth_is_whether_there_are_rows(people: Graph) -> None:
-    text = 'match { $p: Person {name: "p7"} } return { $p.name }'
-    assert people.query(text)
-    assert not people.query(text.replace("p7", "nobody"))
+def test_a_result_is_true_whatever_it_holds_and_asking_runs_nothing(people: Graph) -> None:
+    found = people.query('match { $p: Person {name: "nobody"} } return { $p.name }')
+    assert found
+    assert not found._begun
+    assert len(found) == 0
+    assert found
 
 
 # Every form

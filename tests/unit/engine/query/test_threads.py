@@ -36,7 +36,7 @@ def test_readers_of_any_version_are_right_while_somebody_writes(people: Graph) -
                 found = pairs(people, ref, kernel=kernel)
                 if found != scanned(people, ref):
                     wrong.append((ref, kernel))
-                counts = people.query(PER_PERSON, ref=ref).to_pylist()
+                counts = people.at(ref).query(PER_PERSON).to_pylist()
                 if sum(row["n"] for row in counts) != len(found):
                     wrong.append((ref, "counts"))
         except BaseException as error:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.query import vertices as vertices_module
-from omnigraph.engine.query.vertices import Vertices
+from omnigraph.engine.query.adjacency import vertices as vertices_module
+from omnigraph.engine.query.adjacency.vertices import Vertices
 
 IDS = st.lists(st.text(max_size=3) | st.sampled_from(["a", "b", "ä"]), max_size=8)
 

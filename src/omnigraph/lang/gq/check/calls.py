@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check import searches
+from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS
 from omnigraph.lang.gq.check.kinds import (
     DATE,
     DATETIME,
-    F64,
-    I64,
-    STRING,
-    arithmetic_kind,
     fitted,
     is_entity,
-    is_integer,
-    is_number,
-    is_ordered,
-    is_scalar,
-    is_text,
-    item_kind,
     joined,
     kinds_together,
     shown,
@@ -30,71 +20,30 @@ from omnigraph.lang.gq.check.kinds import (
 from omnigraph.lang.gq.checked import (
     Aggregate,
     Constant,
-    EdgeKind,
-    EntityListKind,
     Expression,
     FunctionCall,
     Kind,
-    NodeKind,
     NullKind,
     PatternAggregate,
     Type,
 )
 from omnigraph.lang.values import MisfitError
-from omnigraph.model.types import Base, ListType, ScalarType
 
 if TYPE_CHECKING:
     from omnigraph.lang.gq.check.expressions import Expressions
 
-AGGREGATES: Final = ("count", "sum", "avg", "min", "max", "collect")
-_OVER_PATTERNS: Final = ("sum", "avg", "min", "max")
-
-
-def _same_number(kind: Kind) -> Kind:
-    """Integers are computed in 64 bits, floats in F64."""
-    return arithmetic_kind(kind, kind)
-
-
-def _text_or_list(kind: Kind) -> bool:
-    return is_text(kind) or item_kind(kind) is not None
-
-
-def _dated(kind: Kind) -> bool:
-    return kind in (DATE, DATETIME)
-
-
-def _text_or_instant(kind: Kind) -> bool:
-    return is_text(kind) or kind in (DATE, DATETIME)
-
-
-# Of each function with one argument: what it takes, in a test and in words, and what it gives.
-_UNARY: Final[dict[str, tuple[Callable[[Kind], bool], str, Callable[[Kind], Kind]]]] = {
-    "date": (_text_or_instant, "a text or a DateTime", lambda _: DATE),
-    "datetime": (_text_or_instant, "a text or a Date", lambda _: DATETIME),
-    "lower": (is_text, "a text", lambda _: STRING),
-    "upper": (is_text, "a text", lambda _: STRING),
-    "trim": (is_text, "a text", lambda _: STRING),
-    "length": (_text_or_list, "a text or a list", lambda _: I64),
-    "abs": (is_number, "a number", _same_number),
-    "round": (is_number, "a number", _same_number),
-    "floor": (is_number, "a number", _same_number),
-    "ceil": (is_number, "a number", _same_number),
-    "year": (_dated, "a Date or DateTime", lambda _: I64),
-    "month": (_dated, "a Date or DateTime", lambda _: I64),
-    "day": (_dated, "a Date or DateTime", lambda _: I64),
-    "toString": (is_scalar, "a single value", lambda _: STRING),
-}
-SCALARS: Final = (*_UNARY, "now", "coalesce")
-FUNCTIONS: Final = (*SCALARS, *AGGREGATES, *searches.FUNCTIONS)
+SCALARS: Final = (*FUNCTIONS, COALESCE)
+NAMES: Final = (*SCALARS, *AGGREGATES, *searches.FUNCTIONS)
+_COUNTS: Final = ("nothing", "one value", "two values", "three values")
 
 
 def check_call(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
     name = node.function.text
-    if name not in FUNCTIONS:
-        meant = Meant(name, FUNCTIONS)
+    if name not in NAMES:
+        meant = Meant(name, NAMES)
         checker.add("T6", node.function.span, f"there is no function `{name}`", meant)
         return None
-    if node.clauses is not None and name not in _OVER_PATTERNS:
+    if node.clauses is not None and not _is_over_patterns(name):
         message = f"`{name}(…)` takes no pattern"
         help_ = "write `count { … }`" if name == "count" else None
         checker.add("T8", node.function.span, message, help_)
@@ -127,29 +76,28 @@ def _scalar(
     checker: Expressions, node: tree.Call, arguments: list[Expression]
 ) -> Expression | None:
     name = node.function.text
-    if name == "now":
-        return _no_arguments(checker, node)
-    if name == "coalesce":
+    if name == COALESCE:
         return _coalesce(checker, node, arguments)
-    if len(arguments) != 1:
-        checker.add("T7", node.span, f"`{name}` takes one value, and {len(arguments)} are given")
+    row = FUNCTIONS[name]
+    if len(arguments) != len(row.takes):
+        given = f", and {len(arguments)} are given" if row.takes else ""
+        checker.add("T7", node.span, f"`{name}` takes {_COUNTS[len(row.takes)]}{given}")
         return None
-    argument = arguments[0]
-    takes, words, gives = _UNARY[name]
-    kind = argument.type.kind
-    if not takes(kind) and not isinstance(kind, NullKind):
-        checker.add("T7", node.arguments[0].span, f"`{name}` takes {words}, not {shown(argument)}")
-        return None
-    if name in ("date", "datetime") and isinstance(argument, Constant):
-        return _moment(checker, node, argument)
-    return FunctionCall(name, (argument,), Type(gives(kind), argument.type.nullable))
+    kinds = [argument.type.kind for argument in arguments]
+    for argument, taken, written in zip(arguments, row.takes, node.arguments, strict=True):
+        kind = argument.type.kind
+        if not taken.fits(kind) and not isinstance(kind, NullKind):
+            message = f"`{name}` takes {taken.words}, not {shown(argument)}"
+            checker.add("T7", written.span, message)
+            return None
+    if name in ("date", "datetime") and isinstance(arguments[0], Constant):
+        return _moment(checker, node, arguments[0])
+    nullable = any(argument.type.nullable for argument in arguments)
+    return FunctionCall(name, tuple(arguments), Type(row.gives(kinds), nullable))
 
 
-def _no_arguments(checker: Expressions, node: tree.Call) -> Expression | None:
-    if node.arguments:
-        checker.add("T7", node.span, f"`{node.function.text}` takes nothing")
-        return None
-    return FunctionCall(node.function.text, (), Type(DATETIME))
+def _is_over_patterns(name: str) -> bool:
+    return name in AGGREGATES and AGGREGATES[name].over_patterns
 
 
 def _moment(checker: Expressions, node: tree.Call, argument: Constant) -> Expression | None:
@@ -181,13 +129,13 @@ def _coalesce(
             return None
         kind = common
     nullable = all(argument.type.nullable for argument in arguments)
-    return FunctionCall("coalesce", tuple(arguments), Type(kind, nullable))
+    return FunctionCall(COALESCE, tuple(arguments), Type(kind, nullable))
 
 
 def _aggregate(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
     if node.clauses is not None:
         return _over_pattern(checker, node)
-    name: Any = node.function.text
+    name = node.function.text
     if not checker.aggregates:
         message = f"`{name}` gathers rows, and here is only one"
         checker.add("T8", node.span, message, "aggregates stand in `return`, and not in each other")
@@ -195,12 +143,11 @@ def _aggregate(checker: Expressions, node: tree.Call, depth: int) -> Expression 
     argument = _argument(checker, node, depth)
     if argument is None:
         return None
-    kind = aggregate_kind(name, argument.type.kind)
+    kind = AGGREGATES[name].gives(argument.type.kind)
     if kind is None:
         _refuse(checker, node, argument)
         return None
-    nullable = name not in ("count", "collect")
-    return Aggregate(name, argument, node.is_distinct, Type(kind, nullable))
+    return Aggregate(name, argument, node.is_distinct, Type(kind, AGGREGATES[name].nullable))
 
 
 def _argument(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
@@ -217,41 +164,22 @@ def _argument(checker: Expressions, node: tree.Call, depth: int) -> Expression |
 
 def _refuse(checker: Expressions, node: tree.Call, argument: Expression) -> None:
     name = node.function.text
-    wanted = {"sum": "numbers", "avg": "numbers", "collect": "single values or entities"}
-    message = f"`{name}` takes {wanted.get(name, 'values with an order')}, not {shown(argument)}"
+    message = f"`{name}` takes {AGGREGATES[name].words}, not {shown(argument)}"
     checker.add("T8", node.arguments[0].span, message)
-
-
-def aggregate_kind(name: str, kind: Kind) -> Kind | None:
-    """What the aggregate gives; None if it does not take the kind."""
-    if name == "count":
-        return I64
-    if name in ("sum", "avg"):
-        if not is_number(kind):
-            return None
-        return I64 if name == "sum" and is_integer(kind) else F64
-    if name in ("min", "max"):
-        return kind if is_ordered(kind) else None
-    if isinstance(kind, NodeKind | EdgeKind):
-        return EntityListKind(kind)
-    if not is_scalar(kind):
-        return None
-    return ListType(kind.base if isinstance(kind, ScalarType) else Base.STRING)
 
 
 def _over_pattern(checker: Expressions, node: tree.Call) -> Expression | None:
     """`sum($y.p) { … }`: the argument belongs to the pattern."""
     assert node.clauses is not None
     match, scope = checker.pattern(node.clauses)
-    inner = type(checker)(checker.context, scope, checker.patterns)
-    argument = _argument(inner, node, 0)
-    name: Any = node.function.text
+    argument = _argument(checker.inside(scope), node, 0)
+    name = node.function.text
     if node.is_distinct:
         checker.add("T8", node.span, "`distinct` is not known over a pattern")
         return None
     if argument is None:
         return None
-    kind = aggregate_kind(name, argument.type.kind)
+    kind = AGGREGATES[name].gives(argument.type.kind)
     if kind is None:
         _refuse(checker, node, argument)
         return None

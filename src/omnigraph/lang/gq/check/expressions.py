@@ -76,6 +76,10 @@ class Expressions:
         self.aggregates = aggregates
         self.ranks = ranks
 
+    def inside(self, scope: Scope) -> Expressions:
+        """For what stands in a pattern within the expression."""
+        return type(self)(self.context, scope, self.patterns)
+
     def add(self, code: str, span: Span, message: str, help_: str | Meant | None = None) -> None:
         self.context.findings.add(code, span, message, help_)
 

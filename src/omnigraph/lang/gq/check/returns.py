@@ -10,6 +10,7 @@ from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.expressions import Expressions
+from omnigraph.lang.gq.check.functions import AGGREGATES
 from omnigraph.lang.gq.check.kinds import is_integer, is_scalar, shown
 from omnigraph.lang.gq.check.match import Patterns
 from omnigraph.lang.gq.check.scope import Context, Scope
@@ -51,9 +52,12 @@ def check_read(node: tree.Read, context: Context) -> Read | None:
 
 
 class _OrderExpressions(Expressions):
-    """In `order` a name alone is a result column."""
+    """In `order` a name alone is a result column, but within a pattern there are none."""
 
     columns: list[tuple[str, Expression | None]]
+
+    def inside(self, scope: Scope) -> Expressions:
+        return Expressions(self.context, scope, self.patterns)
 
     def bare(self, node: tree.Bare) -> Expression | None:
         for index, (name, value) in enumerate(self.columns):
@@ -256,6 +260,6 @@ class _Return:
 
 def _with_nullability(aggregate: Aggregate, *, grouped: bool) -> Aggregate:
     """A group has at least one row, so what is never null there has a result that is never."""
-    if not grouped or aggregate.function in ("count", "collect"):
+    if not grouped or not AGGREGATES[aggregate.function].nullable:
         return aggregate
     return replace(aggregate, type=Type(aggregate.type.kind, aggregate.argument.type.nullable))

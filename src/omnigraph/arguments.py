@@ -1,0 +1,192 @@
+"""Owns the check of what callers in Python give, by the annotations of what they call.
+
+Types promise nothing to who does not check them, and what an inner function stumbles over tells
+nobody which argument was wrong. Meaning (which names there are, which numbers make sense) is for
+whoever uses the argument; here only its kind is looked at.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import math
+import os
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from omnigraph.errors import InvalidArgument
+
+C = TypeVar("C", bound=type)
+F = TypeVar("F", bound=Callable[..., Any])
+_LARGEST = 2**63 - 1
+_Check = Callable[[Any], bool]
+
+
+def checked_methods(of: C) -> C:
+    """A class whose public methods look at the kinds of their arguments first."""
+    for name, member in list(vars(of).items()):
+        if inspect.isfunction(member) and not name.startswith("_"):
+            setattr(of, name, checked(member))
+    return of
+
+
+def checked(function: F) -> F:
+    """A function that looks at the kinds of its arguments first."""
+    signature = inspect.signature(function)
+
+    @functools.cache
+    def checks() -> dict[str, tuple[_Check, str]]:
+        hints: dict[str, Any] = {}
+        held = _hints(function)
+        for one in signature.parameters.values():
+            if one.kind is one.VAR_KEYWORD and get_origin(held.get(one.name)) is typing.Unpack:
+                hints |= typing.get_type_hints(get_args(held[one.name])[0])
+            elif one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.name in held:
+                hints[one.name] = held[one.name]
+        found = {name: (_check(hint), _told(hint)) for name, hint in hints.items()}
+        return {name: one for name, one in found.items() if one[1]}
+
+    names = tuple(signature.parameters)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        known = checks()
+        given = dict(zip(names, args, strict=False)) | kwargs
+        for name, value in given.items():
+            if name in known and not known[name][0](value):
+                raise InvalidArgument(
+                    f"{name} of {function.__name__}() is {known[name][1]}, not {_shown(value)}."
+                )
+        return function(*args, **kwargs)
+
+    return typing.cast(F, call)
+
+
+class _Names(dict[str, Any]):
+    """The names that annotations use. Some are only there for who checks types: these take
+    anything."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known = known
+
+    def __missing__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by who looks at frames, not by annotations
+            raise KeyError(name)
+        return self._known.get(name, vars(builtins).get(name, Any))
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, localns=_Names(function.__globals__))
+    except (AttributeError, TypeError):  # a part of a name that is not there
+        return {}
+
+
+def check_fields(held: Any, hints: Mapping[str, Any]) -> None:
+    """The same for the fields of a value."""
+    for name, hint in hints.items():
+        value = getattr(held, name)
+        if not _check(hint)(value):
+            told = f"{name} of {type(held).__name__} is {_told(hint)}, not {_shown(value)}."
+            raise InvalidArgument(told)
+
+
+def _shown(value: object) -> str:
+    try:
+        text = ascii(value)
+    except Exception:  # noqa: BLE001  what it says of itself is its own affair
+        text = ""
+    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
+
+
+def _is_text(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        return False
+    return -_LARGEST <= int(value) <= _LARGEST
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+        return False
+    try:
+        return not math.isnan(float(value))
+    except (ArithmeticError, TypeError, ValueError):
+        return False
+
+
+def _are_texts(value: object) -> bool:
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_text, value))
+    return isinstance(value, Iterable)
+
+
+_KINDS: dict[Any, tuple[_Check, str]] = {
+    str: (_is_text, "a text"),
+    int: (_is_whole, "a whole number"),
+    float: (_is_number, "a number"),
+    bool: (lambda value: isinstance(value, bool), "True or False"),
+    types.NoneType: (lambda value: value is None, "None"),
+    os.PathLike: (lambda value: hasattr(value, "__fspath__"), "a path"),
+    Mapping: (lambda value: isinstance(value, Mapping), "a mapping"),
+    Callable: (callable, "a function"),
+}
+
+
+def _check(hint: Any) -> _Check:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        parts = [_check(part) for part in get_args(hint)]
+        return lambda value: any(part(value) for part in parts)
+    if origin is Literal:
+        return _is_text
+    if origin is Sequence or hint is Sequence:
+        return _are_texts if get_args(hint)[:1] == (str,) else _is_iterable
+    kind = origin or hint
+    if kind in _KINDS:
+        return _KINDS[kind][0]
+    if _is_plain_class(kind):
+        return lambda value: isinstance(value, kind)
+    return lambda _: True
+
+
+def _is_iterable(value: object) -> bool:
+    return isinstance(value, Iterable)
+
+
+def _told(hint: Any) -> str:
+    """What is asked for, in words; nothing where anything is taken."""
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        parts = [_told(part) for part in get_args(hint)]
+        if not all(parts):
+            return ""
+        *first, last = dict.fromkeys(parts)
+        return f"{', '.join(first)} or {last}" if first else last
+    if origin is Literal:
+        return "one of " + ", ".join(map(repr, get_args(hint)))
+    if origin is Sequence:
+        return "a list of texts" if get_args(hint)[:1] == (str,) else "a list"
+    kind = origin or hint
+    if kind in _KINDS:
+        return _KINDS[kind][1]
+    return f"a {kind.__name__}" if _is_plain_class(kind) else ""
+
+
+def _is_plain_class(kind: Any) -> bool:
+    """Of a protocol nobody can tell what has it."""
+    return isinstance(kind, type) and kind is not Any and not getattr(kind, "_is_protocol", False)

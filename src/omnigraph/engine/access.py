@@ -1,0 +1,32 @@
+"""Owns whether a graph is open, and for what: shared by all handles of one opening."""
+
+from __future__ import annotations
+
+import threading
+from typing import Literal
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import InvalidArgument, ReadOnly
+
+Mode = Literal["rw", "r"]
+
+
+class Access:
+    def __init__(self, mode: Mode) -> None:
+        self.mode = mode
+        self._closed = threading.Event()
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def is_closed(self) -> bool:
+        return self._closed.is_set()
+
+    def require(self, session: Session, *, writing: bool = False) -> None:
+        session.require_own()
+        if self.is_closed():
+            raise InvalidArgument(
+                f"The graph {session.root.uri} was closed.", help="Open it again."
+            )
+        if writing and self.mode == "r":
+            raise ReadOnly(f"The graph {session.root.uri} is open for reading only.")

@@ -1,0 +1,127 @@
+"""Owns the view of a graph: one pinned graph version, its catalog, and a door to each table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import pyarrow as pa
+
+from omnigraph.engine.condition import Filter, scan_rows
+from omnigraph.engine.lookup import Lookups
+from omnigraph.engine.overlay import Overlay
+from omnigraph.engine.session import Session
+from omnigraph.engine.view import TableView
+from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
+from omnigraph.lang.near import near
+from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class GraphView:
+    """Pinned: the branch may move on, be rewritten or deleted, this stays what it was."""
+
+    graph_version: GraphVersion = field(repr=False)
+    catalog: Catalog = field(repr=False)
+    _session: Session = field(repr=False)
+    io: Ledger = field(default_factory=Ledger, repr=False)
+
+    @property
+    def branch(self) -> str:
+        """The branch whose version this is.
+
+        >>> g.snapshot().branch
+        'main'
+        """
+        return self.graph_version.branch
+
+    @property
+    def version(self) -> int:
+        """The number of the version on its branch.
+
+        >>> g.snapshot().version
+        2
+        """
+        return self.graph_version.version
+
+    @property
+    def commit(self) -> Commit:
+        return self.graph_version.commit
+
+    @property
+    def schema(self) -> str:
+        """The accepted schema text of this version."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> str:
+        return self._session.read_schema_text(self.graph_version.schema, self.io)
+
+    def types(self) -> list[str]:
+        """Names of all node and edge types, in the order of the schema."""
+        return [t.name for t in (*self.catalog.nodes, *self.catalog.edges)]
+
+    def count(self, type: str) -> int:
+        """How many entities a type has; no row is read."""
+        return self.graph_version.pins[self.type(type).table_key].rows
+
+    def scan(
+        self,
+        type: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+    ) -> pa.RecordBatchReader:
+        """Rows of a type as an Arrow stream; nothing is read until it is asked for."""
+        view, now = self.view(self.type(type)), self._session.runtime.now()
+        schema, batches = scan_rows(view, self.catalog, columns, filter, now, self.io)
+        return pa.RecordBatchReader.from_batches(schema, self._until_reclaimed(batches))
+
+    def _until_reclaimed(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from batches
+        except Corrupt:
+            self._require_unreclaimed()
+            raise
+
+    def _require_unreclaimed(self) -> None:
+        """What is missing may have been taken by cleanup, after this was pinned."""
+        if self._session.was_reclaimed(self.graph_version, self.io):
+            raise Reclaimed(
+                f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
+            )
+
+    def type(self, name: str) -> GraphType:
+        """A node or edge type by its name, as the engine knows it."""
+        return find_type(self.catalog, name)
+
+    def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
+        """The engine's door to the rows of a type, with rows that are pending over them."""
+        pin = self.graph_version.pins[kind.table_key]
+        try:
+            table = self._session.tables.open(pin.location, pin.lance_version, self.io)
+        except Corrupt:
+            self._require_unreclaimed()
+            raise
+        return TableView(
+            kind, table, overlay or Overlay.empty(kind), Lookups.shared_by(self._session)
+        )
+
+
+def view_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphView:
+    return GraphView(version, session.read_catalog(version.catalog, ledger), session, ledger)
+
+
+def find_type(catalog: Catalog, name: str) -> GraphType:
+    if not isinstance(name, str):
+        raise InvalidArgument(f"A type is named by a text, not by {type(name).__name__}.")
+    kind = catalog.find(name)
+    if kind is None:
+        names = [t.name for t in (*catalog.nodes, *catalog.edges)]
+        guess = near(name, names)
+        hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(names[:20])}."
+        raise TypeNotFound(f"There is no type {name!r}.", help=hint)
+    return kind

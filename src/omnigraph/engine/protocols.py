@@ -1,0 +1,359 @@
+"""Owns the protocols: what a graph offers, wherever it is. `Graph` has it in this process; a client
+of a server offers the same, with the same signatures, which a test compares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.engine.algorithms.result import AlgorithmResult
+    from omnigraph.engine.algorithms.scope import Edges, Where
+    from omnigraph.engine.blob import Blob
+    from omnigraph.engine.condition import Filter
+    from omnigraph.engine.export import ExportFormat, ExportResult
+    from omnigraph.engine.history.diff import Diff
+    from omnigraph.engine.history.feed import Block
+    from omnigraph.engine.history.log import Log, LogWords
+    from omnigraph.engine.history.timeline import Moment
+    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+    from omnigraph.engine.merge.run import Merge
+    from omnigraph.engine.mutation.result import MutationResult
+    from omnigraph.engine.query.expand import Kernel
+    from omnigraph.engine.query.result import Result
+    from omnigraph.engine.upkeep.cleanup_report import Cleaned
+    from omnigraph.engine.upkeep.formats import FormatReport
+    from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+    from omnigraph.engine.upkeep.recovery import Recovery
+    from omnigraph.engine.upkeep.verify_report import Verification
+    from omnigraph.engine.write.migration import Applied
+    from omnigraph.model.options import CommitWords
+    from omnigraph.model.version import Commit
+    from omnigraph.plan.migrate import MigrationPlan
+
+T = TypeVar("T")
+
+
+class SnapshotLike(Protocol):
+    """Every read."""
+
+    @property
+    def commit(self) -> Commit: ...
+
+    @property
+    def schema(self) -> str: ...
+
+    def types(self) -> list[str]: ...
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> Result: ...
+
+    def explain(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        analyze: bool = False,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> str: ...
+
+    def scan(
+        self,
+        type: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+    ) -> pa.RecordBatchReader: ...
+
+    def count(self, type: str) -> int: ...
+
+    def entity(self, type: str, id: str) -> dict[str, Any] | None: ...
+
+    def blob(self, type: str, id: str, property: str) -> Blob | None: ...
+
+    def export(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        format: ExportFormat = "jsonl",
+        to: Any = "-",
+        engine: Literal["local", "spark"] = "local",
+        overwrite: bool = True,
+    ) -> ExportResult: ...
+
+    def algorithm(
+        self,
+        name: str,
+        *,
+        edges: Edges = None,
+        direction: Literal["out", "in", "both"] | None = None,
+        where: Where = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
+        **options: Any,
+    ) -> AlgorithmResult: ...
+
+    def diff(
+        self,
+        ref: str = "main",
+        *,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Diff: ...
+
+    def log(self, **shown: Unpack[LogWords]) -> Log: ...
+
+    def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]: ...
+
+    def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan: ...
+
+    def manifest(self) -> pa.Table: ...
+
+
+class SavepointLike(Protocol):
+    """A point of a transaction to go back to."""
+
+    def rollback(self) -> None: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+
+class TransactionLike(Protocol):
+    """Statements that become one commit, or nothing."""
+
+    commit: Commit | None
+    commit_id: str | None
+    repeated: bool
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def publish(self) -> None: ...
+
+    def savepoint(self) -> SavepointLike: ...
+
+    def append(self, type: str, rows: Any) -> int: ...
+
+    def upsert(self, type: str, rows: Any) -> int: ...
+
+    def overwrite(self, type: str, rows: Any) -> int: ...
+
+    def update(self, type: str, *, set: Mapping[str, Any], where: Filter | None) -> int: ...
+
+    def delete(self, type: str, *, where: Filter | None) -> int: ...
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result: ...
+
+    def scan(
+        self,
+        type: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+    ) -> pa.Table: ...
+
+    def count(self, type: str) -> int: ...
+
+
+class BranchLike(SnapshotLike, Protocol):
+    """A snapshot that follows the head of a branch, and every write."""
+
+    name: str
+
+    def snapshot(self) -> SnapshotLike: ...
+
+    def changes(
+        self,
+        after: str = "beginning",
+        *,
+        limit: int | None = None,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        follow: bool = False,
+        poll: float = 1.0,
+    ) -> Generator[Block, None, None]: ...
+
+    def transaction(self, **commit: Unpack[CommitWords]) -> TransactionLike: ...
+
+    def run(self, unit: Callable[[Any], T], **commit: Unpack[CommitWords]) -> T: ...
+
+    def mutate(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> MutationResult: ...
+
+    def load(
+        self,
+        source: Any,
+        *,
+        type: str | None = None,
+        mode: Literal["append", "merge", "overwrite"] = "append",
+        new_branch: str | None = None,
+        ref: str | None = None,
+        mapping: Any = None,
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["auto", "local", "spark"] = "auto",
+        job: str | None = None,
+        progress: OnLoadProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> LoadResult: ...
+
+    def algorithm(
+        self,
+        name: str,
+        *,
+        edges: Edges = None,
+        direction: Literal["out", "in", "both"] | None = None,
+        where: Where = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
+        write_to: str | None = None,
+        **options: Any,
+    ) -> AlgorithmResult: ...
+
+    def stream_writer(
+        self,
+        type: str | None = None,
+        *,
+        mapping: Mapping[str, Mapping[str, Any]] | None = None,
+        mode: Literal["append", "merge"] = "merge",
+        on_error: Literal["abort", "quarantine"] = "abort",
+        engine: Literal["local", "spark"] = "local",
+        stream_id: str | None = None,
+        actor: str | None = None,
+        message: str | None = None,
+    ) -> Callable[[Any, int], None]: ...
+
+    def apply_schema(
+        self,
+        schema: str | os.PathLike[str],
+        *,
+        allow_data_loss: bool = False,
+        **commit: Unpack[CommitWords],
+    ) -> Applied: ...
+
+    def merge(
+        self,
+        source: str,
+        *,
+        strategy: str | Mapping[str, str] | None = None,
+        resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None = None,
+        dry_run: bool = False,
+        **commit: Unpack[CommitWords],
+    ) -> Merge: ...
+
+    def restore(self, ref: str, **commit: Unpack[CommitWords]) -> Commit: ...
+
+    def revert(self, ref: str, **commit: Unpack[CommitWords]) -> Commit: ...
+
+    def optimize(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        dry_run: bool = False,
+        progress: OnProgress | None = None,
+        engine: Literal["local", "spark"] = "local",
+        **commit: Unpack[CommitWords],
+    ) -> Optimized: ...
+
+
+class GraphLike(BranchLike, Protocol):
+    """The branch `main`, and what concerns the whole graph. What needs the files themselves is
+    not here: `copy`, `spark` and `maintenance`."""
+
+    @property
+    def root(self) -> str: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def close(self) -> None: ...
+
+    def at(self, ref: str) -> SnapshotLike: ...
+
+    def branch(self, name: str) -> BranchLike: ...
+
+    def branches(self) -> list[str]: ...
+
+    def create_branch(
+        self, name: str, ref: str = "main", **commit: Unpack[CommitWords]
+    ) -> Commit: ...
+
+    def delete_branch(self, branch: Any, **commit: Unpack[CommitWords]) -> None: ...
+
+    def protected_branches(self) -> list[str]: ...
+
+    def protect(self, branch: Any, **commit: Unpack[CommitWords]) -> None: ...
+
+    def unprotect(self, branch: Any, **commit: Unpack[CommitWords]) -> None: ...
+
+    def tags(self) -> dict[str, Commit]: ...
+
+    def create_tag(self, name: str, ref: str = "main", **commit: Unpack[CommitWords]) -> Commit: ...
+
+    def delete_tag(self, name: str, **commit: Unpack[CommitWords]) -> None: ...
+
+    def log(self, *, all: bool = False, **shown: Unpack[LogWords]) -> Log: ...
+
+    def cleanup(
+        self,
+        *,
+        keep: int = 10,
+        older_than: str | float | timedelta = "7d",
+        grace: str | float | timedelta | None = None,
+        dry_run: bool = False,
+    ) -> Cleaned: ...
+
+    def verify(self, *, deep: bool = False) -> Verification: ...
+
+    def format(self) -> FormatReport: ...
+
+    @property
+    def recovery(self) -> Recovery: ...

@@ -1,0 +1,318 @@
+"""Owns every read, the same on a snapshot, on a branch and on a graph: each asks for one pinned
+view of the graph, and reads that."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, Unpack
+
+import pyarrow as pa
+
+from omnigraph.arguments import checked_methods
+from omnigraph.engine import manifest
+from omnigraph.engine.algorithms.result import AlgorithmResult
+from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
+from omnigraph.engine.algorithms.scope import Edges, Where
+from omnigraph.engine.blob import Blob, read_blob
+from omnigraph.engine.condition import Filter
+from omnigraph.engine.executors import find_executor, is_here
+from omnigraph.engine.export import ExportFormat, ExportResult, export
+from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.history import timeline
+from omnigraph.engine.history.diff import Diff, make_diff
+from omnigraph.engine.history.log import Log, LogWords, make_log
+from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.timeline import Moment
+from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.expand import Kernel
+from omnigraph.engine.query.prepare import Preparations
+from omnigraph.engine.query.result import Result
+from omnigraph.engine.session import Session
+from omnigraph.engine.write.migration import read_schema, schema_text
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.plan.migrate import MigrationPlan, plan_migration
+from omnigraph.telemetry import Ledger
+
+
+@checked_methods
+class Reads(ABC):
+    """Every read. A snapshot answers from its version for ever; a branch, and a graph for its
+    branch `main`, looks at the head once for each call."""
+
+    _session: Session
+
+    @abstractmethod
+    def _version(self, ledger: Ledger) -> GraphVersion:
+        """The version that a call reads, and nothing but that."""
+
+    def _pinned(self) -> GraphView:
+        """The same, with its types and tables."""
+        ledger = Ledger()
+        return view_of(self._session, self._version(ledger), ledger)
+
+    # Rows
+
+    def query(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> Result:
+        """Asks a `.gq` query, by `name` if the text has several. The query is checked at once
+        against the schema; rows are found when they are asked for. `timeout` is in seconds,
+        `memory_limit` in bytes; `kernel` forces how edges are followed; with "spark" as `engine`
+        Spark finds the same rows.
+
+        >>> g.query("match { $p: Person } return { $p.name } order { $p.name }").to_pylist()
+        [{'p.name': 'Ada'}, {'p.name': 'Bob'}, {'p.name': 'Cyd'}]
+        >>> text = "query older($n: I32) { match { $p: Person $p.age > $n } return { $p.name } }"
+        >>> g.at("main").query(text, params={"n": 40}).one()
+        {'p.name': 'Bob'}
+        """
+        pinned = self._pinned()
+        return ask(
+            self._session,
+            pinned,
+            Preparations.shared_by(self._session).read(text, name, pinned.catalog),
+            params,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+            engine=engine,
+        )
+
+    def explain(
+        self,
+        text: str,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        analyze: bool = False,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> str:
+        """How a query is answered, step by step. With `analyze` it is run, and each step tells
+        what it did.
+
+        >>> print(g.explain("match { $p: Person } return { $p.name }"))
+        asked
+          $p: Person
+        steps
+          scan Person as $p  (about 3 rows)
+        then
+          return p.name
+        """
+        asked = self.query(text, name, params, kernel=kernel, engine=engine)
+        return asked.explain(analyze=analyze)
+
+    def scan(
+        self,
+        type: str,
+        *,
+        columns: Sequence[str] | None = None,
+        filter: Filter | None = None,
+    ) -> pa.RecordBatchReader:
+        """Rows of a type as an Arrow stream; nothing is read until it is asked for. `filter` is
+        a condition of the query language as text, or an Arrow expression.
+
+        >>> g.scan("Person", columns=["name"], filter="age > 40").read_all().to_pylist()
+        [{'name': 'Bob'}]
+        >>> import pyarrow.compute as pc
+        >>> g.scan("Person", filter=pc.field("age") > 40).read_all().num_rows
+        1
+        """
+        return self._pinned().scan(type, columns=columns, filter=filter)
+
+    def count(self, type: str) -> int:
+        """How many entities a type has; no row is read.
+
+        >>> g.count("Person")
+        3
+        """
+        return self._pinned().count(type)
+
+    def entity(self, type: str, id: str) -> dict[str, Any] | None:
+        """One entity by its id, which is its key if the type has one; None if it is not there.
+
+        >>> g.entity("Person", "Ada")["age"]
+        36
+        >>> g.entity("Person", "Zoe") is None
+        True
+        """
+        return timeline.read_entity(self._pinned(), type, id)
+
+    def blob(self, type: str, id: str, property: str) -> Blob | None:
+        """A handle on one blob of an entity, which reads only what it is asked for; None if the
+        entity has none.
+
+        >>> with g.transaction() as tx:
+        ...     tx.upsert("Person", {"name": "Ada", "photo": b"0123456789"})
+        1
+        >>> g.blob("Person", "Ada", "photo").read(2, 3)
+        b'234'
+        """
+        return read_blob(self._pinned(), type, id, property)
+
+    def export(
+        self,
+        *,
+        types: Sequence[str] | None = None,
+        format: ExportFormat = "jsonl",
+        to: Any = "-",
+        engine: Literal["local", "spark"] = "local",
+        overwrite: bool = True,
+    ) -> ExportResult:
+        """Writes everything, or some types, so that `load` gives an equal graph: to a path, a
+        directory, a binary stream, or "-" for the standard output. With "spark" as `engine`
+        executors write it, to a directory, each type in one file or more. With
+        `overwrite=False` a file that is there already is refused.
+
+        >>> g.export(to="people.jsonl").counts
+        {'Person': 3, 'Knows': 2}
+        """
+        pinned = self._pinned()
+        elsewhere = None if is_here(engine) else find_executor(engine).export(self._session)
+        return export(
+            pinned,
+            types=types,
+            format=format,
+            to=to,
+            root=self._session.root.directory,
+            overwrite=overwrite,
+            elsewhere=elsewhere,
+        )
+
+    def algorithm(
+        self,
+        name: str,
+        *,
+        edges: Edges = None,
+        direction: Literal["out", "in", "both"] | None = None,
+        where: Where = None,
+        engine: Literal["auto", "local", "spark"] = "auto",
+        **options: Any,
+    ) -> AlgorithmResult:
+        """A value for each node: "pagerank", "connected_components", "label_propagation",
+        "triangle_count", "shortest_paths" (with `sources`), "degrees". `edges` are edge types by
+        name, or each with its direction, or all of them; `where` has conditions by the type of
+        nodes or edges, as texts or Arrow expressions, and what does not fulfil them takes no
+        part. "spark" as `engine` gives the same values; "auto" goes there if Spark is a cluster.
+
+        >>> g.algorithm("degrees", edges="Knows").to_dict()
+        {'Ada': 1, 'Bob': 2, 'Cyd': 1}
+        >>> g.algorithm("degrees", where={"Knows": "since > 2015"}).to_dict()
+        {'Ada': 0, 'Bob': 1, 'Cyd': 1}
+        """
+        call = AlgorithmCall(name, edges, direction, where, engine, options)
+        return run_algorithm(self._session, self._pinned(), call)
+
+    # Past
+
+    def diff(
+        self,
+        ref: str = "main",
+        *,
+        types: Sequence[str] | None = None,
+        kinds: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Diff:
+        """What leads from a ref to here: entities inserted, updated and deleted. Iterating reads
+        it, type by type; `summary()` counts.
+
+        >>> done = g.mutate('update Person set { age: 37 } where name = "Ada"')
+        >>> [(change.op.value, change.id, change.changed) for change in g.diff("main~1")]
+        [('update', 'Ada', ('age',))]
+        >>> g.at("main~1").diff("main").summary()
+        {'Person': {'update': 1}}
+        """
+        new = self._pinned()
+        ledger = Ledger()
+        old = view_of(self._session, History(self._session, ledger).resolve(ref), ledger)
+        return make_diff(old, new, types=types, kinds=kinds, ops=ops)
+
+    def log(self, **shown: Unpack[LogWords]) -> Log:
+        """Commits from here back to the beginning: children before parents, later ones first,
+        through both parents of merges or with `first_parent` the first alone. At most `limit` of
+        them; those of an `actor`, of a `kind`; those made at or after `since` and not after
+        `until`, both times. It reads as far as it is iterated; its `lanes()` draw what is left.
+
+        >>> [commit.message for commit in g.log(actor="ada", limit=5)]
+        ['three people']
+        >>> list(g.log(since="2999-01-01"))
+        []
+        """
+        ledger = Ledger()
+        return make_log(self._session, [self._version(ledger)], ledger=ledger, **shown)
+
+    def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
+        """The commits that changed one entity, newest first, with what they did to it. A type
+        that was renamed is the same type.
+
+        >>> done = g.mutate('update Person set { age: 37 } where name = "Ada"')
+        >>> [(one.change.op.value, one.change.after["age"]) for one in g.history("Person", "Ada")]
+        [('update', 37), ('insert', 36)]
+        """
+        check_limit(limit)
+        pinned = self._pinned()
+        return islice(timeline.read_moments(self._session, pinned, type, id, pinned.io), limit)
+
+    # Schema
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that is shown here.
+
+        >>> (g.commit.actor, g.commit.kind)
+        ('ada', 'write')
+        """
+        return self._version(Ledger()).commit
+
+    @property
+    def schema(self) -> str:
+        """The text of the accepted schema.
+
+        >>> print(g.schema.splitlines()[0])
+        node Person {
+        """
+        return self._pinned().schema
+
+    def types(self) -> list[str]:
+        """Names of all node and edge types, in the order of the schema.
+
+        >>> g.types()
+        ['Person', 'Knows']
+        """
+        return self._pinned().types()
+
+    def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
+        """What applying a schema would do, step by step. Nothing is changed.
+
+        >>> [step.code for step in g.plan_schema(g.schema + "node Pet { name: String }").steps]
+        ['OG-SC-101']
+        """
+        pinned = self._pinned()
+        populated = {key for key, pin in pinned.graph_version.pins.items() if pin.rows}
+        return plan_migration(pinned.catalog, read_schema(schema_text(schema)), populated=populated)
+
+    def manifest(self) -> pa.Table:
+        """The graph version as rows: tables, their versions, the head and its commit.
+
+        >>> rows = g.manifest().to_pylist()
+        >>> {row["table_key"]: row["row_count"] for row in rows if row["table_version"]}
+        {'node:Person': 3, 'edge:Knows': 2}
+        """
+        return manifest.manifest_rows(self._version(Ledger()))
+
+
+def check_limit(limit: int | None) -> None:
+    if limit is not None and limit < 0:
+        raise InvalidArgument(f"The limit {limit} is below zero.")

@@ -1,0 +1,67 @@
+"""Owns what is known of the bytes of files: checksums from the moment that they were written, and
+from deep looks. What cleanup takes does not take them along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.trace import PARALLEL
+from omnigraph.store.digests import PREFIX, read_digests, write_digests
+from omnigraph.store.objects import Absent
+from omnigraph.store.sums import read_sums
+from omnigraph.telemetry import Ledger
+
+_TRANSACTIONS = "/_transactions/"
+
+
+def is_transaction(key: str) -> bool:
+    return _TRANSACTIONS in key and key.endswith(".txn")
+
+
+def read_written(session: Session, keys: Iterable[str], ledger: Ledger) -> dict[str, str]:
+    """The checksums in these transactions, by the file that each is of. Raises what is wrong with
+    the first that cannot be read."""
+
+    def read(key: str) -> dict[str, str]:
+        try:
+            return read_sums(session.objects.get(key), key)
+        except Absent:
+            return {}
+
+    wanted = [key for key in keys if is_transaction(key)]
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        found = list(pool.map(read, wanted))
+    ledger.record("get", "digest", count=len(wanted))
+    return {key: value for sums in found for key, value in sums.items()}
+
+
+def keep_checksums(
+    session: Session, files: Collection[str], removed: Collection[str], ledger: Ledger
+) -> None:
+    """Before files go: what their transactions know of files that stay is written down, together
+    with what was written down before, as one record. An object store has no such transactions;
+    there it costs nothing where nobody has looked deep."""
+    objects = session.metered(ledger)
+    records = [key for key in files if key.startswith(PREFIX)]
+    spent = removed if session.root.directory is not None else ()
+    new = read_written(session, spent, ledger)
+    if not new and not records:
+        return
+    left = set(files) - set(removed)
+    known = read_digests(objects) if records else {}
+    kept = {key: value for key, value in (new | known).items() if key in left}
+    if kept == known:
+        return
+    write_digests(objects, session.runtime.ulid(), kept)
+    for key in records:
+        objects.delete(key)
+
+
+def known_checksums(session: Session, files: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
+    """Of all files of a graph whose bytes are known, where that is no request for each."""
+    known = read_digests(session.metered(ledger))
+    written = {} if session.root.directory is None else read_written(session, files, ledger)
+    return written | known

@@ -1,0 +1,112 @@
+"""Owns the sign of life of an operation in this process: once it has lasted for a minute, an intent
+says so, and goes on saying so until it ends.
+
+Cleanup of another process then spares what was staged since the operation began, however long it
+takes. A short one writes nothing. Cleanup itself stages nothing, and needs none.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from types import TracebackType
+
+import msgspec
+
+from omnigraph.engine.session import Session
+from omnigraph.engine.upkeep.recovery import Recovery
+from omnigraph.errors import OmnigraphError
+from omnigraph.model.version import ForkPoint, GraphVersion
+from omnigraph.plan.publish import PublishPlan
+from omnigraph.store.intents import LOCAL, Intent, write_intent
+from omnigraph.telemetry import Ledger
+
+_OFTEN = 60.0
+
+
+class Heartbeat:
+    """A block of work. `since` is when the first of the files was staged that it counts on, `base`
+    the version that it rests on, which is held in place for who may publish it."""
+
+    def __init__(
+        self, session: Session, kind: str, *, branch: str | None, actor: str | None = None
+    ) -> None:
+        self._session = session
+        self._kind = kind
+        self._branch = branch
+        self._actor = actor
+        self._recovery = Recovery(session, writable=True)
+        self._pause = min(_OFTEN, session.settings.grace / 8)
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._intent: Intent | None = None
+        self._thread: threading.Thread | None = None
+        self.since = session.runtime.now()
+        self.base: GraphVersion | None = None
+
+    def __enter__(self) -> Heartbeat:
+        self._thread = threading.Thread(target=self._watch, name="omnigraph-intent", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Whatever became of it: what is left is cleanup's, as if it had been short."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+        if self._intent is not None:
+            with contextlib.suppress(OmnigraphError):  # cleanup takes it when it is dead
+                self._recovery.end(self._intent)
+
+    def covers(self, head: GraphVersion) -> bool:
+        """Whether what was staged is known to every cleanup that the head knows of: then only what
+        cleanup said counts, and not how long ago it was staged."""
+        with self._lock:
+            return self._intent is not None and self.since > head.gc_cutoff
+
+    def renew(self) -> None:
+        """Everything will be staged again: only what comes from now on counts."""
+        with self._lock:
+            self.since = self._session.runtime.now()
+            if self._intent is not None:
+                self._intent = msgspec.structs.replace(self._intent, created_at=self.since)
+                write_intent(self._session.metered(Ledger()), self._intent)
+
+    def staged(self, plan: PublishPlan) -> None:
+        """All of it: if the process dies now, anybody can publish it."""
+        with self._lock:
+            if self._intent is not None:
+                self._intent = self._recovery.beat(self._intent, plan=plan)
+
+    def beat(self) -> None:
+        """Says that it is alive; the first time, that it is there."""
+        with self._lock:
+            if self._intent is not None:
+                self._intent = self._recovery.beat(self._intent)
+                return
+            base = self.base
+            self._intent = self._recovery.begin(
+                self._kind,
+                actor=self._actor,
+                branch=self._branch,
+                base=base,
+                pins=()
+                if base is None
+                else (
+                    ForkPoint(
+                        branch=base.branch, incarnation=base.incarnation, version=base.version
+                    ),
+                ),
+                details={"engine": LOCAL},
+                created_at=self.since,
+            )
+
+    def _watch(self) -> None:
+        while not self._ended.wait(self._pause):
+            with contextlib.suppress(OmnigraphError):  # the next beat may come through
+                self.beat()

@@ -1,0 +1,169 @@
+"""Owns putting: the one loop that makes a chain of graph versions longer, and the one put.
+
+Nothing else puts graph versions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from omnigraph.engine.session import Session
+from omnigraph.errors import Contention, OmnigraphError, OutcomeUnknown
+from omnigraph.model.version import GraphVersion
+from omnigraph.plan.successor import Birth, Change, succeed
+from omnigraph.runtime import Runtime, reach
+from omnigraph.store.objects import Gone
+from omnigraph.store.queue import Ticket
+from omnigraph.store.versions import Put
+from omnigraph.telemetry import Ledger
+
+
+@dataclass(frozen=True)
+class Step:
+    """A change of a chain, and the files that are on the disk before anybody can see it."""
+
+    change: Change
+    after: Sequence[Path] = ()
+
+
+Propose = Callable[[GraphVersion | None], Step | None]
+"""What is to follow on the end of a chain; None if there is nothing left to do."""
+Look = Callable[[bool], GraphVersion | None]
+"""The end of the chain, looked up anew if that is asked for."""
+
+
+def extend(
+    session: Session,
+    name: str,
+    look: Look,
+    propose: Propose,
+    ledger: Ledger,
+    *,
+    retry_for: float | None = None,
+    stamped: bool = True,
+    queues: bool = False,
+) -> GraphVersion | None:
+    """Puts what is proposed, again on each end that comes in between. The version that landed; None
+    if nothing was left to do. With `queues` in turn with the other writers, as is fair to all whose
+    writes take long; others leave no lock behind on chains that nobody writes to."""
+    patience = math.inf if retry_for is None else retry_for
+    deadline = session.runtime.monotonic() + patience
+    objects = session.metered(ledger)
+    remote = queues and session.root.directory is None
+    ticket: Ticket | None = None
+    gave_way = remote and session.tickets.give_way(objects, name, deadline)
+    try:
+        with _turn(session, name, deadline, queues) as waited:
+            end = look(waited or gave_way)
+            attempt = 0
+            while True:
+                step = propose(end)
+                if step is None:
+                    return None
+                version = succeed(end, step.change, bear(session.runtime))
+                newer = put_version(session, version, ledger, after=step.after, stamped=stamped)
+                if newer is None:
+                    session.tickets.landed(name, contended=attempt > 0)
+                    return version
+                end = newer
+                attempt += 1
+                # Who slept through all of its patience has tried once: it tries once more.
+                if session.runtime.monotonic() > deadline and (attempt > 1 or not patience):
+                    raise Contention(
+                        f"The branch {name!r} was written by others {attempt} times in "
+                        f"{retry_for:g} s, each time before this write."
+                    )
+                if remote:
+                    ticket, stood = session.tickets.stand_in_line(objects, name, ticket, deadline)
+                    end = session.head(name, ledger) if stood else newer
+                elif session.queue is None or not queues:
+                    session.runtime.sleep(0.002 * attempt * session.runtime.random())
+    finally:
+        if ticket is not None:
+            session.tickets.leave_line(objects, name, ticket)
+
+
+@contextlib.contextmanager
+def _turn(session: Session, name: str, deadline: float, queues: bool) -> Iterator[bool]:
+    if session.queue is None or not queues:
+        yield False
+        return
+    patience = max(0.0, deadline - session.runtime.monotonic()) / 2
+    with session.queue.turn(name, patience) as waited:
+        yield waited
+
+
+def bear(runtime: Runtime) -> Birth:
+    now, chance = runtime.now(), runtime.random()
+    return Birth(id=runtime.ulid(), token=runtime.ulid(), now=now, chance=chance)
+
+
+def put_version(
+    session: Session,
+    version: GraphVersion,
+    ledger: Ledger,
+    *,
+    after: Sequence[Path] = (),
+    stamped: bool = True,
+) -> GraphVersion | None:
+    """The one put. None: landed; a version: the head that was faster."""
+    if stamped:
+        session.require_safe_store(version.graph, version.format, ledger)
+    versions, seen = session.versions(ledger), session.seen_before(version)
+    reach("before put")
+    try:
+        outcome = versions.put(version, after=after)
+    except Gone:
+        session.forget_head(version.branch)
+        if version.version != version.first:
+            # Cleanup took what this writer had staged while it slept; the head says so.
+            return session.head(version.branch, ledger)
+        # A branch begins with a version of another, which has gone to the archive meanwhile.
+        outcome = versions.put(version, after=[path for path in after if path.exists()])
+    reach("after put")
+    slept = session.slept_since(seen)
+    match outcome.put:
+        case Put.LANDED:
+            if slept and version.version > 1:  # the first of a branch follows nothing
+                real = _real_head(session, version, ledger)
+                if real.version > version.version and real.bottom > version.version:
+                    versions.delete_ghost(version)
+                    return real
+            session.saw_head(version)
+            return None
+        case Put.TAKEN:
+            assert outcome.taken_by is not None
+            if slept or version.version == 1:
+                # Who holds the number may itself be a ghost below the floor; and the first of a
+                # chain stays where it is when cleanup takes those that follow on it.
+                session.forget_head(version.branch)
+                return session.head(version.branch, ledger)
+            newer = versions.read_newer(outcome.taken_by)
+            session.saw_head(newer)
+            return newer
+        case Put.UNKNOWN:
+            raise OutcomeUnknown(
+                f"Whether commit {version.commit.id}, version {version.version} of "
+                f"{version.branch!r}, is there to stay is not known: {outcome.reason}.",
+                commit=version.commit.id,
+            )
+        case put:
+            assert_never(put)
+
+
+def _real_head(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
+    """The head after a put that took long: ours counts only if it is above the floor."""
+    session.forget_head(version.branch)
+    try:
+        return session.head(version.branch, ledger)
+    except OmnigraphError as error:
+        raise OutcomeUnknown(
+            f"Commit {version.commit.id} was put, but whether cleanup had passed it cannot "
+            f"be read: {error.message}",
+            commit=version.commit.id,
+        ) from error

@@ -1,0 +1,65 @@
+"""Owns the options of a commit: what a caller may say of any write, whatever it writes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypedDict
+
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.words import plain_words
+
+
+class CommitWords(TypedDict, total=False):
+    """The options as keywords of a call."""
+
+    actor: str | None
+    message: str | None
+    if_commit: str | None
+    idempotency_key: str | None
+    retry_for: float | None
+
+
+@dataclass(frozen=True)
+class CommitOptions:
+    """Who writes and why; the commit that the branch must show for the write to be done; a key by
+    which a repeated call is known; and for how many seconds to try again when others write first
+    (None: as the settings say). Every word is checked here, before anything is done."""
+
+    actor: str | None = None
+    message: str | None = None
+    if_commit: str | None = None
+    idempotency_key: str | None = None
+    retry_for: float | None = None
+
+    def __post_init__(self) -> None:
+        plain_words(self)
+        if self.retry_for is not None:
+            object.__setattr__(self, "retry_for", _read_seconds(self.retry_for))
+
+    def patience(self, usual: float) -> float:
+        """Seconds to try for: those that were given, else the usual ones."""
+        return usual if self.retry_for is None else self.retry_for
+
+
+NO_OPTIONS = CommitOptions()
+
+
+def read_options(given: CommitWords) -> CommitOptions:
+    """The options that a call was given by keyword; a keyword that is none is refused."""
+    known = CommitWords.__annotations__
+    for name in given:
+        if name not in known:
+            raise InvalidArgument(
+                f"There is no option {name!r} here.",
+                help=f"Every write takes {', '.join(known)}.",
+            )
+    return CommitOptions(**given)
+
+
+def _read_seconds(given: object) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InvalidArgument(f"retry_for is a number of seconds, not {type(given).__name__}.")
+    if not 0 <= given < math.inf:
+        raise InvalidArgument(f"retry_for is a number of seconds from 0 on, not {given}.")
+    return float(given)

@@ -1,0 +1,126 @@
+"""Owns how Python values of any property type become a typed column, and each type in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, assert_never
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.model.types import (
+    INTEGER_RANGES,
+    Base,
+    EnumType,
+    ListType,
+    PropertyType,
+    ScalarType,
+    VectorType,
+    type_text,
+)
+from omnigraph.plan.rows.nested import Integers, build_lists, build_vectors
+from omnigraph.plan.rows.scalar_casts import cast_scalars
+from omnigraph.plan.rows.scalars import (
+    DESCRIBED,
+    Converted,
+    Misfit,
+    convert_scalars,
+    is_a,
+    is_missing,
+)
+
+
+def convert_values(values: Sequence[object], kind: PropertyType) -> Converted:
+    """A column of this type from Python values; None is null, and what does not fit is told."""
+    match kind:
+        case ScalarType(base=base):
+            return convert_scalars(values, base)
+        case EnumType():
+            return convert_scalars(values, Base.STRING)
+        case ListType(item=item):
+            rows, bad, misfits = _sequences(values)
+            flat = convert_scalars(
+                list(chain.from_iterable(r for r in rows if r is not None)), item
+            )
+            built = build_lists(flat, _lengths(rows), _given(rows), item)
+        case VectorType(dimension=dimension):
+            rows, bad, misfits = _sequences(values)
+            built = build_vectors(_numbers(rows), _lengths(rows), _given(rows), dimension)
+        case _:
+            assert_never(kind)
+    if not bad:
+        return built
+    both = sorted((*built.misfits, *misfits), key=lambda m: m.at)
+    return Converted(built.array, both, np.union1d(built.bad, np.array(bad, dtype=np.int64)))
+
+
+_Row = list[object] | tuple[object, ...] | np.ndarray[Any, Any]
+_Rows = list[_Row | None]
+
+
+def _sequences(values: Sequence[object]) -> tuple[_Rows, list[int], list[Misfit]]:
+    """Each value as a sequence or None, and which were neither."""
+    rows: _Rows = []
+    bad: list[int] = []
+    misfits: list[Misfit] = []
+    for index, value in enumerate(values):
+        row: _Row | None = None
+        if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1):
+            row = value
+        elif not is_missing(value):
+            bad.append(index)
+            if len(bad) <= DESCRIBED:
+                misfits.append(Misfit(index, is_a(value), value))
+        rows.append(row)
+    return rows, bad, misfits
+
+
+def _lengths(rows: _Rows) -> Integers:
+    return np.array([0 if r is None else len(r) for r in rows], dtype=np.int64)
+
+
+def _given(rows: _Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.array([r is not None for r in rows], dtype=np.bool_)
+
+
+def _numbers(rows: _Rows) -> Converted:
+    """The items of all vectors; those in numpy arrays never become Python objects."""
+    given = [r for r in rows if r is not None]
+    arrays = [r for r in given if isinstance(r, np.ndarray) and r.dtype.kind in "iuf"]
+    if arrays and len(arrays) == len(given):
+        return cast_scalars(pa.array(np.concatenate(arrays)), Base.F32)
+    return convert_scalars(list(chain.from_iterable(given)), Base.F32)
+
+
+_EXPECTED: dict[Base, str] = {
+    Base.STRING: "a string",
+    Base.BOOL: "true or false",
+    **{
+        base: f"a whole number from {low} to {high}" for base, (low, high) in INTEGER_RANGES.items()
+    },
+    Base.F32: "a number that F32 can hold",
+    Base.F64: "a number that F64 can hold",
+    Base.DATE: "a date, text like 2024-05-31 or days since 1970",
+    Base.DATETIME: "a datetime to the millisecond, RFC 3339 text or milliseconds since 1970",
+    Base.BLOB: "bytes",
+}
+
+
+def expected_text(kind: PropertyType) -> str:
+    """What a value of this type is, in words that follow "must be"."""
+    match kind:
+        case ScalarType(base=base):
+            return _EXPECTED[base]
+        case EnumType():
+            return f"a string of {type_text(kind)}"
+        case ListType(item=item):
+            return f"a list, each item {_EXPECTED[item]}"
+        case VectorType(dimension=dimension):
+            return f"a list of {dimension} number{'' if dimension == 1 else 's'}"
+        case _:
+            assert_never(kind)
+
+
+def expected_item_text(kind: ListType | VectorType) -> str:
+    return _EXPECTED[kind.item if isinstance(kind, ListType) else Base.F32]

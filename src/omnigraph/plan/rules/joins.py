@@ -1,0 +1,173 @@
+"""Owns how rows that break a rule between rows are found: joins in the SQL that DuckDB and Spark
+have in common, over relations that each engine brings. Each relation is read once a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+R = TypeVar("R")
+
+
+class Relations(Protocol[R]):
+    """Answers a question over named relations, each written `{name}` in it, with a relation.
+
+    Rows that are checked have `place` (a number that orders them) and in a merge `origin` (the
+    address of the row that each replaces, or null); stored rows have `address`. Texts of unique
+    values are `k0`, `k1`, …
+    """
+
+    def ask(self, sql: str, **named: R) -> R: ...
+
+    def sized(self, relation: R, rows: int) -> R:
+        """The relation, with the number of rows that it may have told to whoever plans joins."""
+        ...
+
+
+def repeated(engine: Relations[R], rows: R, on: Sequence[str], *, limit: int | None = None) -> R:
+    """Values that come more than once, with `first`, the place where they come first."""
+    names = ", ".join(on)
+    return engine.ask(
+        f"SELECT {names}, min(place) AS first FROM {{rows}} AS r WHERE {_given(on)} "
+        f"GROUP BY {names} HAVING count(*) > 1{_at_most(limit)}",
+        rows=rows,
+    )
+
+
+def later(
+    engine: Relations[R], rows: R, again: R, on: Sequence[str], *, limit: int | None = None
+) -> R:
+    """Of rows with values that are `repeated` all but the first of each."""
+    return engine.ask(
+        f"SELECT * FROM {{rows}} AS r JOIN {{again}} AS m USING ({', '.join(on)}) "
+        f"WHERE place > first{_at_most(limit)}",
+        rows=rows,
+        again=again,
+    )
+
+
+def sharing(engine: Relations[R], rows: R, others: R, on: Sequence[str]) -> R:
+    """Rows whose values one of the others has."""
+    return engine.ask(
+        f"SELECT * FROM {{rows}} AS r SEMI JOIN {{others}} AS o USING ({', '.join(on)}) ",
+        rows=rows,
+        others=others,
+    )
+
+
+def staying(engine: Relations[R], stored: R, origins: R) -> R:
+    """Stored rows that none of the rows replaces."""
+    return engine.ask(
+        "SELECT * FROM {stored} AS s ANTI JOIN {origins} AS o ON s.address = o.origin",
+        stored=stored,
+        origins=origins,
+    )
+
+
+def loose(engine: Relations[R], edges: R, nodes: R, *, limit: int | None = None) -> R:
+    """Edges whose `node` is the id of none of the nodes."""
+    return engine.ask(
+        "SELECT * FROM {edges} AS e ANTI JOIN {nodes} AS n ON e.node = n.id" + _at_most(limit),
+        edges=edges,
+        nodes=nodes,
+    )
+
+
+def counted(engine: Relations[R], edges: R) -> R:
+    """How many edges each `src` has, as `held`."""
+    return engine.ask(
+        "SELECT src, count(*) AS held FROM {edges} AS e GROUP BY src",
+        edges=edges,
+    )
+
+
+def totals(
+    engine: Relations[R], rows: R, held: R | None, having: str, *, limit: int | None = None
+) -> R:
+    """Sources with `n`, how many edges they come to with those that stay in the table, where
+    that is so many: `having` is a condition over `n`."""
+    if held is None:
+        return engine.ask(
+            f"SELECT * FROM (SELECT src, count(*) AS n FROM {{rows}} AS r GROUP BY src) AS t "
+            f"WHERE {having}{_at_most(limit)}",
+            rows=rows,
+        )
+    return engine.ask(
+        "SELECT * FROM (SELECT src, count(*) + coalesce(max(held), 0) AS n FROM {rows} AS r "
+        f"LEFT JOIN {{held}} AS h USING (src) GROUP BY src) AS t WHERE {having}{_at_most(limit)}",
+        rows=rows,
+        held=held,
+    )
+
+
+def outside(low: int, high: int | None) -> str:
+    """The condition over `n` that says too few or too many."""
+    return f"n < {low}" if high is None else f"(n < {low} OR n > {high})"
+
+
+def of_sources(engine: Relations[R], rows: R, wrong: R) -> R:
+    """The rows of these sources, with `n`."""
+    return engine.ask(
+        "SELECT * FROM {rows} AS r JOIN {wrong} AS t USING (src)", rows=rows, wrong=wrong
+    )
+
+
+def beyond(
+    engine: Relations[R], rows: R, held: R | None, wrong: R, high: int, *, replacing: bool
+) -> R:
+    """The rows that are too many of these sources: those that come last, after all that only
+    replace what is there."""
+    order = "(origin IS NULL), place" if replacing else "place"
+    turn = f"row_number() OVER (PARTITION BY src ORDER BY {order}) AS turn"
+    if held is None:
+        return engine.ask(
+            f"SELECT * FROM (SELECT *, {turn} FROM {{rows}} AS r JOIN {{wrong}} AS t USING (src)) "
+            f"AS x WHERE turn > {high}",
+            rows=rows,
+            wrong=wrong,
+        )
+    return engine.ask(
+        f"SELECT * FROM (SELECT *, {turn} FROM {{rows}} AS r JOIN {{wrong}} AS t USING (src) "
+        f"LEFT JOIN {{held}} AS h USING (src)) AS x WHERE turn + coalesce(held, 0) > {high}",
+        rows=rows,
+        wrong=wrong,
+        held=held,
+    )
+
+
+def without_any(engine: Relations[R], before: R, rows: R | None) -> R:
+    """Sources that had edges before and have none of the rows."""
+    if rows is None:
+        return engine.ask("SELECT DISTINCT src FROM {before} AS b", before=before)
+    return engine.ask(
+        "SELECT DISTINCT src FROM {before} AS b ANTI JOIN {rows} AS r USING (src)",
+        before=before,
+        rows=rows,
+    )
+
+
+def either(engine: Relations[R], one: R, other: R, columns: Sequence[str]) -> R:
+    """The rows of both, each once."""
+    names = ", ".join(columns)
+    return engine.ask(
+        f"SELECT {names} FROM {{one}} AS a UNION SELECT {names} FROM {{other}} AS b",
+        one=one,
+        other=other,
+    )
+
+
+def known(engine: Relations[R], sources: R, nodes: R) -> R:
+    """Those of the sources that are nodes."""
+    return engine.ask(
+        "SELECT src FROM {sources} AS s SEMI JOIN {nodes} AS n ON s.src = n.id",
+        sources=sources,
+        nodes=nodes,
+    )
+
+
+def _at_most(limit: int | None) -> str:
+    return "" if limit is None else f" LIMIT {limit}"
+
+
+def _given(names: Sequence[str]) -> str:
+    return " AND ".join(f"{name} IS NOT NULL" for name in names)
