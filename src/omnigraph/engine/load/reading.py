@@ -215,29 +215,27 @@ class Reader:
             yield _renamed(table, source, kind)
 
     def _csv(self, source: Source) -> Iterator[pa.RecordBatch]:
-        with source.open() as file:
-            text = pa.PythonFile(file, mode="r") if not isinstance(file, pa.NativeFile) else file
-            first = _first_line(source, self.line_bytes)
-            header = pcsv.open_csv(
-                pa.BufferReader(first),
-                read_options=pcsv.ReadOptions(block_size=len(first) + 1),
-                convert_options=pcsv.ConvertOptions(strings_can_be_null=True),
-            ).schema
-            try:
-                names = header.names
-            except UnicodeDecodeError:
-                raise InvalidData(f"{source.name} line 1: the header is not UTF-8.") from None
-            yield from pcsv.open_csv(
-                text,
-                read_options=pcsv.ReadOptions(block_size=max(self.chunk_bytes, 2 * len(first))),
-                parse_options=pcsv.ParseOptions(newlines_in_values=True),
-                convert_options=pcsv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
+        first = _first_line(source, self.line_bytes)
+        header = pcsv.open_csv(
+            pa.BufferReader(first),
+            read_options=pcsv.ReadOptions(block_size=len(first) + 1),
+            convert_options=pcsv.ConvertOptions(strings_can_be_null=True),
+        ).schema
+        try:
+            names = header.names
+        except UnicodeDecodeError:
+            raise InvalidData(f"{source.name} line 1: the header is not UTF-8.") from None
+        yield from pcsv.open_csv(
+            source.open_natively(),
+            read_options=pcsv.ReadOptions(block_size=max(self.chunk_bytes, 2 * len(first))),
+            parse_options=pcsv.ParseOptions(newlines_in_values=True),
+            convert_options=pcsv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
 
 
 def _bytes_of(data: Any) -> bytes:
