@@ -232,3 +232,13 @@ def test_a_missing_graph_that_was_there_is_told(tmp_path: Path) -> None:
         shutil.rmtree(tmp_path / "graph")
         with pytest.raises((Corrupt, NotFound)):
             list(g.snapshot().scan("Person"))
+
+
+def test_no_name_in_an_error_or_an_entity_moves_the_cursor(tmp_path: Path) -> None:
+    root, name = tmp_path / "graph", "a\x1b]0;x\x07\x9b2J\u202e"
+    with omnigraph.init(root, schema="node T { name: String @key }\n") as g:
+        g.load([{"name": name}], type="T", engine="local")
+    for words in (["load", "no" + name], ["entity", "T", name], ["entity", "T", "b" + name]):
+        ran = program(root, *words)
+        for sign in "\x1b\x07\x9b\u202e":
+            assert sign not in ran.out + ran.err, words

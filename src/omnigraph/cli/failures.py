@@ -52,7 +52,8 @@ def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
         yield json_text(failure_row(error))
         return
     paint = out.note_paint
-    first, *rest = _message(error).strip().splitlines() or ["It failed."]
+    message = _message(error).strip().splitlines() or ["It failed."]
+    first, *rest = (one_line(line) for line in message)
     width = out.streams.width if out.streams.stderr.isatty() else None
     head, *more = fold(f"error: {first}", width)
     yield paint("wrong", "error:") + head.removeprefix("error:")
@@ -60,7 +61,7 @@ def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
     yield from (f"  {line}" if line else "" for line in rest)
     yield from _details(error, paint, out)
     if hint := _hint(error):
-        head, *more = fold(f"help: {hint}", width)
+        head, *more = fold(f"help: {one_line(hint)}", width)
         yield paint("bold", "help:") + head.removeprefix("help:")
         yield from more
 

@@ -64,7 +64,9 @@ def cell_text(value: Any) -> str:
 
 def literal_text(value: Any) -> str:
     """Like a cell, with quotes around strings, so that `null` and "null" differ."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else cell_text(value)
+    if isinstance(value, str):
+        return one_line(json.dumps(value, ensure_ascii=False))
+    return cell_text(value)
 
 
 def one_line(text: str) -> str:
