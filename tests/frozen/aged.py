@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.errors import Reclaimed

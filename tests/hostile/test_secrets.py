@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import omnigraph
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
+from omnigraph.engine.load.spool import Spool
 from omnigraph.errors import Invalid, OmnigraphError
 from omnigraph.settings import Settings
-from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.pinned import PinnedTable, root_options
 from omnigraph.spark.stream.batches import BatchWriter
 from omnigraph.store.remote import RemoteStore

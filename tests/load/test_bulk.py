@@ -12,7 +12,7 @@ import pytest
 from ulid import ULID
 
 from omnigraph import Graph
-from omnigraph.engine.load import indexing, run, state
+from omnigraph.engine.load import indexing, local, operation
 from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
 from omnigraph.plan.load.numbering import number_ids
 from omnigraph.store.indexes import list_segments, page_rows
@@ -25,8 +25,7 @@ COUNT = 3000
 @pytest.fixture
 def bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is done as it is with many rows."""
-    monkeypatch.setattr(state, "FEW", 0)
-    monkeypatch.setattr("omnigraph.engine.load.ground.FEW", 0)
+    monkeypatch.setattr("omnigraph.engine.load.local_ground.FEW", 0)
     monkeypatch.setattr(indexing, "INDEXED_ROWS", 1)
 
 
@@ -141,7 +140,8 @@ def test_a_lost_race_leaves_the_segments_out_and_the_rows_in(
         if point == "staged" and others:
             others.pop()()
 
-    monkeypatch.setattr(run, "reach", reach)
+    monkeypatch.setattr(local, "reach", reach)
+    monkeypatch.setattr(operation, "reach", reach)
     g.load(people(COUNT), type="Person")
     assert len(rows(g, "Person")) == COUNT + 1
     assert len(covered(g, "Person")["id_btree"]) == 1
@@ -161,7 +161,8 @@ def test_a_load_that_needs_no_check_keeps_what_another_appended_meanwhile(
         if point == "staged" and others:
             others.pop()()
 
-    monkeypatch.setattr(run, "reach", reach)
+    monkeypatch.setattr(local, "reach", reach)
+    monkeypatch.setattr(operation, "reach", reach)
     g.load(pa.table({"text": ["t"] * 200}), type="Note")
     assert len(rows(g, "Note")) == 201
 

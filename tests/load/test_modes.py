@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.load import run
+from omnigraph.engine.load import local, operation
 from omnigraph.errors import BranchExists, Conflict, InvalidData, PreconditionFailed
 from tests.contract.graphs import rows
 from tests.load.world import contents, knows, new_graph, person, refused
@@ -182,7 +182,8 @@ def race(monkeypatch: pytest.MonkeyPatch, point: str, others: list[Any]) -> None
         if passed == point and others:
             others.pop(0)()
 
-    monkeypatch.setattr(run, "reach", reach)
+    monkeypatch.setattr(local, "reach", reach)
+    monkeypatch.setattr(operation, "reach", reach)
 
 
 def test_a_lost_race_checks_again_and_publishes(g: Graph, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import Graph
+from omnigraph.engine.load.spool import Piece, Spool
 from omnigraph.errors import InvalidArgument, StoreFailure
 from omnigraph.spark import cluster as place
 from omnigraph.spark.cluster import require_reachable
-from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
 from tests.contract.graphs import rows

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.spark.pinned import share_fragments
 from omnigraph.spark.spooled import RowSpool, SpooledRows
 from omnigraph.spark.stream.sink import StreamSink

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 import omnigraph
+from omnigraph.engine.load.spool import Spool
 from omnigraph.engine.session import Session
 from omnigraph.errors import EngineMissing, InvalidArgument, OmnigraphError
-from omnigraph.spark.load.pieces import Spool
 from omnigraph.spark.session import SHARED, is_local, master_of
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.forks import at_own_exit

@@ -81,7 +81,7 @@ class SparkExecutor:
         stream_id: str | None,
         commit: CommitOptions,
     ) -> Callable[[Any, int], None]:
-        from omnigraph.engine.load.bulk import LoadOptions
+        from omnigraph.engine.load.options import LoadOptions
         from omnigraph.spark.stream.batches import stream_writer
 
         options = LoadOptions(
@@ -141,7 +141,7 @@ class SparkExecutor:
     def load(
         self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
     ) -> LoadResult:
-        from omnigraph.engine.load.bulk import LoadOptions
+        from omnigraph.engine.load.options import LoadOptions
         from omnigraph.spark.load.run import load
 
         return load(open_session(), session, source, LoadOptions(**options), reason)

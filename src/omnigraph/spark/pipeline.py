@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
 from omnigraph.engine.load.sources import Source
 from omnigraph.errors import InvalidArgument

@@ -23,7 +23,7 @@ from pyspark.sql.datasource import (
 
 import omnigraph
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.near import near
 from omnigraph.model.options import CommitOptions

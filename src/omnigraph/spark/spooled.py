@@ -14,10 +14,10 @@ import pyarrow as pa
 from pyspark.sql.datasource import WriterCommitMessage
 
 import omnigraph
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
+from omnigraph.engine.load.spool import Piece, Spool
 from omnigraph.settings import Settings
-from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.store.roots import Root, parse_root
 
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.model.options import CommitOptions
 from tests.sim.world import statements as saying

@@ -207,7 +207,7 @@ def test_a_tag_that_was_made_again_is_not_the_one_to_be_deleted(g: Graph) -> Non
 
 def test_a_key_of_another_branch_of_the_name_is_not_answered_from(g: Graph) -> None:
     """Also where a new branch took over what its source knows: the batches of streams."""
-    from omnigraph.engine.load.bulk import LoadOptions
+    from omnigraph.engine.load.options import LoadOptions
     from omnigraph.engine.load.run import load
 
     def batch(h: Graph, branch: str) -> OmnigraphError | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.run import load
 from omnigraph.errors import IdempotencyMismatch

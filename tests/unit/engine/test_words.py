@@ -16,7 +16,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.engine.write.chain import put_version
 from omnigraph.errors import InvalidArgument, InvalidBranchName, OmnigraphError

@@ -4,123 +4,39 @@ every engine; an engine brings the relations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol, TypeVar, assert_never
+from typing import assert_never
 
-from omnigraph.engine.graph_view import GraphView
-from omnigraph.model.catalog import EdgeType, GraphType, NodeType
+from omnigraph.engine.load.ground import Ground, R
+from omnigraph.engine.load.phases import H
+from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import (
     Card,
-    End,
     Ends,
     NewId,
     OneRow,
     Orphans,
-    Rule,
     Unique,
     final_rules,
 )
 
-R = TypeVar("R")
+
+def check_load(ground: Ground[H, R]) -> None:
+    """Ids first, then whole rows, then the rules of the book. The load ends at the first stage that
+    refuses anything, unless rows are set aside."""
+    state = ground.state
+    check_ids(ground)
+    state.halt()
+    if state.mode == "append":
+        check_new(ground)
+    elif state.mode == "merge":
+        ground.complete()
+    state.halt()
+    check_rules(ground)
+    state.halt()
 
 
-class Ground(joins.Relations[R], Protocol[R]):
-    """What a load brings to the graph, and the graph, as relations of an engine."""
-
-    @property
-    def snapshot(self) -> GraphView: ...
-
-    @property
-    def every(self) -> bool:
-        """Whether every row that is wrong is put aside, and the others are loaded."""
-        ...
-
-    @property
-    def kinds(self) -> Sequence[GraphType]:
-        """The types of which rows arrive."""
-        ...
-
-    def generated(self, kind: GraphType) -> bool:
-        """Whether all ids were made for the load, so that no other row has them."""
-        ...
-
-    def left(self, kind: GraphType) -> int:
-        """How many arriving rows of a type are still in."""
-        ...
-
-    def many(self, kind: GraphType) -> bool:
-        """More rows are left than a join likes; look at digests first."""
-        ...
-
-    def replaced(self, kind: GraphType) -> bool:
-        """Whether nothing of the type's table is left."""
-        ...
-
-    def replacing(self, kind: GraphType) -> bool:
-        """Whether arriving rows have an `origin`."""
-        ...
-
-    def keeps(self, kind: GraphType) -> bool:
-        """Whether there are rows of the table that the load leaves there."""
-        ...
-
-    def may_exceed(
-        self, kind: GraphType, columns: tuple[str, ...], most: int = 1, *, stored: bool = False
-    ) -> bool:
-        """False: no values come more than so many times in what arrives, together with the table
-        if `stored`. True: look at the rows."""
-        ...
-
-    def arriving(
-        self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> R:
-        """`place`, the columns named, `k0`, … for unique values, and `origin` if replacing."""
-        ...
-
-    def keys(self, kind: GraphType, columns: tuple[str, ...]) -> list[str]:
-        """The names that unique values have in relations."""
-        ...
-
-    def stored(
-        self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> R:
-        """`address` and columns of stored rows: at least of those that share a value with a row
-        that arrives."""
-        ...
-
-    def origins(self, kind: GraphType) -> R:
-        """The addresses that arriving rows replace, as `origin`."""
-        ...
-
-    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> R:
-        """All rows of the table, whether or not the load replaces them. The end is `node`."""
-        ...
-
-    def nodes(self, node: NodeType) -> R | None:
-        """Nodes that arrive or stay, by `id`; None if there are none."""
-        ...
-
-    def missing(self, rule: Ends) -> R:
-        """Arriving edges, by `place`, whose end is no node, with the end as `node`."""
-        ...
-
-    def alive(self, sources: R, node: NodeType) -> R:
-        """Those of the sources that are nodes."""
-        ...
-
-    def is_empty(self, relation: R) -> bool: ...
-
-    def refuse(self, rule: Rule, found: R) -> int:
-        """Refuses arriving rows by place, and says how many there are."""
-        ...
-
-    def tell(self, rule: Rule, found: R) -> None:
-        """Refuses the load for what no single row is to blame for."""
-        ...
-
-
-def check_ids(ground: Ground[R]) -> None:
+def check_ids(ground: Ground[H, R]) -> None:
     """An id stands once in an input, whatever the mode."""
     for kind in ground.kinds:
         if ground.generated(kind) or ground.left(kind) < 2:
@@ -132,7 +48,7 @@ def check_ids(ground: Ground[R]) -> None:
         ground.refuse(OneRow(kind), joins.later(ground, rows, again, ("id",)))
 
 
-def check_new(ground: Ground[R]) -> None:
+def check_new(ground: Ground[H, R]) -> None:
     """What is appended must not be there."""
     for kind in ground.kinds:
         if ground.generated(kind) or not ground.left(kind) or not ground.keeps(kind):
@@ -144,7 +60,7 @@ def check_new(ground: Ground[R]) -> None:
         ground.refuse(NewId(kind), joins.sharing(ground, rows, stored, ("id",)))
 
 
-def check_rules(ground: Ground[R]) -> None:
+def check_rules(ground: Ground[H, R]) -> None:
     """In the order of the book. With `every` a refused row takes no further part, else nobody
     asks what would follow from it."""
     changed = {kind.table_key for kind in ground.kinds}
@@ -168,11 +84,11 @@ def check_rules(ground: Ground[R]) -> None:
                 assert_never(rule)
 
 
-def _sized(ground: Ground[R], kind: GraphType, relation: R) -> R:
+def _sized(ground: Ground[H, R], kind: GraphType, relation: R) -> R:
     return ground.sized(relation, ground.snapshot.view(kind).table.rows)
 
 
-def _check_unique(ground: Ground[R], rule: Unique) -> int:
+def _check_unique(ground: Ground[H, R], rule: Unique) -> int:
     kind, columns = rule.kind, rule.columns
     if not ground.left(kind):
         return 0
@@ -198,7 +114,7 @@ def _check_unique(ground: Ground[R], rule: Unique) -> int:
     return ground.refuse(rule, clashing)
 
 
-def _check_card(ground: Ground[R], rule: Card) -> None:
+def _check_card(ground: Ground[H, R], rule: Card) -> None:
     kind, low, high = rule.kind, rule.kind.card.low, rule.kind.card.high
     if high is not None and ground.left(kind) and _may_exceed_card(ground, kind, high):
         rows, held = _edges(ground, kind)
@@ -215,14 +131,14 @@ def _check_card(ground: Ground[R], rule: Card) -> None:
         _check_abandoned(ground, rule)
 
 
-def _may_exceed_card(ground: Ground[R], kind: EdgeType, high: int) -> bool:
+def _may_exceed_card(ground: Ground[H, R], kind: EdgeType, high: int) -> bool:
     stays = ground.keeps(kind)
     if stays and ground.replacing(kind):
         return True  # what is replaced would count twice
     return ground.may_exceed(kind, ("src",), high, stored=stays)
 
 
-def _edges(ground: Ground[R], kind: EdgeType) -> tuple[R, R | None]:
+def _edges(ground: Ground[H, R], kind: EdgeType) -> tuple[R, R | None]:
     """Arriving edges, and how many each source keeps in the table."""
     rows = ground.arriving(kind, ("src",))
     if not ground.keeps(kind):
@@ -233,7 +149,7 @@ def _edges(ground: Ground[R], kind: EdgeType) -> tuple[R, R | None]:
     return rows, joins.counted(ground, stored)
 
 
-def _check_abandoned(ground: Ground[R], rule: Card) -> None:
+def _check_abandoned(ground: Ground[H, R], rule: Card) -> None:
     """Sources that had edges before everything was replaced, and are still there."""
     kind = rule.kind
     if not ground.snapshot.view(kind).table.rows:
@@ -244,7 +160,7 @@ def _check_abandoned(ground: Ground[R], rule: Card) -> None:
     ground.tell(rule, ground.alive(lost, node))
 
 
-def _check_orphans(ground: Ground[R], rule: Orphans) -> None:
+def _check_orphans(ground: Ground[H, R], rule: Orphans) -> None:
     if not ground.keeps(rule.edge):
         return
     edges = ground.before(rule.edge, ("id",), rule.end)

@@ -1,25 +1,29 @@
-"""Owns the rows of a merge: what was given, over what the entity had, over defaults."""
+"""Owns how rows of a merge become whole: given values, over those that the entity had, over
+defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.load.spool import Room, Spool
-from omnigraph.engine.load.state import ORIGIN, LoadState, TypeRows
+from omnigraph.engine.load.spool import GatheredRows, Room
+from omnigraph.engine.load.state import ORIGIN
 from omnigraph.engine.view import TableView
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, system_columns
+from omnigraph.model.violation import Violation
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rows.complete import complete_rows
 from omnigraph.plan.rows.row_type import required_columns
 from omnigraph.plan.rows.typed import RowGroup
 from omnigraph.plan.rules.book import ENDS, describe_missing, describe_move
 from omnigraph.store.tables import ADDRESS
+from omnigraph.telemetry import Ledger
 
 _BATCH = 64 * 1024
 
@@ -32,28 +36,36 @@ class Part:
     table: pa.Table
 
 
-def complete_merge(state: LoadState, kind: GraphType, parts: Sequence[Part], room: Room) -> None:
-    """Puts whole rows, each with the address that it replaces, in the place of the parts. Before
-    that `state.rows` holds the system columns of those that are still in."""
-    held = state.rows[kind.table_key]
-    ids = pa.table({"v": pc.unique(held.table["id"])})
-    known = state.locate(kind, "id", ids.slice(0, 0) if held.generated else ids)
-    view = state.view(kind) if not held.generated else state.snapshot.view(kind)
-    for part in parts:
-        rows = _located(part.table, known)
-        _refuse_incomplete(state, kind, part, rows)
-        _refuse_moved(state, kind, view, rows)
-    left = state.rows[kind.table_key].table[AT]
-    whole = len(left) == sum(part.table.num_rows for part in parts)
+@dataclass(frozen=True)
+class MergedRows:
+    """Whole rows, each with the address that it replaces; and by place the rows that cannot become
+    whole, with the reason."""
+
+    table: pa.Table
+    refused: tuple[tuple[int, Violation], ...]
+
+
+def complete_merge(
+    view: TableView, parts: Sequence[Part], known: pa.Table, room: Room, ledger: Ledger
+) -> MergedRows:
+    """Makes whole rows of the parts. `known` are the ids that the table has, as `v`, with the
+    address of each."""
+    kind = view.kind
+    located = [(part, _located(part.table, known)) for part in parts]
+    refused: dict[int, Violation] = {}
+    for part, rows in located:
+        for place, violation in chain(_incomplete(kind, part, rows), _moved(view, rows, ledger)):
+            refused.setdefault(place, violation)
     schema = row_schema(kind).append(pa.field(AT, pa.int64())).append(pa.field(ORIGIN, pa.uint64()))
-    spool = Spool(room, schema)
-    for part in parts:
-        rows = _located(part.table, known)
-        if not whole:
-            rows = rows.filter(pc.is_in(rows[AT], value_set=left))
+    whole = GatheredRows(room, schema)
+    for part, rows in located:
+        if refused:
+            dropped = pa.array(refused, pa.int64())
+            rows = rows.filter(pc.invert(pc.is_in(rows[AT], value_set=dropped)))
         for start in range(0, rows.num_rows, _BATCH):
-            spool.add(_complete(state, view, part.given, rows.slice(start, _BATCH), schema))
-    state.rows[kind.table_key] = TypeRows(kind, spool.table(), held.generated)
+            piece = rows.slice(start, _BATCH)
+            whole.add(_complete(view, part.given, piece, schema, ledger))
+    return MergedRows(whole.table(), tuple(refused.items()))
 
 
 def _located(table: pa.Table, known: pa.Table) -> pa.Table:
@@ -64,45 +76,33 @@ def _located(table: pa.Table, known: pa.Table) -> pa.Table:
     return table.append_column(ORIGIN, known[ADDRESS].combine_chunks().take(places))
 
 
-def _refuse_incomplete(state: LoadState, kind: GraphType, part: Part, rows: pa.Table) -> None:
+def _incomplete(kind: GraphType, part: Part, rows: pa.Table) -> Iterator[tuple[int, Violation]]:
+    """New entities that lack a required property."""
     missing = [p for p in required_columns(kind, part.given) if p not in part.given]
     if not missing:
         return
     new = rows.filter(rows[ORIGIN].is_null())
-    name = missing[0]
-    found = [
-        (at, describe_missing(kind, name, entity))
-        for at, entity in zip(new[AT].to_pylist(), new["id"].to_pylist(), strict=True)
-    ]
-    state.refuse(kind, found)
+    for at, entity in zip(new[AT].to_pylist(), new["id"].to_pylist(), strict=True):
+        yield at, describe_missing(kind, missing[0], entity)
 
 
-def _refuse_moved(state: LoadState, kind: GraphType, view: TableView, rows: pa.Table) -> None:
+def _moved(view: TableView, rows: pa.Table, ledger: Ledger) -> Iterator[tuple[int, Violation]]:
     """An edge keeps its ends: another end is another edge."""
+    kind = view.kind
     if not isinstance(kind, EdgeType) or kind.key:
         return
     changed = rows.filter(rows[ORIGIN].is_valid())
     for start in range(0, changed.num_rows, _BATCH):
         piece = changed.slice(start, _BATCH)
-        old = view.take(piece[ORIGIN].to_numpy(), ["src", "dst"], state.ledger)
+        old = view.take(piece[ORIGIN].to_numpy(), ["src", "dst"], ledger)
         for end in ENDS:
-            moved = np.flatnonzero(pc.not_equal(old[end], piece[end])).tolist()
-            left = set(state.rows[kind.table_key].table[AT].to_pylist()) if moved else set()
-            found = [
-                (place, describe_move(kind, entity, end, old[end][i].as_py(), now))
-                for i in moved
-                for place, entity, now in [[piece[n][i].as_py() for n in (AT, "id", end)]]
-                if place in left
-            ]
-            state.refuse(kind, found)
+            for i in np.flatnonzero(pc.not_equal(old[end], piece[end])).tolist():
+                place, entity, now = (piece[name][i].as_py() for name in (AT, "id", end))
+                yield place, describe_move(kind, entity, end, old[end][i].as_py(), now)
 
 
 def _complete(
-    state: LoadState,
-    view: TableView,
-    given: frozenset[str],
-    rows: pa.Table,
-    schema: pa.Schema,
+    view: TableView, given: frozenset[str], rows: pa.Table, schema: pa.Schema, ledger: Ledger
 ) -> pa.Table:
     kind = view.kind
     names = [n for n in rows.column_names if n not in (AT, ORIGIN)]
@@ -114,7 +114,7 @@ def _complete(
     columns = {name: whole[name] for name in whole.column_names}
     if len(known) and absent:
         addresses = rows[ORIGIN].drop_null().to_numpy()
-        old = view.take(addresses, absent, state.ledger)
+        old = view.take(addresses, absent, ledger)
         order = np.full(rows.num_rows, -1, dtype=np.int64)
         order[known] = np.arange(len(known))
         fresh = np.flatnonzero(order < 0)

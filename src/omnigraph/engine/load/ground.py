@@ -1,31 +1,27 @@
-"""Owns the relations of a load in this process: its rows and the graph's, as DuckDB joins them. Of
-stored rows a few are looked up by value; where there are many, the whole column is joined."""
+"""Owns the ground that rules are checked on: what a load brings to the graph, and the graph, as
+relations of an engine. What follows from the state of the load is written here once; an engine
+brings the relations."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import Generic, TypeVar
 
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.joins import Rows, as_keys
-from omnigraph.engine.load.state import FEW, ORIGIN, TOLD, LoadState
+from omnigraph.engine.load.phases import H
+from omnigraph.engine.load.state import LoadState
 from omnigraph.model.catalog import GraphType, NodeType
-from omnigraph.plan.load.places import AT
-from omnigraph.plan.rules import joins
-from omnigraph.plan.rules.book import End, Ends, Rule, Unique, describe
-from omnigraph.plan.validate import key_column, key_texts
-from omnigraph.store.tables import ADDRESS
+from omnigraph.plan.rules.book import End, Ends, Rule
+
+R = TypeVar("R")
 
 
-@dataclass(frozen=True)
-class LocalGround:
-    """`Ground` over the state of a load in this process."""
+class Ground(ABC, Generic[H, R]):
+    """Everything that `plan.rules.joins` asks of relations, and what a load adds to it."""
 
-    state: LoadState
+    def __init__(self, state: LoadState[H]) -> None:
+        self.state = state
 
     @property
     def snapshot(self) -> GraphView:
@@ -33,147 +29,103 @@ class LocalGround:
 
     @property
     def every(self) -> bool:
+        """Whether every wrong row is set aside, and the others are loaded."""
         return self.state.every
 
     @property
     def kinds(self) -> Sequence[GraphType]:
-        return [rows.kind for rows in self.state.rows.values()]
-
-    def ask(self, sql: str, **named: Rows) -> Rows:
-        return self.state.joins.ask(sql, **named)
-
-    def sized(self, relation: Rows, rows: int) -> Rows:
-        return relation
+        """The types of which rows arrive."""
+        return [rows.kind for rows in self.state.types.values()]
 
     def generated(self, kind: GraphType) -> bool:
-        return self.state.rows[kind.table_key].generated
+        """Whether all ids were made for the load, so that no other row has them."""
+        return self.state.types[kind.table_key].generated
 
     def left(self, kind: GraphType) -> int:
-        rows = self.state.arriving(kind)
-        return 0 if rows is None else int(rows.num_rows)
-
-    def many(self, kind: GraphType) -> bool:
-        return False
+        """How many arriving rows of a type are not refused."""
+        return self.state.left(kind)
 
     def replaced(self, kind: GraphType) -> bool:
+        """Whether nothing of the type's table is left."""
         return self.state.replaced(kind)
 
     def replacing(self, kind: GraphType) -> bool:
-        rows = self.state.arriving(kind)
-        return rows is not None and ORIGIN in rows.column_names
+        """Whether arriving rows have an `origin`."""
+        return self.state.types[kind.table_key].replacing
 
     def keeps(self, kind: GraphType) -> bool:
-        return not self.replaced(kind) and self.state.view(kind).table.rows > 0
+        """Whether there are rows of the table that the load leaves there."""
+        return self.state.keeps(kind)
 
+    # What an engine brings
+
+    @abstractmethod
+    def ask(self, sql: str, **named: R) -> R:
+        """Answers a question of the rule book: `{name}` stands for a relation."""
+
+    @abstractmethod
+    def sized(self, relation: R, rows: int) -> R:
+        """The relation, for an engine that has to know how many rows it has."""
+
+    @abstractmethod
+    def complete(self) -> None:
+        """Makes the rows of a merge whole, each with the row that it replaces."""
+
+    @abstractmethod
+    def many(self, kind: GraphType) -> bool:
+        """More rows are left than a join likes; look at digests first."""
+
+    @abstractmethod
     def may_exceed(
         self, kind: GraphType, columns: tuple[str, ...], most: int = 1, *, stored: bool = False
     ) -> bool:
-        return stored or self.left(kind) > most
+        """False: no values come more than so many times in what arrives, together with the table
+        if `stored`. True: look at the rows."""
 
-    # Relations
-
+    @abstractmethod
     def keys(self, kind: GraphType, columns: tuple[str, ...]) -> list[str]:
-        return ["k0"] if self._by_text(kind) else [f"k{i}" for i in range(len(columns))]
+        """The names that unique values have in relations."""
 
-    def _by_text(self, kind: GraphType) -> bool:
-        """A few rows are compared by texts, as they are looked up; many by their values."""
-        return self.left(kind) <= FEW
-
+    @abstractmethod
     def arriving(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> Rows:
-        table = self.state.arriving(kind)
-        assert table is not None
-        origin = [ORIGIN] if ORIGIN in table.column_names else []
-        shown = [f"{AT} AS place", *(f"{name} AS origin" for name in origin), *names]
-        held = table.select(list(dict.fromkeys([AT, *origin, *names, *unique])))
-        if unique and self._by_text(kind):
-            held = held.append_column("_key", key_column(table, unique))
-            shown.append("_key AS k0")
-        elif unique:
-            shown.append(as_keys(kind, unique))
-        return Rows.of(held, ", ".join(shown))
+    ) -> R:
+        """`place`, the columns named, `k0`, … for unique values, and `origin` if replacing."""
 
+    @abstractmethod
     def stored(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> Rows:
-        state, table = self.state, self.state.arriving(kind)
-        assert table is not None
-        if not unique:
-            (name,) = names
-            found = state.locate(kind, name, pa.table({"v": pc.unique(table[name])}))
-            return Rows.of(pa.table({"address": found[ADDRESS], name: found["v"]}))
-        view = state.view(kind)
-        if self._by_text(kind):
-            texts = [text for text in key_texts(table, unique) if text is not None]
-            found_texts = view.find(unique, texts, state.ledger)
-            held = pa.array(texts, pa.string()).take(pa.array(found_texts.base_positions))
-            return Rows.of(pa.table({"address": found_texts.addresses, "k0": held}))
-        shown = f"{ADDRESS} AS address, {as_keys(kind, unique)}"
-        return Rows(lambda: state.column_reader(view, unique), shown)
+    ) -> R:
+        """`address` and columns of stored rows: at least of those that share a value with a row
+        that arrives."""
 
-    def origins(self, kind: GraphType) -> Rows:
-        table = self.state.arriving(kind)
-        assert table is not None
-        return Rows.of(pa.table({"origin": table[ORIGIN].drop_null()}))
+    @abstractmethod
+    def origins(self, kind: GraphType) -> R:
+        """The addresses that arriving rows replace, as `origin`."""
 
-    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> Rows:
-        read = [*names] if end is None else [*names, end]
-        shown = ", ".join([*names] if end is None else [*names, f"{end} AS node"])
-        view = self.state.view(kind)
-        return Rows(lambda: self.state.column_reader(view, read), shown)
+    @abstractmethod
+    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> R:
+        """All rows of the table, whether or not the load replaces them. The end is `node`."""
 
-    def nodes(self, node: NodeType) -> Rows | None:
-        """The node type is replaced, so those that arrive are all."""
-        assert self.replaced(node)
-        rows = self.state.arriving(node)
-        return None if rows is None else Rows.of(rows.select(["id"]))
+    @abstractmethod
+    def nodes(self, node: NodeType) -> R | None:
+        """Nodes that arrive or stay, by `id`; None if there are none."""
 
-    def missing(self, rule: Ends) -> Rows:
-        table = self.state.arriving(rule.kind)
-        assert table is not None
-        lost = self._nowhere(pc.unique(table[rule.end]), rule.node)
-        rows = table.filter(pc.is_in(table[rule.end], value_set=lost))
-        return Rows.of(pa.table({"place": rows[AT], "node": rows[rule.end]}))
+    @abstractmethod
+    def missing(self, rule: Ends) -> R:
+        """Arriving edges, by `place`, whose end is no node, with the end as `node`."""
 
-    def alive(self, sources: Rows, node: NodeType) -> Rows:
-        table = sources.table()
-        lost = self._nowhere(table["src"].combine_chunks(), node)
-        return Rows.of(table.filter(pc.invert(pc.is_in(table["src"], value_set=lost))))
+    @abstractmethod
+    def alive(self, sources: R, node: NodeType) -> R:
+        """Those of the sources that are nodes."""
 
-    def _nowhere(self, ids: pa.Array, node: NodeType) -> pa.Array:
-        """Those of the distinct ids that are no node."""
-        wanted = pa.table({"node": ids})
-        arriving = self.state.arriving(node)
-        if arriving is not None and wanted.num_rows:
-            nodes = Rows.of(arriving.select(["id"]))
-            wanted = joins.loose(self, Rows.of(wanted), nodes).table()
-        if wanted.num_rows:
-            known = self.state.locate(node, "id", wanted.rename_columns(["v"]))
-            kept = pc.invert(pc.is_in(wanted["node"], value_set=known["v"].combine_chunks()))
-            wanted = wanted.filter(kept)
-        return wanted["node"].combine_chunks()
+    @abstractmethod
+    def is_empty(self, relation: R) -> bool: ...
 
-    # What is found
+    @abstractmethod
+    def refuse(self, rule: Rule, found: R) -> int:
+        """Refuses arriving rows by place, and says how many there are."""
 
-    def is_empty(self, relation: Rows) -> bool:
-        return not relation.table().num_rows
-
-    def refuse(self, rule: Rule, found: Rows) -> int:
-        rows = found.table().sort_by("place")
-        if isinstance(rule, Unique) and rows.num_rows:
-            rows = rows.append_column("text", self._texts(rule, rows["place"]))
-        self.state.refuse_for(rule, rows)
-        return int(rows.num_rows)
-
-    def _texts(self, rule: Unique, places: pa.ChunkedArray) -> pa.Array:
-        table = self.state.arriving(rule.kind)
-        assert table is not None
-        held = table.filter(pc.is_in(table[AT], value_set=places.combine_chunks())).sort_by(AT)
-        return pa.array(key_texts(held, rule.columns), pa.string())
-
-    def tell(self, rule: Rule, found: Rows) -> None:
-        rows = found.table()
-        first: list[dict[str, Any]] = rows.slice(0, TOLD).to_pylist()
-        self.state.unblamed += [describe(rule, {"n": 0} | row) for row in first]
-        self.state.more += rows.num_rows - len(first)
+    @abstractmethod
+    def tell(self, rule: Rule, found: R) -> None:
+        """Refuses the load for what no single row is to blame for."""

@@ -1,5 +1,5 @@
-"""Owns the rows that a load puts aside: in memory while they are few, in a file when they are many,
-and the same sequence to whoever looks at them."""
+"""Owns the rows that a load sets aside: in memory while they are few, in files when they are many,
+and one sequence for whoever reads them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any, overload
+from uuid import uuid4
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.engine.load.spool import Spool
 from omnigraph.plan.load.places import Reject
 
 REJECTED = pa.schema(
@@ -75,3 +80,64 @@ def _rejects(table: pa.Table) -> Iterator[Reject]:
     row: dict[str, Any]
     for row in table.to_pylist():
         yield Reject(**row)
+
+
+# Files of a spool
+
+FEW = 1000
+
+
+class RejectedFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of rejected rows; `shift` is added to their lines."""
+
+    key: str
+    rows: int
+    shift: int = 0
+
+
+class RejectedShelf:
+    """Gathers rejected rows and writes a file whenever there are many."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self.few: list[Reject] = []
+        self.files: list[RejectedFile] = []
+
+    def add(self, rejects: Iterable[Reject]) -> None:
+        for reject in rejects:
+            self.few.append(reject)
+            if len(self.few) >= FEW:
+                self._write()
+
+    def close(self) -> None:
+        """Writes the rest too if a part was written, so that the order stays."""
+        if self.files and self.few:
+            self._write()
+
+    def _write(self) -> None:
+        self.files.append(write_rejected_file(self._spool, self.few))
+        self.few = []
+
+
+def write_rejected_file(spool: Spool, rejects: list[Reject]) -> RejectedFile:
+    name = f"aside-{uuid4().hex}.arrow"
+    return RejectedFile(key=spool.write(name, rejects_table(rejects)), rows=len(rejects))
+
+
+def read_rejected_file(spool: Spool, rejected: RejectedFile) -> pa.Table:
+    rows = spool.table(rejected.key)
+    if not rejected.shift:
+        return rows
+    lines = pc.add(rows["line"], rejected.shift)
+    return rows.set_column(rows.column_names.index("line"), rows.schema.field("line"), lines)
+
+
+def rejected_rows(
+    spool: Spool, rejects: Sequence[Reject], files: Sequence[RejectedFile]
+) -> Sequence[Reject]:
+    """One sequence of what is in memory and what is in files. Rows in files are never all in the
+    memory of this process."""
+    if not files:
+        return tuple(rejects)
+    written = (read_rejected_file(spool, file) for file in files)
+    return RejectedRows(chain([rejects_table(rejects)], written))

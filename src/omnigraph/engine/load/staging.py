@@ -11,7 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.load.state import ORIGIN, LoadState, TypeRows
+from omnigraph.engine.load.local_rows import LocalRows
+from omnigraph.engine.load.state import ORIGIN, LoadState
 from omnigraph.engine.write.stage import by_column
 from omnigraph.model.arrow import row_schema, table_schema
 from omnigraph.model.catalog import EdgeType, GraphType
@@ -48,7 +49,7 @@ class StagedFiles:
         if not self._known:
             self.since = now
 
-    def recall(self, rows: TypeRows, table: Table) -> StagedType | None:
+    def recall(self, rows: LocalRows, table: Table) -> StagedType | None:
         known = self._known.get(rows.kind.table_key)
         same = known is not None and known.rows is rows.table
         return known if same and known is not None and _fits(known, table) else None
@@ -65,14 +66,14 @@ def _fits(known: StagedType, table: Table) -> bool:
 
 
 def stage_load(
-    state: LoadState, files: StagedFiles, memory: int, ledger: Ledger
+    state: LoadState[LocalRows], files: StagedFiles, memory: int, ledger: Ledger
 ) -> list[TableAction]:
     """Writes what is not written yet, types side by side, and says what is to be published."""
     held = [
-        rows for rows in state.rows.values() if rows.table.num_rows or state.replaced(rows.kind)
+        rows for rows in state.types.values() if rows.table.num_rows or state.replaced(rows.kind)
     ]
 
-    def stage(rows: TypeRows) -> tuple[TableAction, Ledger]:
+    def stage(rows: LocalRows) -> tuple[TableAction, Ledger]:
         own = Ledger()
         return _stage_type(state, rows, files, memory, own), own
 
@@ -85,7 +86,7 @@ def stage_load(
 
 
 def _stage_type(
-    state: LoadState, rows: TypeRows, files: StagedFiles, memory: int, ledger: Ledger
+    state: LoadState[LocalRows], rows: LocalRows, files: StagedFiles, memory: int, ledger: Ledger
 ) -> TableAction:
     kind = rows.kind
     table = state.snapshot.view(kind).table
@@ -104,7 +105,11 @@ def _stage_type(
 
 
 def _action(
-    state: LoadState, rows: TypeRows, table: Table, staged: Staged | None, ledger: Ledger
+    state: LoadState[LocalRows],
+    rows: LocalRows,
+    table: Table,
+    staged: Staged | None,
+    ledger: Ledger,
 ) -> TableAction:
     key = rows.kind.table_key
     fragments = staged.fragments if staged else ()

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.load.spool import Piece, Spool
 from omnigraph.engine.load.state import ORIGIN
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.validate import key_column
-from omnigraph.spark.load.pieces import Piece, Spool
 from omnigraph.spark.pinned import PinnedTable, group_fragments, share_fragments
 from omnigraph.spark.tasks import map_each
 from omnigraph.store.tables import ADDRESS

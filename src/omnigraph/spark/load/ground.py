@@ -3,18 +3,18 @@ with digests looked at first where a join would move many rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.joins import Rows, joining
+from omnigraph.engine.load.ground import Ground
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import End, Ends, Rule
+from omnigraph.spark.load.completing import complete_types
 from omnigraph.spark.load.digests import may_exceed
 from omnigraph.spark.load.frames import (
     TASK_MEMORY,
@@ -25,30 +25,20 @@ from omnigraph.spark.load.frames import (
     table_frame,
 )
 from omnigraph.spark.load.refusals import refuse, tell
-from omnigraph.spark.load.state import SparkState, node_ids, rows_origins
+from omnigraph.spark.load.state import SparkState, TypePieces, node_ids, rows_origins
 from omnigraph.spark.tasks import explained
 
 HELD_IDS = 2_000_000
 """Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
 
 
-@dataclass(frozen=True)
-class SparkGround:
-    """`Ground` over the state of a load on Spark."""
+class SparkGround(Ground[TypePieces, Any]):
+    """`Ground` over the pieces of a load on Spark."""
 
     state: SparkState
 
-    @property
-    def snapshot(self) -> GraphView:
-        return self.state.snapshot
-
-    @property
-    def every(self) -> bool:
-        return self.state.every
-
-    @property
-    def kinds(self) -> Sequence[GraphType]:
-        return [held.kind for held in self.state.types.values()]
+    def __init__(self, state: SparkState) -> None:
+        super().__init__(state)
 
     def ask(self, sql: str, **named: Any) -> Any:
         with explained():
@@ -57,23 +47,8 @@ class SparkGround:
     def sized(self, relation: Any, rows: int) -> Any:
         return self.state.small(relation, rows)
 
-    def generated(self, kind: GraphType) -> bool:
-        return self.state.types[kind.table_key].generated
-
-    def left(self, kind: GraphType) -> int:
-        return self.state.left(kind)
-
     def many(self, kind: GraphType) -> bool:
         return self.state.many(kind)
-
-    def replaced(self, kind: GraphType) -> bool:
-        return self.state.replaced(kind)
-
-    def replacing(self, kind: GraphType) -> bool:
-        return self.state.replacing(kind)
-
-    def keeps(self, kind: GraphType) -> bool:
-        return self.state.keeps(kind)
 
     def may_exceed(
         self, kind: GraphType, columns: tuple[str, ...], most: int = 1, *, stored: bool = False
@@ -152,3 +127,6 @@ class SparkGround:
 
     def tell(self, rule: Rule, found: Any) -> None:
         tell(self.state, rule, found)
+
+    def complete(self) -> None:
+        complete_types(self.state)

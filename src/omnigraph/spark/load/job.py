@@ -19,13 +19,14 @@ from typing import Annotated
 
 import msgspec
 
+from omnigraph.engine.load.spool import Spool
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import Corrupt, InvalidArgument, JobRunning, OmnigraphError
 from omnigraph.model.forms import UNDECODABLE, Number, Ulid
+from omnigraph.model.version import GraphVersion
 from omnigraph.runtime import reach
 from omnigraph.spark.load.journal import Journal, create
-from omnigraph.spark.load.pieces import Spool
 from omnigraph.store.intents import Intent, read_intent
 from omnigraph.store.jobs import delete_below, job_prefix
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
@@ -251,3 +252,20 @@ def _process(pid: int) -> str:
         return str(pid)
     state, *fields = told.rsplit(")", 1)[1].split()
     return "" if state in "ZX" else f"{pid}/{fields[18]}"
+
+
+def base_of(
+    session: Session, intent: Intent, head: GraphVersion, ledger: Ledger
+) -> GraphVersion | None:
+    """The version that an earlier run was pinned to. None if what it staged may be gone, or the
+    branch is another one by now."""
+    if intent.created_at <= head.gc_cutoff or not intent.pins:
+        return None
+    (pin,) = intent.pins
+    try:
+        base = session.read_version(pin.branch, pin.version, ledger)
+    except Absent:
+        return None
+    if pin.branch != head.branch:  # the branch was created from that version
+        return head
+    return base if base.incarnation == head.incarnation == pin.incarnation else None

@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.load.rejected import RejectedFile
 from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.spool import Piece
 from omnigraph.plan.load.places import Reject
 from omnigraph.spark.load.frame_sources import FrameSource, LoadSource, stamp
 from omnigraph.spark.load.journal import Journal
-from omnigraph.spark.load.pieces import Piece
-from omnigraph.spark.load.rejected_files import RejectedFile
 from omnigraph.spark.load.shape import (
     FilePart,
     Shaped,

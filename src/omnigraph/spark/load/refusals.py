@@ -13,11 +13,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.load.rejected import FEW, RejectedFile, write_rejected_file
+from omnigraph.engine.load.spool import Piece, Spool
 from omnigraph.engine.load.state import TOLD, shown_rows
 from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
 from omnigraph.plan.rules.book import Rule, describe
-from omnigraph.spark.load.pieces import Piece, Spool
-from omnigraph.spark.load.rejected_files import FEW, RejectedFile, write_rejected_file
 from omnigraph.spark.load.state import SparkState
 from omnigraph.spark.tasks import collect, explained, run_tasks
 
@@ -48,7 +48,7 @@ def refuse(state: SparkState, rule: Rule, frame: Any) -> int:
     found, count = _take(state, frame)
     if not count:
         return 0
-    told = found if state.every else found.slice(0, max(TOLD - len(state.rejects), 0))
+    told = found.slice(0, state.named(found.num_rows))
     state.more += count - told.num_rows
     if told.num_rows:
         _tell(state, rule, told)
@@ -75,14 +75,14 @@ def _tell(state: SparkState, rule: Rule, told: pa.Table) -> None:
     job = TellJob(
         spool=state.spool,
         pieces=held,
-        names=state.names,
+        names=tuple(state.names),
         rule=rule,
         found=told if few else state.spool.write(f"found-{uuid4().hex}.arrow", told),
     )
     answers = run_tasks(state.spark, partial(tell_piece, job), range(len(held)), ToldRows)
     by_place = {place: one for _, answer in answers for place, one in answer.few.items()}
     state.rejects += [by_place[place] for place in sorted(by_place)]
-    state.aside += [one for _, answer in answers for one in answer.files]
+    state.files += [one for _, answer in answers for one in answer.files]
 
 
 def tell_piece(job: TellJob, number: int) -> Iterator[ToldRows]:

@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from omnigraph.engine.load.reading import Reader
+from omnigraph.engine.load.rejected import RejectedFile, RejectedShelf
 from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.spool import PIECE_BYTES, PIECE_ROWS, Piece, Spool
 from omnigraph.engine.load.state import TOLD
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog_file import decode_catalog
@@ -22,8 +24,6 @@ from omnigraph.plan.load.numbering import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
 from omnigraph.spark.load.journal import digest
-from omnigraph.spark.load.pieces import PIECE_BYTES, PIECE_ROWS, Piece, Spool
-from omnigraph.spark.load.rejected_files import RejectedFile, RejectedShelf
 from omnigraph.spark.tasks import Failure, answer_batch, to_failure
 
 RANGE_BYTES = 64 << 20

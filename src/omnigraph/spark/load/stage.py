@@ -3,11 +3,8 @@ and rows that are replaced get deletion files. Nothing is tried again inside of 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -15,18 +12,15 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.load.completing import Part, complete_merge, system_rows
-from omnigraph.engine.load.spool import Room
+from omnigraph.engine.load.completing import Part, complete_merge
+from omnigraph.engine.load.rejected import RejectedFile, RejectedShelf
+from omnigraph.engine.load.spool import PIECE_BYTES, Piece, Room, Spool, temporary_spool
 from omnigraph.engine.load.staging import sorted_batches
-from omnigraph.engine.load.state import LoadState, TypeRows
-from omnigraph.engine.view import TableView
+from omnigraph.engine.load.state import shown_rows
 from omnigraph.model.arrow import row_schema, table_schema
-from omnigraph.model.catalog import GraphType
-from omnigraph.plan.load.places import AT, Reject, SourceName
+from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
 from omnigraph.spark.load.frames import without
 from omnigraph.spark.load.journal import Journal, digest
-from omnigraph.spark.load.pieces import PIECE_BYTES, Piece, Spool
-from omnigraph.spark.load.rejected_files import RejectedFile, RejectedShelf
 from omnigraph.spark.pinned import PinnedTable
 from omnigraph.spark.tasks import answer_batch
 from omnigraph.store.durability import sync_fragments
@@ -145,7 +139,6 @@ def _complete_once(job: StageJob, number: int, located: pa.Table | None) -> Comp
 def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed:
     """By the function of the load in one process, given one piece and what was found of it."""
     piece, view = job.pieces[number], job.pinned.view()
-    kind = view.kind
     rows = job.read(number)
     known = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
     if located is not None:
@@ -153,22 +146,9 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
         ids = pa.compute.index_in(there["place"], value_set=rows[AT].combine_chunks())
         known = pa.table({"v": rows["id"].take(ids), ADDRESS: there["origin"].cast(pa.uint64())})
     parts = [Part(frozenset(piece.given), rows)]
-    with tempfile.TemporaryDirectory(prefix="omnigraph-merge-") as directory:
-        state = _PieceState(
-            snapshot=SimpleNamespace(view=lambda _: view),  # type: ignore[arg-type]
-            rows={kind.table_key: TypeRows(kind, system_rows(kind, parts), False)},
-            mode="merge",
-            joins=None,  # type: ignore[arg-type]
-            names=job.names,
-            ledger=Ledger(),
-            every=True,
-            given={kind.table_key: [rows]},
-            known=known,
-            held=view,
-        )
-        complete_merge(state, kind, parts, Room(8 * PIECE_BYTES, Path(directory)))
-        whole = state.rows[kind.table_key].table
-        made = None
+    with temporary_spool("merge", job.spool.settings) as spool:
+        merged = complete_merge(view, parts, known, Room(8 * PIECE_BYTES, spool), Ledger())
+        whole, made = merged.table, None
         if whole.num_rows:
             name = f"whole-{number}-{uuid4().hex[:12]}.arrow"
             made = Piece(
@@ -179,27 +159,14 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
                 rows=whole.num_rows,
                 bytes=whole.nbytes,
             )
-    dropped = np.setdiff1d(rows[AT].to_numpy(), whole[AT].to_numpy())
+    dropped = sorted(place for place, _ in merged.refused)
+    shown = shown_rows(rows, dropped)
     aside = RejectedShelf(job.spool)
-    aside.add(state.rejects)
+    aside.add(to_reject(job.names, place, why, *shown[place]) for place, why in merged.refused)
     aside.close()
     return Completed(
         piece=made,
         rejects=tuple(aside.few),
-        dropped=tuple(dropped.tolist()),
+        dropped=tuple(dropped),
         aside=tuple(aside.files),
     )
-
-
-@dataclass
-class _PieceState(LoadState):
-    """What is known of one piece: the join has located its rows already."""
-
-    known: pa.Table = field(kw_only=True)
-    held: TableView = field(kw_only=True)
-
-    def locate(self, kind: GraphType, column: str, values: pa.Table) -> pa.Table:
-        return self.known
-
-    def view(self, kind: GraphType) -> TableView:
-        return self.held

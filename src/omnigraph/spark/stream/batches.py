@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.graph_view import find_type, view_of
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.opening import open_root
 from omnigraph.errors import InvalidArgument

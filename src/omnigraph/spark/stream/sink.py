@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 
-from omnigraph.engine.load.bulk import LoadOptions
+from omnigraph.engine.load.options import LoadOptions
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.spooled import RowSpool
 

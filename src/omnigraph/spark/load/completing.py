@@ -1,19 +1,15 @@
-"""Owns the order in which a load on Spark is checked, and how rows of a merge become whole: ids,
-then whole rows, then the rules of the book."""
+"""Owns how the rows of a merge on Spark become whole: one join locates them, then each executor
+completes its pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from omnigraph.engine.load.checks import check_ids, check_new, check_rules
 from omnigraph.spark.load.frames import Wanted
-from omnigraph.spark.load.ground import SparkGround
 from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
-from omnigraph.spark.load.state import NOTHING, SparkState
+from omnigraph.spark.load.state import SparkState
 from omnigraph.spark.tasks import ANSWERS, collect_answers, run_tasks
 
 
@@ -38,22 +34,7 @@ def complete_types(state: SparkState) -> None:
             answers = collect_answers(grouped, Completed)
         for _, answer in answers:
             state.rejects += answer.rejects
-            state.aside += answer.aside
+            state.files += answer.aside
             state.drop(kind, np.array(answer.dropped, dtype=np.int64))
         whole = tuple(answer.piece for _, answer in answers if answer.piece is not None)
-        dropped = len(state.refused.get(key, NOTHING))
-        state.types[key] = replace(held, whole=whole, dropped=dropped)
-
-
-def all_checks(state: SparkState) -> Iterator[None]:
-    """In order; after each the caller may stop."""
-    ground = SparkGround(state)
-    check_ids(ground)
-    yield
-    if state.mode == "append":
-        check_new(ground)
-    elif state.mode == "merge":
-        complete_types(state)
-    yield
-    check_rules(ground)
-    yield
+        state.types[key] = state.types[key].completed(whole)
