@@ -86,3 +86,21 @@ def test_many_signals_at_any_moment_leave_a_sound_graph(
         place = tmp_path / "place"
         place.mkdir()
         strike(pristine, place, draw, words)
+
+
+def test_an_interrupt_while_a_class_is_made_has_the_code_of_an_interrupt(tmp_path: Path) -> None:
+    text = """
+import omnigraph.cli.run as run
+from omnigraph.cli.app import main
+
+def interrupted(words):
+    exec("raise KeyboardInterrupt")
+
+run.run = interrupted
+main()
+"""
+    (tmp_path / "struck.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "struck"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (130, "Interrupted. The graph is as it was.\n")

@@ -18,4 +18,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         print("Interrupted. The graph is as it was.", file=sys.stderr)  # noqa: T201
         code = 130
+    # Ctrl-C inside an `exec` (a dataclass being made) leaves Python sure that nobody caught it: it
+    # would end by the signal instead of the code. The next `eval` of a text forgets that.
+    eval("0")
     sys.exit(code)
