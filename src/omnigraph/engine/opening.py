@@ -29,7 +29,7 @@ from omnigraph.plan.successor import Found
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.occupants import list_occupants, refuse_foreign
+from omnigraph.store.ownership import list_occupants, refuse_foreign
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger

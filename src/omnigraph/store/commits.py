@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from omnigraph.errors import Conflict, Corrupt, StoreFailure
 from omnigraph.model.forms import UNDECODABLE, is_file_name
-from omnigraph.store.panics import explained
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.lance_errors import explained
 from omnigraph.store.staging import StagedDeletes
-from omnigraph.store.sums import noted, properties, sum_files
-from omnigraph.store.suspects import reading
+from omnigraph.store.table_checksums import noted, properties, sum_files
 from omnigraph.store.tables import Table, fragment_keys, mark_of
 from omnigraph.telemetry import Ledger
 
@@ -228,7 +228,7 @@ def commit_operation(
     extra: Sequence[str] = (),
     sums: Mapping[str, str] | None = None,
 ) -> Table:
-    """The one place where a version comes into being after creation. `sums` are the checksums of
+    """The one place where a version comes into being after creation. `table_checksums` are the checksums of
     the files that come with it."""
     from lance import LanceDataset, Transaction
 

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import Corrupt
 from omnigraph.model.forms import is_file_name
 from omnigraph.settings import Settings
+from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (
     directories_above,
     explained_files,
@@ -29,9 +30,8 @@ from omnigraph.store.disk import (
     sync_files,
 )
 from omnigraph.store.forks import process_mark, require_own, use_engines
-from omnigraph.store.panics import explained
-from omnigraph.store.suspects import reading
-from omnigraph.store.tally import Hops, Tally, serial_hops
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.lance_requests import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
 from omnigraph.telemetry import Ledger
 

@@ -34,7 +34,7 @@ from omnigraph.store.history import lost_version
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.occupants import is_unfinished
+from omnigraph.store.ownership import is_unfinished
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
 

@@ -40,13 +40,13 @@ from omnigraph.model.forms import UNDECODABLE
 from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
-from omnigraph.store.digests import write_digests
+from omnigraph.store.file_checksums import write_digests
 from omnigraph.store.files import is_candidate, location_of
 from omnigraph.store.history import Archive, Segment
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
-from omnigraph.store.occupants import is_of_the_system, list_occupants, refuse_foreign
+from omnigraph.store.ownership import is_of_the_system, list_occupants, refuse_foreign
 from omnigraph.store.roots import parse_root
-from omnigraph.store.sums import Checked
+from omnigraph.store.table_checksums import Checked
 from omnigraph.store.versions import STAMP_KEY, encode_version, named_branches, version_key
 from omnigraph.telemetry import Ledger
 

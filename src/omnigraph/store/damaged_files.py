@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import Corrupt, OmnigraphError, StoreFailure
 from omnigraph.store.disk import files_below
-from omnigraph.store.panics import brief, explained
+from omnigraph.store.lance_errors import brief, explained
 
 if TYPE_CHECKING:
     from omnigraph.store.tables import Table
