@@ -23,7 +23,7 @@ from omnigraph.engine.query.result import Result
 from omnigraph.engine.reads import Reads
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.upkeep.copying import copy
-from omnigraph.engine.upkeep.removal import delete
+from omnigraph.engine.upkeep.graph_deletion import delete
 from omnigraph.engine.write.transaction import Savepoint, Transaction
 from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
 from omnigraph.lang.pg.codes import TITLES as PG_TITLES

@@ -25,7 +25,7 @@ COUNT = 3000
 @pytest.fixture
 def bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is done as it is with many rows."""
-    monkeypatch.setattr("omnigraph.engine.load.local_ground.FEW", 0)
+    monkeypatch.setattr("omnigraph.engine.load.local_relations.FEW", 0)
     monkeypatch.setattr(indexing, "INDEXED_ROWS", 1)
 
 

@@ -9,7 +9,7 @@ from omnigraph.arguments import checked
 from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.formats import upgrade
+from omnigraph.engine.upkeep.upgrade import upgrade
 from omnigraph.engine.write.chain import Step, extend
 from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
 from omnigraph.errors import (

@@ -228,7 +228,7 @@ def commit_operation(
     extra: Sequence[str] = (),
     sums: Mapping[str, str] | None = None,
 ) -> Table:
-    """The one place where a version comes into being after creation. `table_checksums` are the checksums of
+    """The one place where a version comes into being after creation. `sums` are the checksums of
     the files that come with it."""
     from lance import LanceDataset, Transaction
 

@@ -353,7 +353,7 @@ def test_other_names_are_fine(g: Graph, name: str) -> None:
 def test_names_from_before_can_be_read_written_and_deleted(
     g: Graph, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.names.check_branch_name", lambda name: None)
+    monkeypatch.setattr("omnigraph.engine.branches_and_tags.check_branch_name", lambda name: None)
     g.create_branch(name)
     g.create_tag(f"{name} v ")
     monkeypatch.undo()

@@ -84,7 +84,7 @@ def delete(
         omnigraph delete old.graph --dry-run
         omnigraph delete s3://bucket/people --yes
     """
-    from omnigraph.engine.upkeep.removal import delete as delete_graph
+    from omnigraph.engine.upkeep.graph_deletion import delete as delete_graph
 
     told = delete_graph(root, dry_run=True, runtime=cli.watched_runtime())
     files = f"{count_text(told.files, 'file')} ({size_text(told.bytes)})"

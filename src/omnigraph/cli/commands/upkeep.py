@@ -13,7 +13,7 @@ from omnigraph.cli.texts import count_text, size_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
-    from omnigraph.engine.upkeep.formats import FormatReport
+    from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
 
 

@@ -19,6 +19,7 @@ import msgspec
 from omnigraph.arguments import checked
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.checksums import known_checksums
+from omnigraph.engine.upkeep.reachable_files import Trace, holds
 from omnigraph.engine.upkeep.survey import (
     FIRST,
     Chain,
@@ -26,7 +27,6 @@ from omnigraph.engine.upkeep.survey import (
     survey_chain,
     survey_chains,
 )
-from omnigraph.engine.upkeep.trace import Trace, holds
 from omnigraph.errors import (
     Conflict,
     Corrupt,

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import publish

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from omnigraph.engine.history.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL, read_versions
+from omnigraph.engine.upkeep.reachable_files import PARALLEL, read_versions
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.points import Points

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.checksums import is_transaction, read_written
-from omnigraph.engine.upkeep.trace import PARALLEL, holds
+from omnigraph.engine.upkeep.reachable_files import PARALLEL, holds
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.errors import Corrupt, OmnigraphError, OutOfMemory
 from omnigraph.store.file_checksums import PREFIX, read_digests, write_digests

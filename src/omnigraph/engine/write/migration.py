@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from omnigraph.engine.duckdb_sql import joining
 from omnigraph.engine.graph_view import GraphView, view_of
-from omnigraph.engine.joins import joining
 from omnigraph.engine.session import Session
-from omnigraph.engine.whole_rules import WholeTables
+from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import publish

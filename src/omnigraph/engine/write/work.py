@@ -21,8 +21,8 @@ from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.view import TableView
-from omnigraph.engine.write.answers import Effect, Effects
 from omnigraph.engine.write.assignments import set_values
+from omnigraph.engine.write.recorded_answers import Effect, Effects
 from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
     AppendRows,

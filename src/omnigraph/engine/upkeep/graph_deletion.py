@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass, field
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.deletion import delete_objects
+from omnigraph.engine.upkeep.object_deletion import delete_objects
 from omnigraph.errors import GraphNotFound
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
