@@ -11,9 +11,9 @@ from typing import Any, ForwardRef
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands import SECTIONS
 from omnigraph.cli.help import command_help, overview
-from omnigraph.cli.paint import Paint
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph_view import GraphView

@@ -13,8 +13,8 @@ from ulid import ULID
 
 from omnigraph import Graph
 from omnigraph.engine.load import indexing, local, operation
-from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.engine_choice import Choice, LoadFacts, resolve_engine
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.store.indexes import list_segments, page_rows
 from tests.contract.graphs import rows
 from tests.load.world import contents, new_graph, person, refused

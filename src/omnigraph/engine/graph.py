@@ -28,7 +28,7 @@ from omnigraph.engine.upkeep.verify import verify
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.model.options import CommitWords
 from omnigraph.model.version import Commit
-from omnigraph.plan.retain import Policy, read_duration
+from omnigraph.plan.retention import Policy, read_duration
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from omnigraph.errors import (
     OmnigraphError,
     UnsafeStore,
 )
+from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.publish import Lineage, SchemaChange
 from omnigraph.plan.successor import Found

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Conflict, Corrupt, StoreFailure
-from omnigraph.model.forms import UNDECODABLE, is_file_name
+from omnigraph.model.stored_text import UNDECODABLE, is_file_name
 from omnigraph.store.damaged_files import reading
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.staging import StagedDeletes

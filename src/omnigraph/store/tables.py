@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
-from omnigraph.model.forms import is_file_name
+from omnigraph.model.stored_text import is_file_name
 from omnigraph.settings import Settings
 from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (

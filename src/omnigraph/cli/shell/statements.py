@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, assert_never
 
 from omnigraph.cli.commands.query import show_result
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.lang.gq.tree import (
     BranchCreate,
     BranchDelete,

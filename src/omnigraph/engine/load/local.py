@@ -28,7 +28,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.load.shaping import TypedRows
 from omnigraph.plan.publish import PublishPlan

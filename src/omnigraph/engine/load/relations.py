@@ -1,5 +1,5 @@
-"""Owns the relations that rules are checked over: what a load brings, and what the graph holds. What
-follows from the state of the load is written here once; each engine brings the relations."""
+"""Owns the relations that rules are checked over: what a load brings, and what the graph holds.
+What follows from the state of the load is written here once; each engine brings the relations."""
 
 from __future__ import annotations
 

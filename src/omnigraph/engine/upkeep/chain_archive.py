@@ -17,7 +17,7 @@ from omnigraph.engine.upkeep.reachable_files import read_versions, require_versi
 from omnigraph.engine.upkeep.store_time import read_store_time
 from omnigraph.engine.upkeep.survey import FIRST, list_chain
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.retain import resolve_folded
+from omnigraph.plan.retention import resolve_folded
 from omnigraph.runtime import reach
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger

@@ -27,7 +27,7 @@ from omnigraph.engine.upkeep.store_time import read_store_time
 from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
+from omnigraph.plan.retention import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import lost_version

@@ -36,7 +36,7 @@ from omnigraph.errors import (
     NotApplied,
     RefNotFound,
 )
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings

@@ -37,7 +37,7 @@ from omnigraph.engine.write.statements import (
     WhereText,
 )
 from omnigraph.errors import InvalidArgument, InvalidData
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
 from omnigraph.plan.rows.complete import complete_rows, shape_values

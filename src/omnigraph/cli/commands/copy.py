@@ -1,4 +1,4 @@
-"""Owns the commands on a graph as a whole: a copy in another place, and its end."""
+"""Owns `copy` and `delete`: the commands that copy a whole graph and that delete one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli, DryRun, Yes
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import count_text, size_text
+from omnigraph.cli.value_text import count_text, size_text
 
 
 def copy(

@@ -20,8 +20,8 @@ from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.engine.write.chain import put_version
 from omnigraph.errors import InvalidArgument, InvalidBranchName, OmnigraphError
+from omnigraph.model.commit_text import WORDS
 from omnigraph.model.options import CommitWords
-from omnigraph.model.words import WORDS
 from omnigraph.spark.graph import SparkGraph
 from omnigraph.spark.pipeline import Pipeline
 from omnigraph.telemetry import Ledger
