@@ -31,7 +31,8 @@ from omnigraph.store.versions import Versions, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.store.tables import Table, Tables
+    from omnigraph.store.open_tables import Tables
+    from omnigraph.store.tables import Table
 
 Part = TypeVar("Part")
 OnWrite = Callable[[str, "Mapping[str, tuple[Table, Table]]"], None]
@@ -371,7 +372,9 @@ class Session:
 
 
 def _tables(session: Session) -> Tables:
-    from omnigraph.store.tables import Tables  # needs Lance and Arrow: commits are read without
+    from omnigraph.store.open_tables import (
+        Tables,  # needs Lance and Arrow: commits are read without
+    )
 
     return Tables(session.root, timeout=session.settings.request_timeout)
 

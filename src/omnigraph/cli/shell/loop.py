@@ -122,12 +122,15 @@ class Shell:
 
     def _run(self, item: Item, text: str) -> int:
         from omnigraph.cli.ledger import ledger_lines
-        from omnigraph.cli.shell.statements import run_item
+        from omnigraph.cli.shell.statements import ShellState, run_item
         from omnigraph.telemetry import watch_requests
 
+        state = ShellState(
+            self.cli, self.graph, self.ref, self.actor, self.parameters, self.run_program
+        )
         began = time.monotonic()
         with watch_requests() as watched:
-            code = run_item(self, item, text)
+            code = run_item(state, item, text)
         if self.timing:
             self.out.warn(self.out.note_paint("dim", f"{time.monotonic() - began:.3f} s"))
         if self.io:

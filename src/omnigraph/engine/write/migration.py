@@ -55,7 +55,7 @@ from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rules.book import Card, Unique, final_rules
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import Runtime, reach
-from omnigraph.store.tables import Tables
+from omnigraph.store.open_tables import Tables
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
