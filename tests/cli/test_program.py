@@ -19,11 +19,11 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.cli.colours import Paint, bare, visible_width
 from omnigraph.cli.commands import COMMANDS, GROUPS, Command
 from omnigraph.cli.commands.load import _doing
 from omnigraph.cli.options import Options
 from omnigraph.cli.output import Output, Streams
-from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.run import run
 from omnigraph.cli.table import draw_table, fit_widths

@@ -14,7 +14,7 @@ from tests.load.world import new_graph
 def test_every_stage_says_how_far_it_is(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.spark.load.meter.OFTEN", 0.01)
+    monkeypatch.setattr("omnigraph.spark.load.progress.OFTEN", 0.01)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", "mine")
     told: list[Progress] = []
     g = new_graph(tmp_path)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands import COMMANDS, GROUPS, SECTIONS, Command
 from omnigraph.cli.options import DESCRIBED
-from omnigraph.cli.paint import Paint
 
 if TYPE_CHECKING:
     from cyclopts.argument import Argument

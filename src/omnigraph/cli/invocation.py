@@ -85,7 +85,7 @@ class Invocation:
 
     def watched_runtime(self) -> Runtime:
         """The runtime, remembering the ids that it gave out last."""
-        from omnigraph.cli.recording import RecordingRuntime
+        from omnigraph.cli.recorded_ids import RecordingRuntime
         from omnigraph.runtime import SYSTEM
 
         return RecordingRuntime(self.runtime or SYSTEM, self._tokens)

@@ -12,7 +12,7 @@ from omnigraph.cli.commands import Command
 from omnigraph.cli.options import NAMES
 from omnigraph.cli.paths import STDIN
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

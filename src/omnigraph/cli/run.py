@@ -108,7 +108,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
     except (OmnigraphError, BrokenPipeError):
         raise
     except BaseException as error:
-        from omnigraph.store.scarcity import find_scarcity
+        from omnigraph.store.resource_errors import find_scarcity
 
         if (scarce := find_scarcity(error)) is not None:
             raise scarce from error
@@ -120,7 +120,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
             # What the store holds is explained there: this is a file that the words name.
             raise unreadable(shortened(os.fsdecode(error.filename)), error) from error
         if isinstance(error, RuntimeError) and "start new thread" in str(error):
-            from omnigraph.store.panics import no_threads
+            from omnigraph.store.lance_errors import no_threads
 
             raise no_threads() from error
         raise OmnigraphError(

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 
 _TAIL = 4096
 _ONE_BY_ONE = 8

@@ -24,7 +24,8 @@ from omnigraph.engine.key_index import (
 )
 from omnigraph.engine.session import Session
 from omnigraph.plan.validate import key_texts
-from omnigraph.store.tables import ADDRESS, Column, Table
+from omnigraph.store.fragments import TableColumn
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 _FEW = 1000
@@ -35,7 +36,7 @@ _VERSIONS = 4
 _ROW = 48
 """About how many bytes a row takes in an index."""
 
-Indexes = dict[tuple[Column, ...], dict[str, KeyIndex]]
+Indexes = dict[tuple[TableColumn, ...], dict[str, KeyIndex]]
 """What is known of one table: by columns, then by version."""
 
 
@@ -95,7 +96,7 @@ class Lookups:
 
     # What is kept
 
-    def _of_version(self, table: Table) -> list[tuple[tuple[Column, ...], KeyIndex]]:
+    def _of_version(self, table: Table) -> list[tuple[tuple[TableColumn, ...], KeyIndex]]:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             return [
@@ -104,7 +105,9 @@ class Lookups:
                 if table.version in versions
             ]
 
-    def _known(self, table: Table, columns: tuple[Column, ...], ledger: Ledger) -> KeyIndex | None:
+    def _known(
+        self, table: Table, columns: tuple[TableColumn, ...], ledger: Ledger
+    ) -> KeyIndex | None:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             versions = known.get(columns, {})
@@ -118,7 +121,7 @@ class Lookups:
                 return self._keep(table, columns, _extended(index, table, columns, ledger))
         return None
 
-    def _keep(self, table: Table, columns: tuple[Column, ...], index: KeyIndex) -> KeyIndex:
+    def _keep(self, table: Table, columns: tuple[TableColumn, ...], index: KeyIndex) -> KeyIndex:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             versions = known.setdefault(columns, {})
@@ -155,7 +158,7 @@ def _key(table: Table) -> tuple[str, str]:
 
 
 def _extended(
-    index: KeyIndex, table: Table, columns: tuple[Column, ...], ledger: Ledger
+    index: KeyIndex, table: Table, columns: tuple[TableColumn, ...], ledger: Ledger
 ) -> KeyIndex:
     """Reads only what differs: the keys of new files, and of files with another deletion file
     which rows are left."""

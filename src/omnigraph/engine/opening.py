@@ -9,7 +9,7 @@ from omnigraph.arguments import checked
 from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.formats import upgrade
+from omnigraph.engine.upkeep.upgrade import upgrade
 from omnigraph.engine.write.chain import Step, extend
 from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
 from omnigraph.errors import (
@@ -21,15 +21,15 @@ from omnigraph.errors import (
     OmnigraphError,
     UnsafeStore,
 )
+from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.publish import Lineage, SchemaChange
 from omnigraph.plan.successor import Found
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.occupants import list_occupants, refuse_foreign
+from omnigraph.store.ownership import list_occupants, refuse_foreign
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
-    from omnigraph.engine.upkeep.formats import FormatReport
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
     from omnigraph.engine.upkeep.recovery import Recovery
+    from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
     from omnigraph.engine.write.migration import Applied
     from omnigraph.model.options import CommitWords

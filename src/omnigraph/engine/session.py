@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, encode_catalog
 from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.model.refs import BranchRef, parse_ref
@@ -31,7 +31,8 @@ from omnigraph.store.versions import Versions, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.store.tables import Table, Tables
+    from omnigraph.store.open_tables import Tables
+    from omnigraph.store.tables import Table
 
 Part = TypeVar("Part")
 OnWrite = Callable[[str, "Mapping[str, tuple[Table, Table]]"], None]
@@ -371,7 +372,9 @@ class Session:
 
 
 def _tables(session: Session) -> Tables:
-    from omnigraph.store.tables import Tables  # needs Lance and Arrow: commits are read without
+    from omnigraph.store.open_tables import (
+        Tables,  # needs Lance and Arrow: commits are read without
+    )
 
     return Tables(session.root, timeout=session.settings.request_timeout)
 

@@ -18,7 +18,7 @@ from pyarrow.substrait import deserialize_expressions
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.plan.validate import key_texts

@@ -21,7 +21,6 @@ from typing import Literal
 
 import msgspec
 
-from omnigraph.model.forms import Name
 from omnigraph.model.schema import (
     Default,
     EdgeDecl,
@@ -31,6 +30,7 @@ from omnigraph.model.schema import (
     Schema,
     canonical,
 )
+from omnigraph.model.stored_text import Name
 
 SYSTEM_NODE_COLUMNS = ("id",)
 SYSTEM_EDGE_COLUMNS = ("id", "src", "dst")

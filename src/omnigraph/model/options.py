@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.model.words import plain_words
+from omnigraph.model.commit_text import plain_words
 
 
 class CommitWords(TypedDict, total=False):

@@ -25,9 +25,9 @@ from omnigraph.model.types import (
     VectorType,
 )
 from omnigraph.model.violation import show_text, show_value
-from omnigraph.plan.findings import Indices
 from omnigraph.plan.rows.convert import expected_text
 from omnigraph.plan.rows.scalars import SCALAR_ARROW
+from omnigraph.plan.violation_list import Indices
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Broken: TypeAlias = Callable[[Column], Indices]

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from omnigraph.model.identity import LONGEST_EDGE_ID, LONGEST_ID, derive_id, derive_ids
 from omnigraph.model.violation import show_value
-from omnigraph.plan.findings import Indices, Rejects
 from omnigraph.plan.rows.row_type import ENDS, RowType
+from omnigraph.plan.violation_list import Indices, Rejects
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Arrays = Mapping[str, Column]

@@ -19,7 +19,7 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.identity import InvalidKeyError, derive_id
-from omnigraph.plan.families import share_texts
+from omnigraph.plan.text_equality import share_texts
 from omnigraph.plan.validate import key_texts
 from omnigraph.plan.values.rows import Bindings, fixed_value, is_fixed
 

@@ -25,7 +25,7 @@ import omnigraph
 from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.options import CommitOptions
 from omnigraph.runtime import SYSTEM
 from omnigraph.spark.columns import struct_type

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.store.indexes import list_segments
-from omnigraph.store.occupants import LOCATION
-from omnigraph.store.panics import explained
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.ownership import LOCATION
 from omnigraph.store.tables import Table, version_file
 from omnigraph.store.version_files import transaction_file
 

@@ -18,9 +18,9 @@ import msgspec
 from omnigraph.errors import Conflict, StoreFailure
 from omnigraph.model.catalog import IndexKind
 from omnigraph.store.commits import commit_operation
-from omnigraph.store.panics import explained
-from omnigraph.store.sums import sum_files
-from omnigraph.store.suspects import reading
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.table_checksums import sum_files
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import msgspec
 
 from omnigraph.errors import IntentNotFound, InvalidArgument
-from omnigraph.model.forms import UNDECODABLE, BranchName, Number
+from omnigraph.model.stored_text import UNDECODABLE, BranchName, Number
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
+from omnigraph.store.encoding import encode_readable
 from omnigraph.store.jobs import is_folder
 from omnigraph.store.objects import Absent, ObjectStore
-from omnigraph.store.readable import encode_readable
 
 PREFIX = "__recovery/"
 FORMAT = 1

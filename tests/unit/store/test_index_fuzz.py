@@ -29,6 +29,7 @@ from omnigraph.store.indexes import (
     replace_segments,
     stage_segment,
 )
+from omnigraph.store.open_tables import Tables
 from omnigraph.store.roots import parse_root
 from omnigraph.store.staging import (
     StagedDeletes,
@@ -37,7 +38,7 @@ from omnigraph.store.staging import (
     stage_deletes,
     stage_rows,
 )
-from omnigraph.store.tables import ADDRESS, Table, Tables
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 SCHEMA = pa.schema(

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, AtRef, Cli, IfCommit, Key, Limit, Message
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:

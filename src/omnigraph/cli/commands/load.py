@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import count_text, json_text, plain
+from omnigraph.cli.value_text import count_text, json_text, plain
 from omnigraph.cli.views.changes import count_lines
 from omnigraph.errors import InvalidArgument, NotFound
 

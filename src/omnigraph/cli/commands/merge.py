@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument, InvalidData, MergeFailed
 
 if TYPE_CHECKING:

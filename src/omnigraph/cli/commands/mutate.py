@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands.query import (
     File,
     Inline,
@@ -15,9 +16,8 @@ from omnigraph.cli.commands.query import (
     placed,
     read_query,
 )
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.texts import plain
+from omnigraph.cli.value_text import plain
 from omnigraph.cli.views.changes import count_lines
 
 if TYPE_CHECKING:

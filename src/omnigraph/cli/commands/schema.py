@@ -19,7 +19,7 @@ from omnigraph.cli.arguments import (
     OnBranch,
     Yes,
 )
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.colours import Paint
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

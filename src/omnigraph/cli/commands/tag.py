@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import one_line, time_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import one_line, time_text
 
 Name = Annotated[str, Parameter(help="the name of the tag")]
 

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.condition import Condition, Filter, read_condition
 from omnigraph.errors import InvalidArgument, TypeNotFound
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType
 
 Direction = Literal["out", "in", "both"]

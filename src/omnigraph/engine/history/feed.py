@@ -23,7 +23,7 @@ from omnigraph.engine.history.cursor import (
     recreated,
 )
 from omnigraph.engine.history.diff import Diff, make_diff
-from omnigraph.engine.history.path import Path
+from omnigraph.engine.history.first_parents import Path
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.errors import InvalidArgument, RefNotFound

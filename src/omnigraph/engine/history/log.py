@@ -18,7 +18,7 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, InvalidArgument, OmnigraphError
 from omnigraph.model.version import Commit, GraphVersion, chain_key
-from omnigraph.plan.lanes import LaneRow, LogEntry, draw_lanes
+from omnigraph.plan.log_drawing import LaneRow, LogEntry, draw_lanes
 from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger

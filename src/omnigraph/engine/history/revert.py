@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.diff import make_diff
-from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.history.undo import Undone, undo_type
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.integrity import check_integrity

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.graph_view import GraphView, find_type, view_of
-from omnigraph.engine.history.differ import TypeDelta, diff_type
 from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.table_diff import TypeDelta, diff_type
 from omnigraph.engine.session import Session
 from omnigraph.errors import HistoryGap, InvalidArgument, Reclaimed
 from omnigraph.model.catalog import GraphType

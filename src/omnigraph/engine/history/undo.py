@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.history.differ import TypeDelta, differing_properties
+from omnigraph.engine.history.table_diff import TypeDelta, differing_properties
 from omnigraph.engine.overlay import NEW
 from omnigraph.engine.view import TableView
 from omnigraph.model.arrow import row_schema

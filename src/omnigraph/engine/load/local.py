@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.engine.joins import Joins
+from omnigraph.engine.duckdb_sql import Joins
 from omnigraph.engine.load.checks import check_load
 from omnigraph.engine.load.completing import Part
 from omnigraph.engine.load.indexing import prepare_indexes
-from omnigraph.engine.load.local_ground import LocalGround
+from omnigraph.engine.load.local_relations import LocalRelations
 from omnigraph.engine.load.local_rows import LocalRows
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import Pinned, ReadRows, Resolved, require_kinds
@@ -28,7 +28,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.load.shaping import TypedRows
 from omnigraph.plan.publish import PublishPlan
@@ -189,7 +189,7 @@ class LocalEngine:
             every=self._every,
             ledger=self._ledger,
         )
-        check_load(LocalGround(state, self._joins, self._room))
+        check_load(LocalRelations(state, self._joins, self._room))
         reach("load checked")
         self.report("writing")
         self._files.begin(self._session.runtime.now())

@@ -17,6 +17,8 @@ from omnigraph.engine.load.sources import Source
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.violation import Violation
+from omnigraph.plan.arrow_checks import Unsound, reason_of, require_names, require_sound
+from omnigraph.plan.load.csv_values import read_texts
 from omnigraph.plan.load.jsonl import shape_jsonl
 from omnigraph.plan.load.lines import Fault, read_entry
 from omnigraph.plan.load.places import Reject, SourceName, first_place, places
@@ -28,8 +30,6 @@ from omnigraph.plan.load.shaping import (
     shape_portion,
     show_row,
 )
-from omnigraph.plan.load.text import read_texts
-from omnigraph.plan.soundness import Unsound, reason_of, require_names, require_sound
 
 _BATCH_ROWS = 128 * 1024
 _BOM = b"\xef\xbb\xbf"

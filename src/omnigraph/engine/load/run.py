@@ -17,7 +17,7 @@ from omnigraph.engine.load.sources import Source, estimate_rows, find_sources, s
 from omnigraph.engine.load.spool import temporary_spool
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument
-from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
+from omnigraph.plan.load.engine_choice import Choice, LoadFacts, resolve_engine
 from omnigraph.telemetry import Ledger
 
 __all__ = ["LoadOptions", "load"]

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.plan.load.choice import BYTES_A_ROW
+from omnigraph.plan.load.engine_choice import BYTES_A_ROW
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
 from omnigraph.plan.load.places import SourceName
 

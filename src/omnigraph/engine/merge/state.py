@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.history.differ import TypeDelta
+from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
 from omnigraph.engine.merge.sides import (
     diff_sides,

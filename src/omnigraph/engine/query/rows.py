@@ -19,7 +19,7 @@ from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.query.adjacency.vertices import Vertices
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 from omnigraph.telemetry import Ledger
 
 _FEW = 512

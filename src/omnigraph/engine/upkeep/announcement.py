@@ -11,7 +11,7 @@ from omnigraph.engine.upkeep.survey import Chain, survey_chain
 from omnigraph.engine.write.chain import Step, extend
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage
-from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
+from omnigraph.plan.retention import Cutoffs, Policy, resolve_floor, resolve_spent_chains
 from omnigraph.plan.successor import Announce
 from omnigraph.telemetry import Ledger
 

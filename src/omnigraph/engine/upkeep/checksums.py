@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL
-from omnigraph.store.digests import PREFIX, read_digests, write_digests
+from omnigraph.engine.upkeep.reachable_files import PARALLEL
+from omnigraph.store.file_checksums import PREFIX, read_digests, write_digests
 from omnigraph.store.objects import Absent
-from omnigraph.store.sums import read_sums
+from omnigraph.store.table_checksums import read_sums
 from omnigraph.telemetry import Ledger
 
 _TRANSACTIONS = "/_transactions/"

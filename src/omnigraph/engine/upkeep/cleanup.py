@@ -15,26 +15,26 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.announcement import Announcement
 from omnigraph.engine.upkeep.checksums import keep_checksums
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Reason, Removal
-from omnigraph.engine.upkeep.deletion import delete_objects, delete_versions
-from omnigraph.engine.upkeep.store_time import read_store_time
-from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
-from omnigraph.engine.upkeep.trace import (
+from omnigraph.engine.upkeep.object_deletion import delete_objects, delete_versions
+from omnigraph.engine.upkeep.reachable_files import (
     Trace,
     holds,
     list_files,
     read_versions,
     require_version,
 )
+from omnigraph.engine.upkeep.store_time import read_store_time
+from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
+from omnigraph.plan.retention import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import lost_version
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.occupants import is_unfinished
+from omnigraph.store.ownership import is_unfinished
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
 

@@ -19,6 +19,7 @@ import msgspec
 from omnigraph.arguments import checked
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.checksums import known_checksums
+from omnigraph.engine.upkeep.reachable_files import Trace, holds
 from omnigraph.engine.upkeep.survey import (
     FIRST,
     Chain,
@@ -26,7 +27,6 @@ from omnigraph.engine.upkeep.survey import (
     survey_chain,
     survey_chains,
 )
-from omnigraph.engine.upkeep.trace import Trace, holds
 from omnigraph.errors import (
     Conflict,
     Corrupt,
@@ -36,17 +36,17 @@ from omnigraph.errors import (
     NotApplied,
     RefNotFound,
 )
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
-from omnigraph.store.digests import write_digests
+from omnigraph.store.file_checksums import write_digests
 from omnigraph.store.files import is_candidate, location_of
 from omnigraph.store.history import Archive, Segment
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
-from omnigraph.store.occupants import is_of_the_system, list_occupants, refuse_foreign
+from omnigraph.store.ownership import is_of_the_system, list_occupants, refuse_foreign
 from omnigraph.store.roots import parse_root
-from omnigraph.store.sums import Checked
+from omnigraph.store.table_checksums import Checked
 from omnigraph.store.versions import STAMP_KEY, encode_version, named_branches, version_key
 from omnigraph.telemetry import Ledger
 

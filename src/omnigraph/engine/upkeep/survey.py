@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from omnigraph.engine.history.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL, read_versions
+from omnigraph.engine.upkeep.reachable_files import PARALLEL, read_versions
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.points import Points
+from omnigraph.plan.merge_points import Points
 from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import encode_branch, is_version, version_number

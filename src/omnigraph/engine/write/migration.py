@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from omnigraph.engine.duckdb_sql import joining
 from omnigraph.engine.graph_view import GraphView, view_of
-from omnigraph.engine.joins import joining
 from omnigraph.engine.session import Session
-from omnigraph.engine.whole_rules import WholeTables
+from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import publish
@@ -55,7 +55,7 @@ from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rules.book import Card, Unique, final_rules
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import Runtime, reach
-from omnigraph.store.tables import Tables
+from omnigraph.store.open_tables import Tables
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8

@@ -21,8 +21,8 @@ from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.view import TableView
-from omnigraph.engine.write.answers import Effect, Effects
 from omnigraph.engine.write.assignments import set_values
+from omnigraph.engine.write.recorded_answers import Effect, Effects
 from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
     AppendRows,
@@ -37,7 +37,7 @@ from omnigraph.engine.write.statements import (
     WhereText,
 )
 from omnigraph.errors import InvalidArgument, InvalidData
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
 from omnigraph.plan.rows.complete import complete_rows, shape_values

@@ -11,7 +11,7 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
-from omnigraph.lang.words import Token, integer_value, string_value
+from omnigraph.lang.tokens import Token, integer_value, string_value
 from omnigraph.model.schema import Atom
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ from typing import Final
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
 from omnigraph.lang.gq.grammar import Grammar
-from omnigraph.lang.near import near
-from omnigraph.lang.words import END, Token, shorten
+from omnigraph.lang.suggestions import near
+from omnigraph.lang.tokens import END, Token, shorten
 
 _OTHER_LANGUAGES: Final = {
     "where": "return",

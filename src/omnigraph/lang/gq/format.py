@@ -14,7 +14,7 @@ from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.gq.grammar import load_grammar
 from omnigraph.lang.gq.layout import INDENT, Plan, plan_layout
 from omnigraph.lang.gq.parse import parse_queries
-from omnigraph.lang.words import COMMENTS, END, Token
+from omnigraph.lang.tokens import COMMENTS, END, Token
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_SPACE_AFTER: Final = frozenset({"LPAR", "LSQB", "DOT", "AT"})

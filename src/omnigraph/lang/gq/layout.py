@@ -14,7 +14,7 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 
 INDENT: Final = "    "
 WIDTH: Final = 100

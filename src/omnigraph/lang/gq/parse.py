@@ -16,8 +16,8 @@ from omnigraph.lang.gq.explain import explain_open_block, explain_token, repair_
 from omnigraph.lang.gq.grammar import load_grammar
 from omnigraph.lang.gq.reader import BEGINNINGS, Reader
 from omnigraph.lang.gq.tree import Explain, File, Query
-from omnigraph.lang.tables import Reduction
-from omnigraph.lang.words import BAD, END, Token
+from omnigraph.lang.grammar_tables import Reduction
+from omnigraph.lang.tokens import BAD, END, Token
 
 LARGEST_TEXT: Final = 1_000_000
 """Characters; nobody writes a longer one, and a program that does should use parameters."""

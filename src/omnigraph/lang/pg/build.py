@@ -29,7 +29,7 @@ from omnigraph.lang.pg.tree import (
     VectorNode,
     Wreck,
 )
-from omnigraph.lang.words import Token, integer_value, string_value
+from omnigraph.lang.tokens import Token, integer_value, string_value
 from omnigraph.model.schema import Atom
 
 T = TypeVar("T")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
-from omnigraph.lang.near import near
 from omnigraph.lang.pg.grammar import Grammar
 from omnigraph.lang.pg.lexer import DECLARATIONS
-from omnigraph.lang.words import END, Token, shorten
+from omnigraph.lang.suggestions import near
+from omnigraph.lang.tokens import END, Token, shorten
 
 _DECLARING: Final = {
     "class": "node",

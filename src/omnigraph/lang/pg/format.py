@@ -18,7 +18,7 @@ from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.pg.lexer import DECLARATIONS
 from omnigraph.lang.pg.parse import parse_schema
 from omnigraph.lang.pg.tree import SchemaTree, Wreck
-from omnigraph.lang.words import END, Token
+from omnigraph.lang.tokens import END, Token
 
 INDENT: Final = "    "
 WIDTH: Final = 100

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from omnigraph.lang.words import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
+from omnigraph.lang.tokens import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
 
 CONSTRAINTS: Final = ("key", "unique", "index", "range", "check")
 DECLARATIONS: Final = ("INTERFACE", "NODE", "EDGE")

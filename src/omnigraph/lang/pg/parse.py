@@ -12,12 +12,12 @@ from typing import Any, cast
 import msgspec
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
+from omnigraph.lang.grammar_tables import Reduction
 from omnigraph.lang.pg.explain import explain_open_body, explain_token, repair_keyword
 from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.pg.lexer import DECLARATIONS, starts_property
 from omnigraph.lang.pg.tree import Name, SchemaTree
-from omnigraph.lang.tables import Reduction
-from omnigraph.lang.words import BAD, END, Token
+from omnigraph.lang.tokens import BAD, END, Token
 
 GIVEN_UP = 10_000
 """A text with so many errors is not one of ours; the rest of it is not read."""

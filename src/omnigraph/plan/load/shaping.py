@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_value
+from omnigraph.plan.arrow_checks import UNSPEAKABLE, value_at
 from omnigraph.plan.load.places import AT, Places, Reject, SourceName, split_place
 from omnigraph.plan.rows.typed import RowGroup, Shaped, shape_rows
-from omnigraph.plan.soundness import UNSPEAKABLE, value_at
 from omnigraph.plan.validate import check_rows
 
 _DESCRIBED = 100  # violations of one column that shaping tells in words

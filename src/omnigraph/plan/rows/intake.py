@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.plan.soundness import Unsound, reason_of, require_columns, require_sound
+from omnigraph.plan.arrow_checks import Unsound, reason_of, require_columns, require_sound
 
 RawColumn: TypeAlias = list[object] | pa.ChunkedArray
 _NOT_ROWS = (str, bytes, bytearray, memoryview)

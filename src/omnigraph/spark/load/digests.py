@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.joins import joining, quoted
+from omnigraph.engine.duckdb_sql import joining, quoted
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.validate import key_column
 from omnigraph.spark.load.frames import TASK_MEMORY, TASK_ROWS, PieceColumns, TableColumns

@@ -20,7 +20,7 @@ from omnigraph.engine.load.spool import PIECE_BYTES, PIECE_ROWS, Piece, Spool
 from omnigraph.engine.load.state import TOLD
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog_file import decode_catalog
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
 from omnigraph.spark.load.journal import digest

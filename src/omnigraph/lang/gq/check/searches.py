@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from omnigraph.lang.gq import tree
+from omnigraph.lang.gq.check.checker import Checker
 from omnigraph.lang.gq.check.kinds import (
     BOOL,
     F64,
@@ -29,16 +30,13 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.model.types import ListType, ScalarType, VectorType
 
-if TYPE_CHECKING:
-    from omnigraph.lang.gq.check.expressions import Expressions
-
 RANKS: Final = ("nearest", "bm25", "rrf")
 FUNCTIONS: Final = (*RANKS, "search", "match_text", "fuzzy")
 _K: Final = 60
 _EDITS: Final = 2
 
 
-def check_search(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def check_search(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     name = node.function.text
     if name in RANKS and not checker.ranks:
         message = f"`{name}` ranks rows, so it is an order key or a projection"
@@ -65,7 +63,7 @@ def _code(name: str) -> str:
     return {"nearest": "T19", "rrf": "T21"}.get(name, "T20")
 
 
-def _nearest(checker: Expressions, node: tree.Call, values: list[Any]) -> Expression | None:
+def _nearest(checker: Checker, node: tree.Call, values: list[Any]) -> Expression | None:
     target, query = values
     if not isinstance(target, PropertyValue) or not isinstance(target.type.kind, VectorType):
         message = f"`nearest` looks for vectors, and this is {shown(target)}"
@@ -92,7 +90,7 @@ def _is_vector(query: Expression, wanted: VectorType) -> bool:
     return isinstance(query, ParameterValue)
 
 
-def _text(checker: Expressions, node: tree.Call, values: list[Any]) -> Expression | None:
+def _text(checker: Checker, node: tree.Call, values: list[Any]) -> Expression | None:
     name: Any = node.function.text
     target, words = values[:2]
     if not isinstance(target, PropertyValue) or target.type.kind != STRING:
@@ -116,7 +114,7 @@ def _text(checker: Expressions, node: tree.Call, values: list[Any]) -> Expressio
     return TextSearch(name, target, words, edits, Type(BOOL, nullable))
 
 
-def _rrf(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def _rrf(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     ranks: list[Nearest | Bm25] = []
     k: Expression = Constant(_K, Type(I64))
     for argument in node.arguments:

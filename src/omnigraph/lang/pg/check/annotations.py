@@ -11,7 +11,7 @@ import msgspec
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings
 from omnigraph.lang.pg.tree import AnnotationNode, Argument, LiteralNode, Name, RangeNode
-from omnigraph.lang.words import SMALLEST_INTEGER
+from omnigraph.lang.tokens import SMALLEST_INTEGER
 from omnigraph.model.schema import Annotation, Card, Embed, Literal
 
 ON_PROPERTIES: Final = frozenset(

@@ -1,4 +1,4 @@
-"""Owns the commands that work on `.pg` and `.gq` files: formatting and checking them."""
+"""Owns `fmt` and `lint`: the commands that format and check `.pg` and `.gq` files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.paths import STDIN, unwritable
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _catalog(ref: str, schema: str | None, cli: Invocation) -> Catalog:
 def _file_row(
     path: str, text: str, queries: list[Any], diagnostics: tuple[Diagnostic, ...]
 ) -> dict[str, Any]:
-    from omnigraph.cli.texts import plain
+    from omnigraph.cli.value_text import plain
     from omnigraph.lang.diagnostics import Source
 
     source = Source(text, path)

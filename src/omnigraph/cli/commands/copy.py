@@ -1,4 +1,4 @@
-"""Owns the commands on a graph as a whole: a copy in another place, and its end."""
+"""Owns `copy` and `delete`: the commands that copy a whole graph and that delete one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli, DryRun, Yes
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import count_text, size_text
+from omnigraph.cli.value_text import count_text, size_text
 
 
 def copy(
@@ -84,7 +84,7 @@ def delete(
         omnigraph delete old.graph --dry-run
         omnigraph delete s3://bucket/people --yes
     """
-    from omnigraph.engine.upkeep.removal import delete as delete_graph
+    from omnigraph.engine.upkeep.graph_deletion import delete as delete_graph
 
     told = delete_graph(root, dry_run=True, runtime=cli.watched_runtime())
     files = f"{count_text(told.files, 'file')} ({size_text(told.bytes)})"

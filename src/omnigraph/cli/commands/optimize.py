@@ -7,10 +7,10 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Types
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import count_text, size_text
+from omnigraph.cli.value_text import count_text, size_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep.optimize_report import Optimized, Progress, TypeReport

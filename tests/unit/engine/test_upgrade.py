@@ -16,7 +16,7 @@ import omnigraph
 from omnigraph import Graph, Snapshot
 from omnigraph.engine import opening
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep import formats
+from omnigraph.engine.upkeep import upgrade
 from omnigraph.engine.write import publisher
 from omnigraph.errors import NewerFormat, OlderFormat, ProtectedBranch
 from omnigraph.model import formats as lifts
@@ -184,7 +184,7 @@ def upgraded_until(root: Path, fault: Fault | None) -> list[Call]:
     store = FaultyStore(place.objects(SETTINGS), [] if fault is None else [fault])
     session = Session(place, store, SETTINGS, SYSTEM)
     with nullcontext() if fault is None else pytest.raises(Crashed):
-        formats.upgrade(session, Ledger())
+        upgrade.upgrade(session, Ledger())
     return store.calls
 
 
@@ -261,7 +261,7 @@ def test_a_format_below_the_floor_is_refused(frozen: Path, monkeypatch: pytest.M
 
 def test_checking_tells_what_an_upgrade_would_do(frozen: Path, next_format: None) -> None:
     with omnigraph.open(frozen, mode="r", settings=SETTINGS) as g:
-        told = formats.check_format(g._session, Ledger()).to_dict()
+        told = upgrade.check_format(g._session, Ledger()).to_dict()
     assert told == {
         "current": False,
         "stamp": 1,

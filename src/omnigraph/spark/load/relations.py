@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.joins import Rows, joining
-from omnigraph.engine.load.ground import Ground
+from omnigraph.engine.duckdb_sql import Rows, joining
+from omnigraph.engine.load.relations import LoadRelations
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rules import joins
@@ -32,8 +32,8 @@ HELD_IDS = 2_000_000
 """Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
 
 
-class SparkGround(Ground[TypePieces, Any]):
-    """`Ground` over the pieces of a load on Spark."""
+class SparkRelations(LoadRelations[TypePieces, Any]):
+    """`LoadRelations` over the pieces of a load on Spark."""
 
     state: SparkState
 

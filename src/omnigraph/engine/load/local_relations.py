@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.joins import Joins, Rows, as_keys
+from omnigraph.engine.duckdb_sql import Joins, Rows, as_keys
 from omnigraph.engine.load.completing import complete_merge
-from omnigraph.engine.load.ground import Ground
 from omnigraph.engine.load.local_rows import LocalRows
+from omnigraph.engine.load.relations import LoadRelations
 from omnigraph.engine.load.spool import Room
 from omnigraph.engine.load.state import ORIGIN, TOLD, LoadState, shown_rows
 from omnigraph.engine.view import TableView
@@ -31,8 +31,8 @@ FEW = 10_000
 _NOWHERE = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
 
 
-class LocalGround(Ground[LocalRows, Rows]):
-    """`Ground` over the Arrow tables of a load in this process."""
+class LocalRelations(LoadRelations[LocalRows, Rows]):
+    """`LoadRelations` over the Arrow tables of a load in this process."""
 
     def __init__(self, state: LoadState[LocalRows], joins: Joins, room: Room) -> None:
         super().__init__(state)

@@ -23,7 +23,7 @@ from omnigraph.errors import (
     TagExists,
     TagNotFound,
 )
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.keys import KEPT
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.refs import check_branch_name

@@ -1,4 +1,4 @@
-"""Owns the commands that undo: a branch as it was, and one commit taken back."""
+"""Owns `restore` and `revert`: the commands that undo."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Yes
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 
 
 def restore(

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.joins import Joins, Rows, as_keys, quoted
+from omnigraph.engine.duckdb_sql import Joins, Rows, as_keys, quoted
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.plan.lanes import LaneRow, LogEntry, draw_lanes, render_lanes
+from omnigraph.plan.log_drawing import LaneRow, LogEntry, draw_lanes, render_lanes
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "lanes"
 CASES = sorted(path.stem for path in GOLDEN.glob("*.log"))

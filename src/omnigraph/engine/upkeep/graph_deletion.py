@@ -10,11 +10,11 @@ import os
 from dataclasses import dataclass, field
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.deletion import delete_objects
+from omnigraph.engine.upkeep.object_deletion import delete_objects
 from omnigraph.errors import GraphNotFound
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
-from omnigraph.store.occupants import drop_empty_directories, is_own, is_remains
+from omnigraph.store.ownership import drop_empty_directories, is_own, is_remains
 from omnigraph.store.roots import parse_root
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger

@@ -15,7 +15,7 @@ Indices = np.ndarray[Any, np.dtype[np.int64]]
 NOT_GIVEN: Any = object()
 
 
-class Findings:
+class ViolationList:
     """Violations of one type's rows: the first `limit` listed, all counted."""
 
     def __init__(self, type_name: str, limit: int) -> None:
@@ -58,7 +58,7 @@ class Findings:
 class Rejects:
     """The rows of one group that have a violation, by their index within the group."""
 
-    def __init__(self, findings: Findings, positions: Indices) -> None:
+    def __init__(self, findings: ViolationList, positions: Indices) -> None:
         self.findings = findings
         self.positions = positions
         self._first = len(findings.violations)

@@ -1,4 +1,4 @@
-"""Owns the first commands: creating a graph, and asking the program what it is."""
+"""Owns `init` and `version`: the command that creates a graph, and the program's version."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument
 
 

@@ -12,7 +12,7 @@ import omnigraph
 from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.engine.upkeep.survey import needed_versions, survey_chains
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.points import Points
+from omnigraph.plan.merge_points import Points
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 

@@ -16,7 +16,7 @@ from omnigraph.errors import (
     Unavailable,
 )
 from omnigraph.store.forks import require_usable
-from omnigraph.store.scarcity import find_scarcity
+from omnigraph.store.resource_errors import find_scarcity
 
 _MISSING = re.compile(r"not found|NotFound|No such file", re.IGNORECASE)
 _FULL = re.compile(r"No space left|StorageFull|os error 28\b", re.IGNORECASE)

@@ -13,7 +13,7 @@ from omnigraph.engine.graph_view import find_type
 from omnigraph.engine.merge.state import MergeInputs
 from omnigraph.engine.write.work import refuse
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import Row

@@ -1,6 +1,5 @@
-"""Owns the ground that rules are checked on: what a load brings to the graph, and the graph, as
-relations of an engine. What follows from the state of the load is written here once; an engine
-brings the relations."""
+"""Owns the relations that rules are checked over: what a load brings, and what the graph holds.
+What follows from the state of the load is written here once; each engine brings the relations."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from omnigraph.plan.rules.book import End, Ends, Rule
 R = TypeVar("R")
 
 
-class Ground(ABC, Generic[H, R]):
+class LoadRelations(ABC, Generic[H, R]):
     """Everything that `plan.rules.joins` asks of relations, and what a load adds to it."""
 
     def __init__(self, state: LoadState[H]) -> None:

@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.deletion import delete_versions
+from omnigraph.engine.upkeep.object_deletion import delete_versions
+from omnigraph.engine.upkeep.reachable_files import read_versions, require_version
 from omnigraph.engine.upkeep.store_time import read_store_time
 from omnigraph.engine.upkeep.survey import FIRST, list_chain
-from omnigraph.engine.upkeep.trace import read_versions, require_version
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.retain import resolve_folded
+from omnigraph.plan.retention import resolve_folded
 from omnigraph.runtime import reach
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger

@@ -15,8 +15,9 @@ from omnigraph.errors import Corrupt, OmnigraphError, OutOfMemory
 from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, files_of_version
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.occupants import is_of_the_system
-from omnigraph.store.tables import Table, Tables
+from omnigraph.store.open_tables import Tables
+from omnigraph.store.ownership import is_of_the_system
+from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 PARALLEL = 8

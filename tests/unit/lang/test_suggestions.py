@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 TYPES = ["String", "Bool", "I32", "I64", "Date", "DateTime", "Blob"]
 

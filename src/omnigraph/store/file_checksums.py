@@ -8,7 +8,7 @@ import msgspec
 import xxhash
 
 from omnigraph.errors import Corrupt
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.store.objects import ObjectStore
 
 PREFIX = "__digests/"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
-from omnigraph.lang.words import END
+from omnigraph.lang.tokens import END
 
 
 class Reduction(NamedTuple):

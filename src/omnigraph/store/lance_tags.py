@@ -5,7 +5,7 @@ They are a courtesy and never our truth: nothing reads them back to decide anyth
 
 from __future__ import annotations
 
-from omnigraph.store.panics import explained
+from omnigraph.store.lance_errors import explained
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 

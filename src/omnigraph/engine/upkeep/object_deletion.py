@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL
+from omnigraph.engine.upkeep.reachable_files import PARALLEL
 from omnigraph.telemetry import Ledger
 
 _BATCH = 500

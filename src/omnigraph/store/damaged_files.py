@@ -9,23 +9,39 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
 
 from omnigraph.errors import Corrupt, OmnigraphError, StoreFailure
 from omnigraph.store.disk import files_below
-from omnigraph.store.panics import brief, explained
-
-if TYPE_CHECKING:
-    from omnigraph.store.tables import Table
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.lance_errors import brief, explained
 
 _TRIED = 1 << 30
 """Bytes of a table up to which all of it is read to find what is wrong."""
 _PATH = re.compile(r"(?:data|_deletions|_indices|_transactions)/[\w./-]*\w")
 
 
+class TableFiles(Protocol):
+    """What this module asks of a table version, which is a `Table` wherever it is called."""
+
+    @property
+    def handle(self) -> Any: ...
+    @property
+    def location(self) -> str: ...
+    @property
+    def directory(self) -> Path | None: ...
+    @property
+    def marks(self) -> Mapping[int, FragmentMark]: ...
+    @property
+    def blobs(self) -> frozenset[str]: ...
+    @property
+    def indexed_columns(self) -> frozenset[str]: ...
+
+
 @contextlib.contextmanager
-def reading(table: Table, fragments: Iterable[int] | None = None) -> Iterator[None]:
+def reading(table: TableFiles, fragments: Iterable[int] | None = None) -> Iterator[None]:
     """Reads of a table's files, or of those of some fragments: what fails names the file."""
     try:
         with explained(table.location):
@@ -36,7 +52,7 @@ def reading(table: Table, fragments: Iterable[int] | None = None) -> Iterator[No
 
 
 def _told(
-    table: Table, fragments: set[int] | None, error: Corrupt | StoreFailure
+    table: TableFiles, fragments: set[int] | None, error: Corrupt | StoreFailure
 ) -> Corrupt | StoreFailure:
     wanted = [mark.id for mark in table.marks.values() if not fragments or mark.id in fragments]
     if table.directory is not None and (wrong := list(_wrong_files(table, wanted))):
@@ -54,7 +70,7 @@ def _told(
     return Corrupt(f"{', '.join(named)} cannot be read: {brief(words) or error.message}")
 
 
-def _wrong_files(table: Table, fragments: Iterable[int]) -> Iterator[str]:
+def _wrong_files(table: TableFiles, fragments: Iterable[int]) -> Iterator[str]:
     assert table.directory is not None
     for number in fragments:
         with explained(table.location):
@@ -74,7 +90,7 @@ def _wrong_files(table: Table, fragments: Iterable[int]) -> Iterator[str]:
                 yield f"{key} has {held} bytes; it should have {expected or 'some'}."
 
 
-def _is_readable(table: Table, number: int) -> bool:
+def _is_readable(table: TableFiles, number: int) -> bool:
     """Whether all of one fragment can be read by itself."""
     options: dict[str, Any] = {"blob_handling": "all_binary"} if table.blobs else {}
     try:
@@ -87,7 +103,7 @@ def _is_readable(table: Table, number: int) -> bool:
     return True
 
 
-def _keys(table: Table, number: int) -> list[str]:
+def _keys(table: TableFiles, number: int) -> list[str]:
     mark, base = table.marks[number], table.location
     keys = [f"{base}/data/{name}" for name in mark.files]
     if table.directory is not None and table.blobs:
@@ -99,7 +115,7 @@ def _keys(table: Table, number: int) -> list[str]:
     return keys
 
 
-def _index_files(table: Table) -> Iterator[str]:
+def _index_files(table: TableFiles) -> Iterator[str]:
     with explained(table.location):
         described = table.handle.describe_indices()
         uuids = [segment.uuid for index in described for segment in index.segments]

@@ -19,7 +19,7 @@ import msgspec
 import xxhash
 
 from omnigraph.errors import Corrupt
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.store.disk import explained_files
 from omnigraph.store.version_files import properties_of
 

@@ -20,8 +20,8 @@ from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.engine.write.chain import put_version
 from omnigraph.errors import InvalidArgument, InvalidBranchName, OmnigraphError
+from omnigraph.model.commit_text import WORDS
 from omnigraph.model.options import CommitWords
-from omnigraph.model.words import WORDS
 from omnigraph.spark.graph import SparkGraph
 from omnigraph.spark.pipeline import Pipeline
 from omnigraph.telemetry import Ledger
@@ -353,7 +353,7 @@ def test_other_names_are_fine(g: Graph, name: str) -> None:
 def test_names_from_before_can_be_read_written_and_deleted(
     g: Graph, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.names.check_branch_name", lambda name: None)
+    monkeypatch.setattr("omnigraph.engine.branches_and_tags.check_branch_name", lambda name: None)
     g.create_branch(name)
     g.create_tag(f"{name} v ")
     monkeypatch.undo()

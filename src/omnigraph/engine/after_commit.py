@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from omnigraph.store.panics import is_failure
+from omnigraph.store.lance_errors import is_failure
 from omnigraph.telemetry import report_failure
 
 
