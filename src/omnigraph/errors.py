@@ -241,13 +241,6 @@ class ValueOutOfRange(Invalid):
     code = "value_out_of_range"
 
 
-class SearchNotBuilt(Invalid):
-    """This release parses the search functions and does not run them yet."""
-
-    code = "search_not_built"
-    help = "Leave out nearest, bm25, rrf, search, match_text and fuzzy; this release runs the rest."
-
-
 class UnknownModel(Invalid):
     """The schema names a model for `@embed` that this program does not know."""
 

@@ -29,6 +29,19 @@ class TableColumn(NamedTuple):
     type: str
 
 
+@dataclass(frozen=True)
+class KnownSegment:
+    """A segment of an index of a table version. `fragments` may name some that are long gone."""
+
+    uuid: str
+    name: str
+    fragments: frozenset[int]
+    bytes: int | None = None
+    columns: tuple[str, ...] = ()
+    kind: str = ""
+    """What Lance calls the kind of the index."""
+
+
 def mark_of(metadata: Any) -> FragmentMark:
     deletion = metadata.deletion_file
     return FragmentMark(

@@ -22,7 +22,13 @@ from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (
     files_below,
 )
-from omnigraph.store.fragments import FragmentMark, TableColumn, field_meanings, mark_of
+from omnigraph.store.fragments import (
+    FragmentMark,
+    KnownSegment,
+    TableColumn,
+    field_meanings,
+    mark_of,
+)
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.lance_requests import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
@@ -130,8 +136,24 @@ class Table:
 
     @cached_property
     def indexed_columns(self) -> frozenset[str]:
+        return frozenset(column for segment in self.segments for column in segment.columns)
+
+    @cached_property
+    def segments(self) -> tuple[KnownSegment, ...]:
+        """All segments of all indexes."""
         with explained(self.location):
-            return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
+            return tuple(
+                KnownSegment(
+                    str(segment.uuid),
+                    index.name,
+                    frozenset(segment.fragment_ids),
+                    segment.size_bytes,
+                    tuple(index.field_names),
+                    str(index.type_url),
+                )
+                for index in self.handle.describe_indices()
+                for segment in index.segments
+            )
 
     @cached_property
     def takes_filters(self) -> bool:

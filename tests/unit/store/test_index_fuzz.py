@@ -20,8 +20,8 @@ from lance import LanceOperation
 from omnigraph.errors import Conflict, Corrupt
 from omnigraph.model.catalog import IndexKind
 from omnigraph.store import commits, indexes
+from omnigraph.store.fragments import KnownSegment
 from omnigraph.store.indexes import (
-    KnownSegment,
     Segment,
     files_of,
     index_name,

@@ -4,11 +4,11 @@ by its id reads nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,11 @@ class TypeRows:
         return self.view.kind
 
     @property
+    def ledger(self) -> Ledger:
+        """Where requests are booked right now."""
+        return self._books.ledger
+
+    @property
     def is_plain(self) -> bool:
         """Nothing is pending: what is derived may be kept with the table version."""
         return not self.view.overlay.touched
@@ -83,6 +88,15 @@ class TypeRows:
         plain = TypeRows(view, self._columns, self.base, self._books)
         plain.vertices = self.vertices
         return plain
+
+    def remember(self, key: tuple[Any, ...], make: Callable[[], tuple[Any, int]]) -> Any:
+        """What is derived from the table version, with its bytes, kept as long as there is room."""
+        whole = (self.view.table.location, self.view.table.version, *key)
+        found = self._columns.get(whole)
+        if found is None:
+            found, size = make()
+            self._columns.keep(whole, found, size)
+        return found
 
     # Which rows there are
 

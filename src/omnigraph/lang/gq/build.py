@@ -247,7 +247,8 @@ class BodyBuilder:
         return _Keys(children)
 
     def key(self, children: Children) -> tree.Key:
-        return tree.Key(children[0], _has(children[1:], "DESC"), _span(children))
+        said = _has(children[1:], "DESC") if len(children) > 1 else None
+        return tree.Key(children[0], said, _span(children))
 
     def limit(self, children: Children) -> tree.Amount:
         token = children[1]
