@@ -24,7 +24,7 @@ _LOG = logging.getLogger("omnigraph")
 READ_VERBS = frozenset({"get", "head", "list"})
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     verb: str
     purpose: str
 
@@ -38,7 +38,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.counts: Counter[Entry] = Counter()
+        self.counts: Counter[LedgerEntry] = Counter()
         self.read_bytes = 0
         self.written_bytes = 0
         self.hops = 0
@@ -52,7 +52,7 @@ class Ledger:
         if count == 0:
             return
         with self._lock:
-            self.counts[Entry(verb, purpose)] += count
+            self.counts[LedgerEntry(verb, purpose)] += count
             self.hops += count if hops is None else hops
             if verb in READ_VERBS:
                 self.read_bytes += size

@@ -17,7 +17,7 @@ from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.history.feed import Feed, FeedBlock
 from omnigraph.engine.history.restore import restore
 from omnigraph.engine.history.revert import revert
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
@@ -99,7 +99,7 @@ class Branch(Reads):
         ops: Sequence[str] | None = None,
         follow: bool = False,
         poll: float = 1.0,
-    ) -> Generator[Block, None, None]:
+    ) -> Generator[FeedBlock, None, None]:
         """What happened on the branch, one block for each commit, oldest first: after a cursor,
         after a ref, or from the beginning, which lies before the point of the fork. With
         `follow` it waits for more, looking every `poll` seconds, until it or the graph is

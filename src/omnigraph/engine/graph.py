@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from omnigraph.arguments import checked_methods
@@ -64,12 +63,7 @@ class Graph(Branch):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

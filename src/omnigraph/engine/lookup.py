@@ -17,7 +17,7 @@ from omnigraph.engine.cache import Cache
 from omnigraph.engine.key_index import (
     NO_ROWS,
     KeyIndex,
-    Run,
+    KeyRun,
     number_files,
     places_of,
     size_of,
@@ -83,7 +83,7 @@ class Lookups:
                     for number, mark in fresh.items()
                 ]
                 texts = key_texts(rows, [column.name for column in columns])
-                added = Run.build(texts, np.concatenate([NO_ROWS, *places]))
+                added = KeyRun.build(texts, np.concatenate([NO_ROWS, *places]))
             marks = compared.same | compared.moved | fresh
             gone = places_of(index.marks, dead)
             self._keep(new, columns, index.derive(marks, added, gone))
@@ -173,7 +173,7 @@ def _extended(
     dead = np.setdiff1d(revived.held(moved), live)
     names = tuple(column.name for column in columns)
     texts, addresses = _read_keys(table, names, ledger, fragments=[m.id for m in fresh.values()])
-    added = Run.build(texts, places_of(fresh, addresses))
+    added = KeyRun.build(texts, places_of(fresh, addresses))
     return revived.derive(compared.same | moved | fresh, added, dead)
 
 

@@ -33,7 +33,7 @@ _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRows:
     """Rows with given values: `positions` index the values asked for."""
 
     base_positions: np.ndarray
@@ -276,11 +276,11 @@ class TableView:
         offsets: np.ndarray = np.concatenate([_NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
         return offsets
 
-    def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> Found:
+    def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> FoundRows:
         """Where the view holds rows whose columns have these canonical texts."""
         positions, addresses = self.find_stored(columns, texts, ledger)
         pending_positions, pending = self._find_pending(columns, texts)
-        return Found(positions, addresses, pending_positions, pending)
+        return FoundRows(positions, addresses, pending_positions, pending)
 
     def find_stored(
         self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger

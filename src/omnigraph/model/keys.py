@@ -24,7 +24,7 @@ _HASH, _NUMBER, _TIME = 8, 6, 4
 _ENTRY = _HASH + _NUMBER + _TIME
 
 
-class Entry(msgspec.Struct, frozen=True):
+class KeyEntry(msgspec.Struct, frozen=True):
     """`time` in seconds since 1970."""
 
     key: bytes
@@ -68,7 +68,7 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
         """The keys of a version that follows this one and used none."""
         return Keys(self.recent, self.older) if self.call or self.answers else self
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[KeyEntry]:
         """Newest first."""
         return map(self._entry, range(0, len(self.recent), _ENTRY))
 
@@ -77,10 +77,10 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
         """When the oldest of these was used; 0 if there is none."""
         return self._entry(len(self.recent) - _ENTRY).time if self.recent else 0
 
-    def _entry(self, place: int) -> Entry:
+    def _entry(self, place: int) -> KeyEntry:
         held = self.recent[place : place + _ENTRY]
         key, number, time = held[:_HASH], held[_HASH : _HASH + _NUMBER], held[-_TIME:]
-        return Entry(key, int.from_bytes(number), int.from_bytes(time))
+        return KeyEntry(key, int.from_bytes(number), int.from_bytes(time))
 
 
 NO_KEYS = Keys()

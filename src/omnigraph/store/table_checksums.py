@@ -100,7 +100,7 @@ def _digest(known: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Checked:
+class ChecksumResult:
     """A file on its way. What is not what it was is refused with its last part."""
 
     key: str

@@ -10,7 +10,7 @@ from omnigraph.cli.arguments import Cli, Kinds, Limit, OfBranch, Ops, Types
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.history.feed import Block
+    from omnigraph.engine.history.feed import FeedBlock
 
 
 def changes(
@@ -75,7 +75,7 @@ def _told(blocks: Any, cli: Invocation) -> Any:
         cli.out.flush()
 
 
-def _print_block(block: Block, cli: Invocation) -> None:
+def _print_block(block: FeedBlock, cli: Invocation) -> None:
     from omnigraph.cli.views.changes import change_lines
     from omnigraph.cli.views.commits import log_lines
     from omnigraph.plan.migrate import step_text

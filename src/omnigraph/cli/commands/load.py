@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.load.result import LoadResult, Progress
+    from omnigraph.engine.load.result import LoadProgress, LoadResult
 
 _SHOWN = 5
 _SMALL = 64 << 20
@@ -88,7 +88,7 @@ def load(
         _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: LoadProgress) -> None:
             doing = _doing(progress)
             if progress.tasks:
                 report(progress.tasks_done, progress.tasks, doing)
@@ -121,7 +121,7 @@ def load(
     _note_rejected(done, rejected, cli)
 
 
-def _doing(progress: Progress) -> str:
+def _doing(progress: LoadProgress) -> str:
     """The stage, with rows and rate where they are known: on Spark those of tasks that are done."""
     words = [progress.stage]
     if progress.total_rows:

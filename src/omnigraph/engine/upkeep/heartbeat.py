@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from types import TracebackType
 
 import msgspec
 
@@ -49,12 +48,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Whatever became of it: what is left is cleanup's, as if it had been short."""
         self._ended.set()
         if self._thread is not None:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omnigraph.engine.load.result import OnLoadProgress, Progress
+from omnigraph.engine.load.result import LoadProgress, OnLoadProgress
 from omnigraph.runtime import Runtime
 
 OFTEN = 0.5
@@ -91,7 +91,7 @@ class Meter:
         with self._lock:
             self._stage, self._rows, self._bytes = stage, rows, (read, total)
             self._began = self._runtime.monotonic()
-            self._tell(Progress(stage, rows or 0, read, total))
+            self._tell(LoadProgress(stage, rows or 0, read, total))
 
     def end(self) -> None:
         self._ended.set()
@@ -118,7 +118,7 @@ class Meter:
             if self._stage == "reading" and size is not None:
                 read = int(size * share)
             self._tell(
-                Progress(
+                LoadProgress(
                     self._stage,
                     int((self._rows or 0) * share),
                     read,

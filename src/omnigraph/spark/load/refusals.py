@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.rejected import FEW, RejectedFile, write_rejected_file
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.engine.load.state import TOLD, shown_rows
 from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
 from omnigraph.plan.rules.book import Rule, describe
@@ -36,7 +36,7 @@ class TellJob:
     """`found` are the rows that a join found, by `place`: the name of a file if they are many."""
 
     spool: Spool
-    pieces: Sequence[Piece]
+    pieces: Sequence[SpoolPiece]
     names: tuple[SourceName, ...]
     rule: Rule
     found: pa.Table | str

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.duckdb_sql import Rows, joining
+from omnigraph.engine.duckdb_sql import SqlRows, joining
 from omnigraph.engine.load.relations import LoadRelations
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT
@@ -108,7 +108,7 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
             rows = pa.concat_tables(edges.read(group)).rename_columns(["node", "place"])
             ids = pa.concat_tables(parts, promote_options="default")
             with joining(TASK_MEMORY, "ends") as local:
-                yield joins.loose(local, Rows.of(rows), Rows.of(ids)).table()
+                yield joins.loose(local, SqlRows.of(rows), SqlRows.of(ids)).table()
 
         return read_frame(state.spark, edges.groups(), {"place": "long", "node": "string"}, read)
 

@@ -17,10 +17,10 @@ from omnigraph.plan.query import Plan
 from omnigraph.plan.query.keys import asked_ids
 from omnigraph.plan.query.logical import KeyTest
 from omnigraph.spark.pinned import PinnedTable, pin_table
-from omnigraph.spark.query.frame import Bound, Frame, schema_of
+from omnigraph.spark.query.frame import BoundVariable, SparkFrame, schema_of
 from omnigraph.spark.query.projection import Wants
 from omnigraph.spark.query.scope import Attached, RowScope
-from omnigraph.spark.query.tables import Reading, read_frame
+from omnigraph.spark.query.tables import TableReading, read_frame
 from omnigraph.spark.query.values import LoadSource
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ class Compiling:
 
     # Frames
 
-    def unit(self) -> Frame:
-        return Frame(self.spark.range(1).select(), is_unit=True)
+    def unit(self) -> SparkFrame:
+        return SparkFrame(self.spark.range(1).select(), is_unit=True)
 
-    def scope(self, frame: Frame, attached: Attached | None = None) -> RowScope:
+    def scope(self, frame: SparkFrame, attached: Attached | None = None) -> RowScope:
         return RowScope(frame, self.codes, attached or {})
 
-    def shared(self, frame: Frame) -> Frame:
+    def shared(self, frame: SparkFrame) -> SparkFrame:
         """A frame that is used more than once, and computed once."""
         if frame.read or not frame.columns:
             return frame
@@ -101,8 +101,8 @@ class Compiling:
         few = sum(self.rows(kind) for kind in kinds) <= _BROADCAST_ROWS
         return sql.broadcast(data) if few else data
 
-    def bound(self, variable: Variable) -> Bound:
-        return Bound(variable, self.wants.get(variable.id, ()))
+    def bound(self, variable: Variable) -> BoundVariable:
+        return BoundVariable(variable, self.wants.get(variable.id, ()))
 
     def entities(
         self, variable: Variable, tests: tuple[Expression, ...], key: KeyTest | None = None
@@ -113,7 +113,7 @@ class Compiling:
         kinds: Sequence[GraphType] = variable.kind.types
         for place, kind in enumerate(kinds):
             ids = None if key is None else tuple(asked_ids(kind, key, self.given.bindings))
-            reading = Reading(
+            reading = TableReading(
                 self.pinned(kind),
                 schema_of(bound),
                 identity=tuple(bound.identity),
