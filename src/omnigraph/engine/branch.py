@@ -45,11 +45,12 @@ T = TypeVar("T")
 class Branch(Reads):
     """A branch, by its `name`: every read, of its head at the time of the call, and every write.
 
-    Every write takes the same options, by keyword: `actor` and `message` are in its commit; with
-    `if_commit` it is done only if the branch still shows that commit, else `PreconditionFailed`
-    tells what was expected and what is there; a call that repeats an `idempotency_key` does
-    nothing and tells what the first one did; and when others write at the same time it is tried
-    again for `retry_for` seconds, as the settings say if it is not given.
+    Every write takes the same options, by keyword. `actor` and `message` are in its commit. With
+    `if_commit` the write is done only if the branch still shows that commit; if not,
+    `PreconditionFailed` carries the expected and the actual commit. A call that repeats an
+    `idempotency_key` does nothing and returns what the first call did. When others write at the
+    same time, the write is tried again for `retry_for` seconds; the default is in the settings.
+    `options` gives all of them as one `CommitOptions`.
 
     >>> text, seen = "delete Knows where true", g.commit.id
     >>> done = g.mutate(text, actor="ada", message="start anew", if_commit=seen)

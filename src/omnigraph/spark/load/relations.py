@@ -4,8 +4,10 @@ with digests looked at first where a join would move many rows."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.duckdb_sql import SqlRows, joining
@@ -14,7 +16,6 @@ from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import End, Ends, Rule
-from omnigraph.spark.load.completing import complete_types
 from omnigraph.spark.load.digests import may_exceed
 from omnigraph.spark.load.frames import (
     TASK_MEMORY,
@@ -25,8 +26,9 @@ from omnigraph.spark.load.frames import (
     table_frame,
 )
 from omnigraph.spark.load.refusals import refuse, tell
+from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
 from omnigraph.spark.load.state import SparkState, TypePieces, node_ids, rows_origins
-from omnigraph.spark.tasks import explained
+from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
 
 HELD_IDS = 2_000_000
 """Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
@@ -130,3 +132,30 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
 
     def complete(self) -> None:
         complete_types(self.state)
+
+
+def complete_types(state: SparkState) -> None:
+    """Whole rows of a merge, each with the row that it replaces."""
+    for key, held in list(state.types.items()):
+        kind, stored = held.kind, None
+        if not held.generated:
+            stored = state.stored(kind, Wanted(("id",)))
+        job = state.job(kind, held.given)
+        if stored is None:
+            answers = run_tasks(
+                state.spark, partial(complete_new, job), range(len(held.given)), Completed
+            )
+        else:
+            ids = state.arriving(kind, Wanted(("id",)))
+            stored = state.small(stored, state.snapshot.view(kind).table.rows)
+            located = ids.join(stored, "id", "left").selectExpr(
+                "part", "place", "address as origin"
+            )
+            grouped = located.groupBy("part").applyInArrow(complete_pieces(job), ANSWERS)
+            answers = collect_answers(grouped, Completed)
+        for _, answer in answers:
+            state.rejects += answer.rejects
+            state.files += answer.aside
+            state.drop(kind, np.array(answer.dropped, dtype=np.int64))
+        whole = tuple(answer.piece for _, answer in answers if answer.piece is not None)
+        state.types[key] = state.types[key].completed(whole)
