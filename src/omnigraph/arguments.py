@@ -1,8 +1,8 @@
-"""Owns the check of what callers in Python give, by the annotations of what they call.
+"""Owns the check of arguments that callers in Python give, by the annotations of the function.
 
-Types promise nothing to who does not check them, and what an inner function stumbles over tells
-nobody which argument was wrong. Meaning (which names there are, which numbers make sense) is for
-whoever uses the argument; here only its kind is looked at.
+A caller may not check types, and an error from an inner function does not name the argument that
+was wrong. This module checks only the type of an argument. The function that uses it checks its
+meaning: which names exist, which numbers make sense.
 """
 
 from __future__ import annotations
@@ -66,8 +66,7 @@ def checked(function: F) -> F:
 
 
 class _Names(dict[str, Any]):
-    """The names that annotations use. Some are only there for who checks types: these take
-    anything."""
+    """The names that annotations use. Some exist only for type checkers: these take anything."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._known = known
@@ -188,5 +187,5 @@ def _told(hint: Any) -> str:
 
 
 def _is_plain_class(kind: Any) -> bool:
-    """Of a protocol nobody can tell what has it."""
+    """A protocol is none: it cannot be checked at run time."""
     return isinstance(kind, type) and kind is not Any and not getattr(kind, "_is_protocol", False)

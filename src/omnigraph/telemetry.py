@@ -139,7 +139,7 @@ def watch_requests() -> Iterator[Watch]:
 
 
 def report_failure(doing: str, error: BaseException) -> None:
-    """Tells whoever runs the program that something failed which no caller waits for."""
+    """Logs for the operator of the program a failure that no caller waits for."""
     _FAILURES.add(1, {"doing": doing})
     _LOG.warning(
         "%s failed, and the commit before it has landed: %s: %s",

@@ -27,8 +27,8 @@ _REMEMBERED = 4096
 
 @dataclass
 class Invocation:
-    """`runtime` is None for the machine's own clock. `half_done` is what to say to who interrupts
-    a command that works in steps."""
+    """`runtime` is None for the machine's own clock. `half_done` is the message for a user who
+    interrupts a command that works in steps."""
 
     options: Options
     out: Output

@@ -110,7 +110,7 @@ class Executor(Protocol):
         """The same rows as in this process, when they are asked for; the parameters are bound."""
 
     def workers(self, session: Session) -> Workers:
-        """Who does the heavy part of maintenance."""
+        """The workers that do the heavy part of maintenance."""
 
     def export(
         self, session: Session

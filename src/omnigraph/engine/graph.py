@@ -132,8 +132,8 @@ class Graph(Branch):
         return branches_and_tags.create_branch(self._session, name, ref, options, Ledger()).commit
 
     def delete_branch(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
-        """Ends a branch, given by name, or by its handle if no other of that name is meant. Who
-        has a snapshot of it can still read that; what was merged stays.
+        """Ends a branch, given by name, or by its handle if no other of that name is meant. Open
+        snapshots of it can still be read; what was merged stays.
 
         >>> made = g.create_branch("review")
         >>> g.delete_branch("review", actor="bob")

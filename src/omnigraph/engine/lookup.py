@@ -136,8 +136,8 @@ class Lookups:
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
         """Not for a few values of a column that has an index: the first look at a table reads a
-        page of it. Who looks again and again pays for holding all values once those pages come
-        to as much as the column, which for a table of some size is the second look."""
+        page of it. Repeated lookups pay for holding all values once those pages come to as much
+        as the column. For a table of some size that is the second lookup."""
         if table.rows > self._rows or table.rows * _ROW > self._cache.limit:
             return False
         if table.location in self._too_large:

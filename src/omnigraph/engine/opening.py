@@ -46,8 +46,8 @@ def init(
 ) -> Graph:
     """Creates a graph with a schema, given as text or as the path of a `.pg` file.
 
-    The first graph version decides who wins when two create at once; whatever a loser or a crash
-    leaves behind is unreferenced.
+    When two callers create a graph at once, the one that puts the first graph version wins. Nothing
+    refers to what the loser or a crash leaves behind.
 
     >>> with omnigraph.init("memory://notes", schema="node Note { text: String }") as notes:
     ...     notes.types()

@@ -105,8 +105,8 @@ class TableView:
         fragments: Sequence[int] | None = None,
         large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """With `fragments` only rows of these, and none that are pending; in `large` batches for
-        whoever reads to the end."""
+        """With `fragments`, only rows of these fragments, without pending ones. `large` batches
+        are for callers that read to the end."""
         names = self.check_columns(columns)
         self.check_filter(filter)
         schema = pa.schema([self.schema.field(name) for name in names])

@@ -24,9 +24,9 @@ class CommitWords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CommitOptions:
-    """Who writes and why; the commit that the branch must show for the write to be done; a key by
-    which a repeated call is known; and for how many seconds to try again when others write first
-    (None: as the settings say). Every word is checked here, before anything is done."""
+    """Who writes and why; the commit that the branch must be at; a key that identifies a
+    repeated call; and for how many seconds to try again when others write first (None: as the
+    settings say). Every word is checked here, before anything is done."""
 
     actor: str | None = None
     message: str | None = None

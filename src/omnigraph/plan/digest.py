@@ -189,7 +189,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    """Of any length, texts too."""
+    """Whether values are bytes or texts of any length."""
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 

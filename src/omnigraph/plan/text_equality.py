@@ -8,7 +8,8 @@ from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ListTy
 
 def share_texts(side: Kind, other: Kind) -> bool:
     """Whether what equals a value of the one kind has its text: both are texts, integers, Bools,
-    Dates or DateTimes. A float may equal an integer and has another text. Of a list, its items."""
+    Dates or DateTimes. A float may equal an integer and has another text. For a list, this looks
+    at its items."""
     kind = ScalarType(other.item) if isinstance(other, ListType) else other
     family = _family(kind)
     return family is not None and family == _family(side)

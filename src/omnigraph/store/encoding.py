@@ -10,8 +10,8 @@ from omnigraph.errors import InvalidArgument
 
 
 def encode_readable(value: msgspec.Struct, decoder: msgspec.json.Decoder[Any], what: str) -> bytes:
-    """The value as JSON, which its decoder has read. What the types promise holds only for who
-    checks them, and a version that nobody can read ends its branch."""
+    """The value as JSON, which its decoder has read. Types hold only where they are checked, and
+    a version that nobody can read ends its branch."""
     try:
         data = msgspec.json.encode(value)
         decoder.decode(data)

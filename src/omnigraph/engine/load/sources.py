@@ -108,9 +108,9 @@ class InputSource:
     def open_natively(self) -> pa.NativeFile:
         """The bytes for a reader with threads of its own that reads ahead and may do so for a
         while after its user gave up. So no Python object is behind them (a thread that wants the
-        interpreter while it ends takes the process with it, or waits for ever), and nobody
-        closes them but the last who holds them (a number that was closed under a reader may
-        already be another file)."""
+        interpreter while it ends takes the process with it, or waits for ever), and only their
+        last holder closes them (a number that was closed under a reader may already be another
+        file)."""
         file = pa.OSFile(str(self.path), "rb")
         if self.compression is None:
             return file

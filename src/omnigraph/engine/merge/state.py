@@ -59,8 +59,8 @@ class MergeInputs:
         )
 
     def delta(self, side: GraphView, kind: GraphType) -> TypeDelta:
-        """What a side did to a type, as rows of that side; read once. Of a base that is only
-        imagined, what it did since the nearest that is real."""
+        """What a side did to a type, as rows of that side; read once. For a base that exists
+        only in memory, this is what the side did since the nearest stored base."""
         key = (id(side), kind.id)
         if key not in self._deltas:
             was = self.base.table(kind).snapshot

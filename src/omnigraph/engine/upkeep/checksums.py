@@ -61,7 +61,8 @@ def keep_checksums(
 
 
 def known_checksums(session: Session, files: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
-    """Of all files of a graph whose bytes are known, where that is no request for each."""
+    """The known checksums of all files of a graph, where finding them takes no request for each
+    file."""
     known = read_digests(session.metered(ledger))
     written = {} if session.root.directory is None else read_written(session, files, ledger)
     return written | known

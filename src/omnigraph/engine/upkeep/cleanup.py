@@ -55,8 +55,8 @@ def cleanup(
     session: Session, policy: Policy, *, dry_run: bool, writable: bool, ledger: Ledger
 ) -> Cleaned:
     """Deletes versions that are neither among the last ones nor young, and every file that no
-    version needs. Without anything to delete it publishes nothing. Who may not write cannot ask
-    the store for its time, and goes by their own."""
+    version needs. Without anything to delete it publishes nothing. A caller that may not write
+    cannot ask the store for its time, and uses its own clock."""
     if policy.keep < 1:
         raise InvalidArgument(f"keep={policy.keep}: a branch keeps at least its newest version.")
     if policy.grace < int(session.settings.grace * 1e6):
@@ -140,7 +140,7 @@ class _Cleanup:
         before: dict[str, SurveyedChain] | None = None,
     ) -> _Needs:
         """With the chains as they were `before` the announcement, floors are those that the
-        branches carry, whoever announced them."""
+        branches carry, whichever cleanup announced them."""
         settled = before is not None
         session, ledger = self._session, self._ledger
         chains = survey_chains(session, ledger)

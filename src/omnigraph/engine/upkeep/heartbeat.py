@@ -24,8 +24,8 @@ _OFTEN = 60.0
 
 
 class Heartbeat:
-    """A block of work. `since` is when the first of the files was staged that it counts on, `base`
-    the version that it rests on, which is held in place for who may publish it."""
+    """A block of work. `since` is when the first file that it needs was staged. `base` is the
+    version that it rests on; it is held in place for the process that may publish the work."""
 
     def __init__(
         self, session: Session, kind: str, *, branch: str | None, actor: str | None = None

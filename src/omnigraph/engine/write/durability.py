@@ -15,8 +15,8 @@ from omnigraph.telemetry import Ledger
 def sync_actions(
     session: Session, base: GraphVersion, actions: Iterable[TableAction], ledger: Ledger
 ) -> None:
-    """Of the rows that actions bring, staged on this base. Maintenance and changes of the schema
-    are never written down as plans."""
+    """Syncs the files of the rows that actions bring, staged on this base. Maintenance and
+    changes of the schema are never written down as plans."""
     if session.root.directory is None:
         return
     for action in actions:

@@ -75,8 +75,8 @@ def find_keyed(
 
 
 def recalled(first: GraphVersion, call: str | None) -> Published:
-    """What is answered to a call whose key the commit of this version used. Of a call from before
-    format 2 nobody knows what it was."""
+    """The answer to a call whose key the commit of this version used. Before format 2, calls
+    were not recorded."""
     if first.keys.call and first.keys.call.hex() != call:
         raise another_call(first)
     return Published(None, first.commit.id, repeated=True, first=first)

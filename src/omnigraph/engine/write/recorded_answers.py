@@ -22,8 +22,8 @@ _EFFECTS: tuple[Effect, ...] = ("inserted", "updated", "deleted")
 
 
 def pack_numbers(told: Sequence[tuple[Statement, int]]) -> tuple[int, ...]:
-    """Of the statements of a block, also of those that it took back, the numbers that the statement
-    alone does not tell."""
+    """The numbers that the statements of a block returned, also those that it took back, where
+    the statement alone does not give them."""
     return tuple(number for one, number in told if not isinstance(one, AppendRows))
 
 

@@ -71,8 +71,8 @@ def _absolute(source: InputSource) -> InputSource:
 
 
 def call_parts(source: LoadSource) -> list[Any]:
-    """What tells this source from others, for a job that is run again. What it holds is not looked
-    at: whoever gives a job the same name promises the same rows."""
+    """What tells this source from others, for a job that is run again. Its rows are not read: a
+    caller that gives a job the same name promises the same rows."""
     if isinstance(source, FrameSource):
         return ["frame", source.name, source.type, source.frame.schema.simpleString()]
     return [source.format, source.name, str(source.path or ""), source.type, source.columns]

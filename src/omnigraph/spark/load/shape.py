@@ -175,7 +175,7 @@ def _combined(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> Itera
 
 
 def shape_source(job: ShapeJob, number: int, source: InputSource) -> ShapedPart:
-    """Of what only this process can read: streams, rows in its memory."""
+    """Shapes a source that only this process can read: a stream, or rows in its memory."""
     return _shape(job, FilePart(number, source), source, lambda: 0)
 
 

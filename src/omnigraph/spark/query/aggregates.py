@@ -105,7 +105,8 @@ def _sum(
 
 
 def _extreme(function: str, argument: AggregateArgument, names: Sequence[str], **_: bool) -> Folded:
-    """Of equal ones any. Spark, too, has NaN above all numbers and texts by their code points."""
+    """Among equal values, any one. Spark, too, has NaN above all numbers and texts by their code
+    points."""
     part = (sql.min if function == "min" else sql.max)(argument.name).alias(names[0])
     return Folded((part,), sql.col(names[0]), argument.type)
 

@@ -32,7 +32,7 @@ _WRITTEN_OUT = 3
 
 @dataclass
 class Compiling:
-    """`dry`: nothing may run, the plan is only to be shown. `notes` are for whoever looks at it."""
+    """`dry`: nothing may run, the plan is only to be shown. `notes` are shown with it."""
 
     spark: Any
     root: str
