@@ -1,5 +1,5 @@
-"""Owns what is measured and told: the ledger, which has every request on storage by verb and
-purpose, with bytes and serial hops, and failures that are nobody's answer."""
+"""Owns measurements: the ledger, which counts every storage request by verb and purpose, with
+bytes and serial hops; and reports of failures that no caller waits for."""
 
 from __future__ import annotations
 

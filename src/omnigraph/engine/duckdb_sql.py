@@ -1,4 +1,4 @@
-"""Owns questions over many rows at once: SQL over Arrow tables, in bounded memory, by DuckDB."""
+"""Owns SQL over Arrow tables: DuckDB answers questions over many rows, in bounded memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns how a graph comes to be open: created with a schema, or found at its root."""
+"""Owns opening a graph: it is created with a schema, or found at its root."""
 
 from __future__ import annotations
 

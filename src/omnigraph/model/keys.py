@@ -2,9 +2,9 @@
 branch, packed, and where the ones before them are. Pure.
 
 An entry is the hash of a key, the number of the version whose commit used it, and the second in
-which that was. It has eighteen bytes, which are twenty-four letters of base64 with nothing left
-over, so that the text of a list begins with what is new and goes on with the text of the one
-before: that is how the archive tells it.
+which that was. It has eighteen bytes, which are exactly twenty-four letters of base64. So the
+text of a list begins with the new entries and continues with the text of the list before, and
+the archive stores only the new part.
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    """Whether values are bytes or texts of any length."""
+    """Whether a type is that of large texts or large bytes."""
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 

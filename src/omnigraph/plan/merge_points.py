@@ -1,4 +1,4 @@
-"""Owns the versions from which somebody can go on, and which pairs of them to compare. Pure.
+"""Owns the versions that a writer can go on from, and which pairs of them to compare. Pure.
 
 Every two of them may be merged one day, but most pairs tell nothing new. A pair of which one
 contains the other has that one as its base. On two chains that merge each other only versions that

@@ -1,4 +1,4 @@
-"""Owns which kinds have one text for equal values, so that a row can be found by that text."""
+"""Owns which types have one text for equal values, so that a row can be found by its text."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Owns finding the file behind a failed read: Lance tells of a table, and somebody has to know
-which object to bring back.
+"""Owns finding the file behind a failed read: Lance names only a table, but the user must know
+which object to restore.
 
-It runs only after something has failed, so it may cost: what must be there is looked for, and then
-each fragment is read by itself.
+It runs only after a failure, so it may be slow: it looks for every file that must be there, and
+then reads each fragment by itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Owns turning values into bytes that can be turned back: what is put is never unreadable."""
+"""Owns encoding values to bytes: it decodes the bytes before they are put, so nothing unreadable
+is stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the attribution of Lance's requests: which of those that it counted go on which ledger."""
+"""Owns the attribution of requests that Lance made: which of them belong to which ledger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Owns when a statement is complete: text that only lacks its end waits for another line."""
+"""Owns the decision whether a statement is complete: a text that lacks only its end waits for
+another line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the way back: from a ref to the graph version that it names, and the log of a branch."""
+"""Owns resolving refs: it finds the graph version that a ref names, and the log of a branch."""
 
 from __future__ import annotations
 

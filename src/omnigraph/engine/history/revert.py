@@ -1,7 +1,7 @@
 """Owns reverting: a new commit that undoes the row changes of one commit, three-way.
 
-What the commit did is the base, what it found is wanted, and the head has the say where a later
-commit has changed the same again.
+The state after the commit is the base, and the state before it is the goal. Where a later commit
+changed the same value again, the head wins.
 """
 
 from __future__ import annotations

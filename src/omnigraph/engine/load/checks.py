@@ -1,6 +1,6 @@
-"""Owns how a load checks the rules between its rows and the graph: which relations each rule joins,
-and what may be left out because a cheaper look has shown that nothing is wrong. It is the same for
-every engine; an engine brings the relations."""
+"""Owns how a load checks the rules between its rows and the graph: which relations each rule
+joins, and what may be skipped because a cheaper check has shown that nothing is wrong. It is the
+same for every engine; an engine brings the relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what a load tells of itself: while it runs and when it is done."""
+"""Owns what a load reports: its progress and its result."""
 
 from __future__ import annotations
 

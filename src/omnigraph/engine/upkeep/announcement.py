@@ -1,5 +1,6 @@
-"""Owns what cleanup says before it deletes: on every branch a commit that carries the floor and the
-time since when everything must have been staged that is bound to it (hazard 7)."""
+"""Owns the announcement of a cleanup before it deletes: a commit on every branch. The commit
+carries the floor, and a time; only what was staged after that time may be bound to it (hazard
+7)."""
 
 from __future__ import annotations
 

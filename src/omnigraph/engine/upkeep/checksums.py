@@ -1,5 +1,5 @@
-"""Owns what is known of the bytes of files: checksums from the moment that they were written, and
-from deep looks. What cleanup takes does not take them along.
+"""Owns the known checksums of files: from when they were written, and from deep checks. They
+outlive the versions that cleanup takes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Owns what a write comes to: the version that it made, or that an earlier call made already."""
+"""Owns the outcome of a write: the version that it made, or that an earlier call had already
+made."""
 
 from __future__ import annotations
 

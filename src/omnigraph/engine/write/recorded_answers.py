@@ -1,5 +1,5 @@
-"""Owns what a keyed commit remembers of what its caller was told, so that a call that is repeated
-is told the same. Pure."""
+"""Owns the answers that a commit with an idempotency key records, so that a repeated call gets
+the same answers. Pure."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owns the way of one batch of raw rows to whole typed rows: shaped, checked, each with its place,
-and every row that is no good with the reason."""
+"""Owns the step from a batch of raw rows to complete typed rows: each is shaped, checked and has
+its place, and each rejected row has the reason."""
 
 from __future__ import annotations
 

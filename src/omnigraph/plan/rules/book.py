@@ -1,5 +1,5 @@
-"""Owns the rules between rows: which there are, in which order they are checked, and the sentence
-that each says when it is broken. Every surface asks for the order here and tells in these words."""
+"""Owns the rules between rows: which there are, in which order they are checked, and the
+sentence that each says when it is broken. Every surface takes the order and the words from here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Owns how far a load on Spark is: asked while a stage runs, told as rows, bytes and tasks."""
+"""Owns the progress of a load on Spark: it is measured while a stage runs, in rows, bytes and
+tasks."""
 
 from __future__ import annotations
 

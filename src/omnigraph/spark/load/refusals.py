@@ -1,5 +1,5 @@
-"""Owns refusing rows: those that a join finds take no further part, and executors tell of each
-where it stood, why, and what it was."""
+"""Owns refusing rows: rows that a join finds take no further part, and executors report the
+place, the reason and the values of each."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Compiling:
             self.held.append(data.persist())
             return data
         if self.dry:
-            note = f"Of frames that are used more than once {_WRITTEN_OUT} are shown."
+            note = f"Only {_WRITTEN_OUT} of the frames that are used more than once are shown."
             self.notes += [note] if note not in self.notes else []
             return self.spark.createDataFrame([], data.schema)
         return data.localCheckpoint(eager=False)

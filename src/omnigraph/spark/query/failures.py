@@ -1,5 +1,5 @@
-"""Owns how an error of ours gets from an executor to the caller, who must not hear of Spark: as a
-word in the message of whatever Spark makes of it."""
+"""Owns how an error of ours gets from an executor to the caller without the errors of Spark
+around it: it travels as a word in the message of the Spark error."""
 
 from __future__ import annotations
 
