@@ -46,7 +46,7 @@ def checked(function: F) -> F:
                 hints |= typing.get_type_hints(get_args(held[one.name])[0])
             elif one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.name in held:
                 hints[one.name] = held[one.name]
-        found = {name: (_check(hint), _told(hint)) for name, hint in hints.items()}
+        found = {name: (_check(hint), _expected(hint)) for name, hint in hints.items()}
         return {name: one for name, one in found.items() if one[1]}
 
     names = tuple(signature.parameters)
@@ -89,7 +89,7 @@ def check_fields(held: Any, hints: Mapping[str, Any]) -> None:
     for name, hint in hints.items():
         value = getattr(held, name)
         if not _check(hint)(value):
-            told = f"{name} of {type(held).__name__} is {_told(hint)}, not {_shown(value)}."
+            told = f"{name} of {type(held).__name__} is {_expected(hint)}, not {_shown(value)}."
             raise InvalidArgument(told)
 
 
@@ -167,11 +167,11 @@ def _is_iterable(value: object) -> bool:
     return isinstance(value, Iterable)
 
 
-def _told(hint: Any) -> str:
+def _expected(hint: Any) -> str:
     """What is asked for, in words; nothing where anything is taken."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        parts = [_told(part) for part in get_args(hint)]
+        parts = [_expected(part) for part in get_args(hint)]
         if not all(parts):
             return ""
         *first, last = dict.fromkeys(parts)

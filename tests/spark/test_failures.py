@@ -19,7 +19,7 @@ import pytest
 from omnigraph import Graph
 from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.errors import InvalidArgument, StoreFailure
-from omnigraph.spark import cluster as place
+from omnigraph.spark import cluster
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
@@ -59,7 +59,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, fault: str, times: int = 1) -> Itera
     import tests.spark.test_failures as here
 
     cloudpickle.register_pickle_by_value(here)
-    real = place.passing_spool
+    real = cluster.passing_spool
 
     @contextlib.contextmanager
     def wrapped(*args: Any, **options: Any) -> Iterator[Spool]:

@@ -45,7 +45,7 @@ def parse_words(
         )
     except cyclopts.CycloptsError as error:
         raise InvalidArgument(
-            _told(error, words), help=f"See 'omnigraph {command.name} --help'."
+            _message(error, words), help=f"See 'omnigraph {command.name} --help'."
         ) from None
 
     except RecursionError:  # cyclopts takes a word that begins with [ for JSON
@@ -71,7 +71,7 @@ def _unknown(option: str, error: cyclopts.UnknownOptionError) -> str:
     return f"Unknown option: {option}." + (f" Did you mean {guess}?" if guess else "")
 
 
-def _told(error: cyclopts.CycloptsError, words: list[str]) -> str:
+def _message(error: cyclopts.CycloptsError, words: list[str]) -> str:
     """The mistake in one sentence."""
     match error:
         case cyclopts.UnusedCliTokensError(unused_tokens=tokens):

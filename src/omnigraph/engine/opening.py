@@ -25,7 +25,7 @@ from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.publish import Lineage, SchemaChange
-from omnigraph.plan.successor import Found
+from omnigraph.plan.successor import CreateGraph
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
@@ -63,7 +63,7 @@ def init(
     catalog = apply_steps(None, plan_migration(None, declared).steps)
     texts = session.write_schema(text, catalog, ledger)
     pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
-    found = Found(
+    found = CreateGraph(
         Lineage(kind="init", operation=runtime.ulid(), actor=actor),
         runtime.ulid(),
         SchemaChange(schema=texts[0], catalog=texts[1]),
@@ -121,7 +121,7 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
         session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
 
 
-def _create(session: Session, found: Found, ledger: Ledger) -> None:
+def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
     versions = session.versions(ledger)
     # The store is probed with an object that nobody else uses before anything is decided by it.
     stamp = GraphStamp(format=FORMAT, graph=found.graph)

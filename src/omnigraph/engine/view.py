@@ -363,7 +363,7 @@ class TableView:
         renamed = any(name != column for name, column in self._columns.items())
         if renamed and not self.table.takes_filters:
             return None
-        schema = self._told if renamed else _comparable(self.schema)
+        schema = self._filter_schema if renamed else _comparable(self.schema)
         try:
             message = condition.to_substrait(schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError):
@@ -375,7 +375,7 @@ class TableView:
         return bound
 
     @cached_property
-    def _told(self) -> pa.Schema:
+    def _filter_schema(self) -> pa.Schema:
         """The table's columns in their places, by the names that a filter may use."""
         names = {column: name for name, column in self._columns.items()}
         comparable = _comparable(self.schema)

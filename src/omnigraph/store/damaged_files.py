@@ -47,11 +47,11 @@ def reading(table: ReadableTable, fragments: Iterable[int] | None = None) -> Ite
         with explained(table.location):
             yield
     except (Corrupt, StoreFailure) as error:
-        told = _told(table, None if fragments is None else set(fragments), error)
-        raise told from error.__cause__
+        named = _named_error(table, None if fragments is None else set(fragments), error)
+        raise named from error.__cause__
 
 
-def _told(
+def _named_error(
     table: ReadableTable, fragments: set[int] | None, error: Corrupt | StoreFailure
 ) -> Corrupt | StoreFailure:
     wanted = [mark.id for mark in table.marks.values() if not fragments or mark.id in fragments]

@@ -157,7 +157,7 @@ def _check_abandoned(relations: LoadRelations[H, R], rule: CardRule) -> None:
     rows = relations.arriving(kind, ("src",)) if relations.left(kind) else None
     lost = joins.without_any(relations, relations.before(kind, ("src",)), rows)
     node = relations.snapshot.catalog.node_names[kind.source]
-    relations.tell(rule, relations.alive(lost, node))
+    relations.report(rule, relations.alive(lost, node))
 
 
 def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:
@@ -165,4 +165,4 @@ def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:
         return
     edges = relations.before(rule.edge, ("id",), rule.end)
     nodes = relations.nodes(rule.kind)
-    relations.tell(rule, edges if nodes is None else joins.loose(relations, edges, nodes))
+    relations.report(rule, edges if nodes is None else joins.loose(relations, edges, nodes))

@@ -172,7 +172,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
             texts |= shown_rows(part.table, places)
         return texts
 
-    def tell(self, rule: Rule, found: SqlRows) -> None:
+    def report(self, rule: Rule, found: SqlRows) -> None:
         rows = found.table()
         first: list[dict[str, Any]] = rows.slice(0, TOLD).to_pylist()
         self.state.unblamed += [describe(rule, {"n": 0} | row) for row in first]

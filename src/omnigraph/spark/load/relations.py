@@ -25,7 +25,7 @@ from omnigraph.spark.load.frames import (
     read_frame,
     table_frame,
 )
-from omnigraph.spark.load.refusals import refuse, tell
+from omnigraph.spark.load.refusals import refuse, report_refused
 from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
 from omnigraph.spark.load.state import SparkState, TypePieces, node_ids, rows_origins
 from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
@@ -127,8 +127,8 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
     def refuse(self, rule: Rule, found: Any) -> int:
         return refuse(self.state, rule, found)
 
-    def tell(self, rule: Rule, found: Any) -> None:
-        tell(self.state, rule, found)
+    def report(self, rule: Rule, found: Any) -> None:
+        report_refused(self.state, rule, found)
 
     def complete(self) -> None:
         complete_types(self.state)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from omnigraph.errors import ValueOutOfRange
-from omnigraph.spark.query.failures import told
+from omnigraph.spark.query.failures import error_word
 from omnigraph.spark.query.frame import COUNT, checked
 
 _WIDE = "decimal(38,0)"
@@ -100,7 +100,7 @@ def _sum(
         return Folded(parts, sql.when(some, sql.col(total)), pa.float64())
     fits = sql.col(total).between(-(2**63), 2**63 - 1)
     held = sql.when(fits, sql.col(total).cast("bigint"))
-    held = sql.coalesce(held, sql.raise_error(told(_TOO_LARGE)).cast("bigint"))
+    held = sql.coalesce(held, sql.raise_error(error_word(_TOO_LARGE)).cast("bigint"))
     return Folded(parts, sql.when(some, held), pa.int64())
 
 

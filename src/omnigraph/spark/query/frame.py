@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import Variable
-from omnigraph.spark.query.failures import told
+from omnigraph.spark.query.failures import error_word
 from omnigraph.spark.query.projection import Held
 
 COUNT = "n"
@@ -100,7 +100,7 @@ class SparkFrame:
 
 def checked(number: Any) -> Any:
     """A number of rows; null is one that does not fit."""
-    return sql.coalesce(number, sql.raise_error(told(_TOO_MANY)).cast("bigint"))
+    return sql.coalesce(number, sql.raise_error(error_word(_TOO_MANY)).cast("bigint"))
 
 
 _TOO_MANY = ValueOutOfRange(

@@ -33,7 +33,7 @@ from omnigraph.plan.values.push import Field, is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.pinned import PinnedTable, group_fragments
 from omnigraph.spark.query.arrow_types import carry, null_columns, spark_struct
-from omnigraph.spark.query.failures import telling
+from omnigraph.spark.query.failures import passing_errors
 from omnigraph.spark.query.projection import Held
 from omnigraph.spark.tasks import map_each
 from omnigraph.telemetry import Ledger
@@ -196,7 +196,7 @@ def read_frame(spark: Any, reading: TableReading, sizes: Sequence[tuple[int, int
         return spark.range(0, 0, 1, 1).select(*null_columns(reading.schema))
 
     def read(group: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-        with telling():
+        with passing_errors():
             yield from reading.read(group)
 
     return map_each(spark, groups, read, schema)

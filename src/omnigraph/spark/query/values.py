@@ -30,7 +30,7 @@ from omnigraph.plan.values import arrow_kind, constant, evaluate_array
 from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.query.arrow_types import carry, restore, spark_type
-from omnigraph.spark.query.failures import telling
+from omnigraph.spark.query.failures import passing_errors
 from omnigraph.spark.query.scope import FrameScope, Leaf
 
 
@@ -115,7 +115,7 @@ def _function(
     value: Expression, kinds: Sequence[pa.DataType], kind: pa.DataType, given: LoadSource
 ) -> Any:
     def evaluate(*columns: pa.Array) -> pa.Array:
-        with telling():
+        with passing_errors():
             arrays = [restore(held, k) for held, k in zip(columns, kinds, strict=False)]
             found = evaluate_array(value, ArgumentLeaves(arrays, len(columns[0]), given))
             given.fits(found.nbytes, *(held.nbytes for held in columns))
