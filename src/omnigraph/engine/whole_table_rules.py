@@ -14,17 +14,8 @@ from omnigraph.engine.duckdb_sql import Joins, SqlRows, as_keys, quoted
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation
+from omnigraph.plan.rules import book
 from omnigraph.plan.rules import joins as find
-from omnigraph.plan.rules.book import (
-    CardRule,
-    Ends,
-    NewId,
-    OneRow,
-    Orphans,
-    Rule,
-    UniqueRule,
-    describe,
-)
 from omnigraph.plan.validate import key_texts
 
 Read = Callable[[GraphType, Sequence[str]], Iterable[pa.RecordBatch]]
@@ -40,27 +31,27 @@ class WholeTables:
     read: Read
     limit: int
 
-    def check(self, rules: Iterable[Rule]) -> Iterator[Violation]:
+    def check(self, rules: Iterable[book.Rule]) -> Iterator[Violation]:
         for rule in rules:
-            yield from (describe(rule, row) for row in self._broken(rule))
+            yield from (book.describe(rule, row) for row in self._broken(rule))
 
-    def _broken(self, rule: Rule) -> Iterable[dict[str, Any]]:
+    def _broken(self, rule: book.Rule) -> Iterable[dict[str, Any]]:
         match rule:
-            case OneRow(kind):
+            case book.OneRow(kind):
                 return _rows(self._repeated(self._relation(kind, ["id"], "id"), ["id"]))
-            case UniqueRule(kind, columns):
+            case book.UniqueRule(kind, columns):
                 return self._shared(kind, columns)
-            case Ends(kind, end, node):
+            case book.Ends(kind, end, node):
                 edges = self._relation(kind, ["id", end], f"id, {end} AS node")
                 nodes = self._relation(node, ["id"], "id")
                 found = find.loose(self.joins, edges, nodes, limit=self.limit).table()
                 return _rows(found.sort_by("place"))
-            case CardRule(kind):
+            case book.CardRule(kind):
                 wrong = find.outside(kind.card.low, kind.card.high)
                 edges = self._relation(kind, ["src"], "src")
                 found = find.totals(self.joins, edges, None, wrong, limit=self.limit).table()
                 return _rows(found.sort_by("src"))
-            case NewId() | Orphans():
+            case book.NewId() | book.Orphans():
                 raise AssertionError("these are rules for a change, not for what is there")
             case _:
                 assert_never(rule)
