@@ -12,7 +12,10 @@ import msgspec
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
 from omnigraph.lang.tokens import Token, integer_value, string_value
-from omnigraph.lang.tree_building import Children, all_of, item_span, span_of
+from omnigraph.lang.tree_building import Children
+from omnigraph.lang.tree_building import all_of as _all
+from omnigraph.lang.tree_building import item_span as _item_span
+from omnigraph.lang.tree_building import span_of as _span
 from omnigraph.model.schema import Atom
 
 _CONSTANTS: dict[str, Atom] = {"TRUE": True, "FALSE": False, "NULL": None}
@@ -23,13 +26,13 @@ class _Clauses:
 
     def __init__(self, children: Children) -> None:
         self.clauses = tuple(children[1:-1])
-        self.span = span_of(children)
+        self.span = _span(children)
 
 
 class _Parameters:
     def __init__(self, children: Children) -> None:
-        self.all = all_of(children, tree.Parameter)
-        self.span = span_of(children)
+        self.all = _all(children, tree.Parameter)
+        self.span = _span(children)
 
 
 class _Body:
@@ -38,7 +41,7 @@ class _Body:
     def __init__(self, children: Children) -> None:
         self.parts: Children = [child for child in children if type(child) is not Token]
         self.is_broken = any(type(c) is Token and c.type == "BROKEN" for c in children)
-        self.span = span_of(children)
+        self.span = _span(children)
 
 
 def _has(children: Children, terminal: str) -> bool:
@@ -75,7 +78,7 @@ class ExpressionBuilder:
         if len(children) == 1:
             return children[0]
         operators = tuple([token.text for token in children[1::2]])
-        return tree.Chain(operators, tuple(children[::2]), span_of(children))
+        return tree.Chain(operators, tuple(children[::2]), _span(children))
 
     expression = conjunction = sum = product = chain
 
@@ -85,65 +88,65 @@ class ExpressionBuilder:
     negation = comparison = unary = atom = same
 
     def not_expression(self, children: Children) -> tree.Unary:
-        return tree.Unary("not", children[1], span_of(children))
+        return tree.Unary("not", children[1], _span(children))
 
     def negation_of(self, children: Children) -> tree.Unary:
-        return tree.Unary("-", children[1], span_of(children))
+        return tree.Unary("-", children[1], _span(children))
 
     def parenthesised(self, children: Children) -> Any:
         """Its place is that of the parentheses, so that what holds it has the right one too."""
-        return msgspec.structs.replace(children[1], span=span_of(children))
+        return msgspec.structs.replace(children[1], span=_span(children))
 
     def compared(self, children: Children) -> tree.Comparison:
         left, operator, right = children
-        return tree.Comparison(operator.text, left, right, span_of(children))
+        return tree.Comparison(operator.text, left, right, _span(children))
 
     def null_test(self, children: Children) -> tree.NullTest:
-        return tree.NullTest(children[0], _has(children[1:], "NOT"), span_of(children))
+        return tree.NullTest(children[0], _has(children[1:], "NOT"), _span(children))
 
     def constant(self, children: Children) -> tree.Constant:
         return tree.Constant(_atom(children[0]), _of(children[0]))
 
     def list(self, children: Children) -> tree.ListOf:
         items = tuple(child for child in children if type(child) is not Token)
-        return tree.ListOf(items, span_of(children))
+        return tree.ListOf(items, _span(children))
 
     def variable(self, children: Children) -> tree.Variable:
         return _variable(children[0])
 
     def property(self, children: Children) -> tree.PropertyRef:
-        return tree.PropertyRef(_variable(children[0]), children[2], span_of(children))
+        return tree.PropertyRef(_variable(children[0]), children[2], _span(children))
 
     def system(self, children: Children) -> tree.SystemRef:
-        return tree.SystemRef(_variable(children[0]), _name(children[3]), span_of(children))
+        return tree.SystemRef(_variable(children[0]), _name(children[3]), _span(children))
 
     def bare(self, children: Children) -> tree.Bare:
         return tree.Bare(_name(children[0]), _of(children[0]))
 
     def bare_system(self, children: Children) -> tree.SystemRef:
-        return tree.SystemRef(None, _name(children[1]), span_of(children))
+        return tree.SystemRef(None, _name(children[1]), _span(children))
 
     reference = same
 
     def call(self, children: Children) -> tree.Call:
-        blocks = all_of(children, _Clauses)
+        blocks = _all(children, _Clauses)
         return tree.Call(
             _name(children[0]),
-            all_of(children, tree.Argument),
+            _all(children, tree.Argument),
             _has(children, "DISTINCT"),
             blocks[0].clauses if blocks else None,
-            span_of(children),
+            _span(children),
         )
 
     def argument(self, children: Children) -> tree.Argument:
         return tree.Argument(children[0], None, children[0].span)
 
     def named_argument(self, children: Children) -> tree.Argument:
-        return tree.Argument(children[2], _name(children[0]), span_of(children))
+        return tree.Argument(children[2], _name(children[0]), _span(children))
 
     def pattern(self, children: Children) -> tree.Pattern:
         kind: Any = children[0].text
-        return tree.Pattern(kind, children[1].clauses, span_of(children))
+        return tree.Pattern(kind, children[1].clauses, _span(children))
 
     def word(self, children: Children) -> tree.Name:
         return _name(children[0])
@@ -159,82 +162,82 @@ class ClauseBuilder:
             _variable(children[0]),
             children[2],
             entries.all if entries else (),
-            span_of(children),
+            _span(children),
         )
 
     def record(self, children: Children) -> _Entries:
         return _Entries(children)
 
     def entry(self, children: Children) -> tree.Assignment:
-        return tree.Assignment(_name(children[0]), children[2], item_span(children))
+        return tree.Assignment(_name(children[0]), children[2], _item_span(children))
 
     assignment = entry
 
     def traversal(self, children: Children) -> tree.Traversal:
         edge = _variable(children[1]) if type(children[1]) is Token else None
-        bounds = all_of(children, tree.Bounds)
+        bounds = _all(children, tree.Bounds)
         return tree.Traversal(
             _variable(children[0]),
             edge,
-            all_of(children, tree.Hop)[0],
+            _all(children, tree.Hop)[0],
             bounds[0] if bounds else None,
             _variable(children[-1]),
-            span_of(children),
+            _span(children),
         )
 
     def hop(self, children: Children) -> tree.Hop:
-        return tree.Hop(all_of(children, tree.Name), False, span_of(children))
+        return tree.Hop(_all(children, tree.Name), False, _span(children))
 
     hops = every_hop = hop
 
     def undirected_hops(self, children: Children) -> tree.Hop:
-        return tree.Hop(all_of(children, tree.Name), True, span_of(children))
+        return tree.Hop(_all(children, tree.Name), True, _span(children))
 
     every_undirected_hop = undirected_hops
 
     def bounds(self, children: Children) -> tree.Bounds:
         numbers = [integer_value(c.text) for c in children if c.type == "INTEGER"]
-        return tree.Bounds(numbers[0], numbers[-1], span_of(children))
+        return tree.Bounds(numbers[0], numbers[-1], _span(children))
 
     def negated(self, children: Children) -> tree.Block:
-        return tree.Block("not", children[1].clauses, span_of(children))
+        return tree.Block("not", children[1].clauses, _span(children))
 
     def optional(self, children: Children) -> tree.Block:
-        return tree.Block("optional", children[1].clauses, span_of(children))
+        return tree.Block("optional", children[1].clauses, _span(children))
 
     def filter(self, children: Children) -> tree.Filter:
         return tree.Filter(children[0], children[0].span)
 
     def wreck(self, children: Children) -> tree.Wreck:
-        return tree.Wreck(span_of(children))
+        return tree.Wreck(_span(children))
 
 
 class BodyBuilder:
     def read(self, children: Children) -> tree.Read:
-        orders = all_of(children, _Keys)
+        orders = _all(children, _Keys)
         return tree.Read(
             children[1].clauses,
             _has(children, "DISTINCT"),
-            all_of(children, tree.Projection),
+            _all(children, tree.Projection),
             orders[0].all if orders else (),
-            all_of(children, tree.Amount),
-            span_of(children),
+            _all(children, tree.Amount),
+            _span(children),
         )
 
     def projection(self, children: Children) -> tree.Projection:
         alias = _name(children[2]) if _has(children[1:2], "AS") else None
-        return tree.Projection(children[0], alias, item_span(children))
+        return tree.Projection(children[0], alias, _item_span(children))
 
     def order(self, children: Children) -> _Keys:
         return _Keys(children)
 
     def key(self, children: Children) -> tree.Key:
-        return tree.Key(children[0], _has(children[1:], "DESC"), span_of(children))
+        return tree.Key(children[0], _has(children[1:], "DESC"), _span(children))
 
     def limit(self, children: Children) -> tree.Amount:
         token = children[1]
         value = integer_value(token.text) if token.type == "INTEGER" else _variable(token)
-        return tree.Amount(children[0].text, value, span_of(children))
+        return tree.Amount(children[0].text, value, _span(children))
 
     offset = limit
 
@@ -242,19 +245,19 @@ class BodyBuilder:
         return children[0]
 
     def insert(self, children: Children) -> tree.Insert:
-        return tree.Insert(children[1], all_of(children, tree.Assignment), span_of(children))
+        return tree.Insert(children[1], _all(children, tree.Assignment), _span(children))
 
     def update(self, children: Children) -> tree.Update:
-        assignments = all_of(children, tree.Assignment)
-        return tree.Update(children[1], assignments, children[-1], span_of(children))
+        assignments = _all(children, tree.Assignment)
+        return tree.Update(children[1], assignments, children[-1], _span(children))
 
     def delete(self, children: Children) -> tree.Delete:
-        return tree.Delete(children[1], children[-1], span_of(children))
+        return tree.Delete(children[1], children[-1], _span(children))
 
 
 class FileBuilder:
     def file(self, children: Children) -> tree.File:
-        return tree.File(tuple(_gathered(children)), span_of(children) if children else Span(0, 0))
+        return tree.File(tuple(_gathered(children)), _span(children) if children else Span(0, 0))
 
     def query(self, children: Children) -> tree.Query:
         return _query(children, is_broken=False)
@@ -272,34 +275,34 @@ class FileBuilder:
 
     def parameter(self, children: Children) -> tree.Parameter:
         default = children[4] if len(children) == 5 else None
-        return tree.Parameter(_variable(children[0]), children[2], default, span_of(children))
+        return tree.Parameter(_variable(children[0]), children[2], default, _span(children))
 
     def type(self, children: Children) -> tree.TypeNode:
         dimension = next((integer_value(c.text) for c in children if _is(c, "INTEGER")), None)
         is_nullable = _is(children[-1], "QMARK")
-        return tree.TypeNode(children[0], False, dimension, is_nullable, span_of(children))
+        return tree.TypeNode(children[0], False, dimension, is_nullable, _span(children))
 
     def list_type(self, children: Children) -> tree.TypeNode:
         is_nullable = _is(children[-1], "QMARK")
-        return tree.TypeNode(children[1], True, None, is_nullable, span_of(children))
+        return tree.TypeNode(children[1], True, None, is_nullable, _span(children))
 
     def literal(self, children: Children) -> tree.Default:
         return children[0]  # type: ignore[no-any-return]
 
     def literals(self, children: Children) -> tree.Default:
-        atoms: list[Any] = [child.value for child in all_of(children, tree.Default)]
-        return tree.Default(tuple(atoms), span_of(children))
+        atoms: list[Any] = [child.value for child in _all(children, tree.Default)]
+        return tree.Default(tuple(atoms), _span(children))
 
     def scalar(self, children: Children) -> tree.Default:
         return tree.Default(_atom(children[0]), _of(children[0]))
 
     def negative(self, children: Children) -> tree.Default:
         value: Any = _atom(children[1])
-        return tree.Default(-value, span_of(children))
+        return tree.Default(-value, _span(children))
 
     def annotation(self, children: Children) -> tree.Annotation:
-        values = all_of(children, tree.AnnotationValue)
-        return tree.Annotation(_name(children[1]), values, span_of(children))
+        values = _all(children, tree.AnnotationValue)
+        return tree.Annotation(_name(children[1]), values, _span(children))
 
     def value(self, children: Children) -> tree.AnnotationValue:
         child = children[0]
@@ -307,23 +310,23 @@ class FileBuilder:
         return tree.AnnotationValue(value, None, child.span)
 
     def named_value(self, children: Children) -> tree.AnnotationValue:
-        return tree.AnnotationValue(children[2].value, _name(children[0]), span_of(children))
+        return tree.AnnotationValue(children[2].value, _name(children[0]), _span(children))
 
     def branch_create(self, children: Children) -> tree.BranchCreate:
-        return tree.BranchCreate(*_two_refs(children), span_of(children))
+        return tree.BranchCreate(*_two_refs(children), _span(children))
 
     def branch_delete(self, children: Children) -> tree.BranchDelete:
-        return tree.BranchDelete(_ref(children[2]), span_of(children))
+        return tree.BranchDelete(_ref(children[2]), _span(children))
 
     def branch_merge(self, children: Children) -> tree.BranchMerge:
-        return tree.BranchMerge(*_two_refs(children), span_of(children))
+        return tree.BranchMerge(*_two_refs(children), _span(children))
 
     def branch_list(self, children: Children) -> tree.BranchList:
-        return tree.BranchList(span_of(children))
+        return tree.BranchList(_span(children))
 
     def explain(self, children: Children) -> tree.Explain:
         query = children[-1] if type(children[-1]) is tree.Query else _bare_query([children[-1]])
-        return tree.Explain(query, _has(children, "ANALYZE"), span_of(children))
+        return tree.Explain(query, _has(children, "ANALYZE"), _span(children))
 
 
 class TreeBuilder(ExpressionBuilder, ClauseBuilder, BodyBuilder, FileBuilder):
@@ -332,14 +335,14 @@ class TreeBuilder(ExpressionBuilder, ClauseBuilder, BodyBuilder, FileBuilder):
 
 class _Entries:
     def __init__(self, children: Children) -> None:
-        self.all = all_of(children, tree.Assignment)
-        self.span = span_of(children)
+        self.all = _all(children, tree.Assignment)
+        self.span = _span(children)
 
 
 class _Keys:
     def __init__(self, children: Children) -> None:
-        self.all = all_of(children, tree.Key)
-        self.span = span_of(children)
+        self.all = _all(children, tree.Key)
+        self.span = _span(children)
 
 
 def _is(child: Any, terminal: str) -> bool:
@@ -357,8 +360,8 @@ def _two_refs(children: Children) -> tuple[tree.Name, tree.Name | None]:
 
 def _query(children: Children, *, is_broken: bool) -> tree.Query:
     name = _name(children[1]) if _is(children[1], "NAME") else None
-    parameters = all_of(children, _Parameters)
-    bodies = all_of(children, _Body)
+    parameters = _all(children, _Parameters)
+    bodies = _all(children, _Body)
     body: Any = None
     if bodies:
         parts = bodies[0].parts
@@ -368,16 +371,16 @@ def _query(children: Children, *, is_broken: bool) -> tree.Query:
     return tree.Query(
         name,
         parameters[0].all if parameters else (),
-        all_of(children, tree.Annotation),
+        _all(children, tree.Annotation),
         body,
-        span_of(children),
+        _span(children),
         is_broken,
     )
 
 
 def _bare_query(parts: Children) -> tree.Query:
     body = parts[0] if type(parts[0]) is tree.Read else tuple(parts)
-    return tree.Query(None, (), (), body, span_of(parts))
+    return tree.Query(None, (), (), body, _span(parts))
 
 
 def _gathered(children: Children) -> Children:
