@@ -18,7 +18,6 @@ from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-    from omnigraph.model.options import CommitWords
     from omnigraph.runtime import Runtime
 
 _LOOKED_AT = 8
@@ -53,17 +52,6 @@ class Invocation:
     def actor(self, given: str | None) -> str | None:
         """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
         return given or self.config.actor
-
-    def commit(
-        self, actor: str | None, message: str | None, if_commit: str | None, key: str | None
-    ) -> CommitWords:
-        """The options of every write, as they were given."""
-        return {
-            "actor": self.actor(actor),
-            "message": message,
-            "if_commit": if_commit,
-            "idempotency_key": key,
-        }
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:

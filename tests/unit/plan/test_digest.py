@@ -190,13 +190,13 @@ def test_pieces_do_not_matter(values: list[str | None], data: st.DataObject) -> 
 
 SAME = """
 import datetime, pyarrow as pa, pyarrow.compute as pc
-from omnigraph.plan.digest import Column, digest_values
+from omnigraph.plan.digest import DigestColumn, digest_values
 rows = pa.table({"a": ["x", None], "b": [1.5, float("nan")]})
 print(digest_values([
     {"k": {1, 2, 3}, "l": frozenset("abc")},
     datetime.date(2020, 1, 1),
     pc.field("n").isin(["a", "b"]),
-    *map(Column, rows.columns),
+    *map(DigestColumn, rows.columns),
 ]))
 """
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paths import STDIN, unwritable
@@ -64,10 +64,7 @@ def load(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Bring entities in from files, as one commit or not at all.
@@ -111,7 +108,7 @@ def load(
                 engine=chosen,
                 job=job,
                 progress=tell,
-                **cli.commit(actor, message, if_commit, key),
+                **flags.words(cli),
             )
     if rejected is not None:
         _write_rejected(done, rejected)
