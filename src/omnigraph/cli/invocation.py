@@ -18,7 +18,6 @@ from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-    from omnigraph.model.options import CommitWords
     from omnigraph.runtime import Runtime
 
 _LOOKED_AT = 8
@@ -27,8 +26,8 @@ _REMEMBERED = 4096
 
 @dataclass
 class Invocation:
-    """`runtime` is None for the machine's own clock. `half_done` is what to say to who interrupts
-    a command that works in steps."""
+    """`runtime` is None for the machine's own clock. `half_done` is the message for a user who
+    interrupts a command that works in steps."""
 
     options: Options
     out: Output
@@ -53,17 +52,6 @@ class Invocation:
     def actor(self, given: str | None) -> str | None:
         """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
         return given or self.config.actor
-
-    def commit(
-        self, actor: str | None, message: str | None, if_commit: str | None, key: str | None
-    ) -> CommitWords:
-        """The options of every write, as they were given."""
-        return {
-            "actor": self.actor(actor),
-            "message": message,
-            "if_commit": if_commit,
-            "idempotency_key": key,
-        }
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:

@@ -54,7 +54,7 @@ def run(
 
 
 def _refuse_nul(arguments: Sequence[str]) -> None:
-    """No system passes such a word on; who calls this from Python might."""
+    """No system passes such a word on, but a caller in Python might."""
     for word in arguments:
         if "\0" in word:
             raise InvalidArgument(f"The argument {shortened(word)!r} holds a NUL character.")
@@ -134,7 +134,7 @@ def _is_output(error: Exception) -> TypeGuard[OSError]:
 
 
 def _unwritten(invocation: Invocation, error: OSError) -> OmnigraphError:
-    """The output is lost. What was done is done, and whoever called must know it."""
+    """The output is lost. What was done is done, and the caller must know it."""
     commit = None
     with contextlib.suppress(OmnigraphError):
         commit = invocation.find_interrupted()
@@ -174,7 +174,7 @@ def _fail(error: OmnigraphError, out: Output) -> int:
 
 
 def _close_output(streams: Streams) -> None:
-    """Whoever read us has seen enough (`omnigraph log | head -1` is no failure), or nothing more
-    can be written. Nothing may be flushed to it when the interpreter ends."""
+    """The reader has seen enough (`omnigraph log | head -1` is no failure), or nothing more can
+    be written. Nothing may be flushed to it when the interpreter ends."""
     with contextlib.suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout.fileno())

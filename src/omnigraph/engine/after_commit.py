@@ -1,5 +1,6 @@
-"""Owns what follows on a commit that has landed: derived, late or missing, it never fails whoever
-made the commit. Whoever is told of an error would think that nothing was changed."""
+"""Owns the work that follows a commit that has landed. This work is derived, and may be late or
+missing; its failure never becomes the failure of the caller, who would think that nothing was
+changed."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from omnigraph.telemetry import report_failure
 
 @contextmanager
 def after_commit(doing: str) -> Iterator[None]:
-    """A block whose failure is told to whoever runs the program, and not to who called it."""
+    """A block whose failure is logged for the operator of the program, and not raised to the
+    caller."""
     try:
         yield
     except BaseException as error:

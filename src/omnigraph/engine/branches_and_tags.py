@@ -1,4 +1,4 @@
-"""Owns names: the branches and tags of a graph, made, protected and ended by one put each.
+"""Owns the branches and tags of a graph: one put creates, protects or deletes each.
 
 A name is that of a branch or that of a tag, and never of both: each is a chain of versions, and
 the end of the chain says which of them it is.
@@ -71,7 +71,7 @@ def create_branch(
 def create_tag(
     session: Session, name: str, ref: str, options: CommitOptions, ledger: Ledger
 ) -> Commit:
-    """Whoever creates a branch of this name meets the tag there."""
+    """A later call that creates a branch of this name meets the tag there."""
     check_branch_name(name)
     lineage = _lineage(session, "tag_create", name, options, ref)
     if (known := _repeated(session, name, lineage, ledger)) is not None:
@@ -136,7 +136,8 @@ def _withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
 
 
 def delete_branch(session: Session, name: str, options: CommitOptions, ledger: Ledger) -> None:
-    """A tombstone at the end of the chain; what it holds stays readable by who has it open."""
+    """Puts a tombstone at the end of the chain. Open handles can still read what the chain
+    holds."""
     if name == MAIN:
         raise MainBranch("The branch 'main' cannot be deleted.")
     change = Tombstone(_lineage(session, "branch_delete", name, options))
@@ -159,7 +160,7 @@ def _change(
     options: CommitOptions,
     ledger: Ledger,
 ) -> None:
-    """Of the branch that has the name now, and of no other that comes after it."""
+    """Changes the branch that has the name now, and no other that gets the name later."""
     if _repeated(session, name, change.lineage, ledger) is not None:
         return
     head = session.live_head(name, ledger)

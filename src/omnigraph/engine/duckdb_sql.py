@@ -1,4 +1,4 @@
-"""Owns questions over many rows at once: SQL over Arrow tables, in bounded memory, by DuckDB."""
+"""Owns SQL over Arrow tables: DuckDB answers questions over many rows, in bounded memory."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from omnigraph.model.types import FLOATS, ListType, ScalarType, VectorType
 
 
 @dataclass(frozen=True)
-class Rows:
+class SqlRows:
     """A relation: rows that are read when a question needs them, as `select` shows them."""
 
     read: Callable[[], pa.Table | pa.RecordBatchReader]
     select: str = "*"
 
     @staticmethod
-    def of(table: pa.Table, select: str = "*") -> Rows:
-        return Rows(lambda: table, select)
+    def of(table: pa.Table, select: str = "*") -> SqlRows:
+        return SqlRows(lambda: table, select)
 
     def table(self) -> pa.Table:
         """What an answer holds."""
@@ -77,13 +77,13 @@ class Joins:
                 raise failures[0] from error.__cause__
             raise
 
-    def ask(self, sql: str, **named: Rows) -> Rows:
+    def ask(self, sql: str, **named: SqlRows) -> SqlRows:
         """As the rule book asks: `{name}` in the question stands for a relation."""
         shown = {name: f"(SELECT {rows.select} FROM {name})" for name, rows in named.items()}
         tables = {name: rows.read() for name, rows in named.items()}
-        return Rows.of(self.sql(sql.format(**shown), **tables))
+        return SqlRows.of(self.sql(sql.format(**shown), **tables))
 
-    def sized(self, relation: Rows, rows: int) -> Rows:
+    def sized(self, relation: SqlRows, rows: int) -> SqlRows:
         return relation
 
     @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from omnigraph.arguments import checked_methods
@@ -64,12 +63,7 @@ class Graph(Branch):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -138,8 +132,8 @@ class Graph(Branch):
         return branches_and_tags.create_branch(self._session, name, ref, options, Ledger()).commit
 
     def delete_branch(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
-        """Ends a branch, given by name, or by its handle if no other of that name is meant. Who
-        has a snapshot of it can still read that; what was merged stays.
+        """Ends a branch, given by name, or by its handle if no other of that name is meant. Open
+        snapshots of it can still be read; what was merged stays.
 
         >>> made = g.create_branch("review")
         >>> g.delete_branch("review", actor="bob")

@@ -17,7 +17,7 @@ from omnigraph.engine.cache import Cache
 from omnigraph.engine.key_index import (
     NO_ROWS,
     KeyIndex,
-    Run,
+    KeyRun,
     number_files,
     places_of,
     size_of,
@@ -83,7 +83,7 @@ class Lookups:
                     for number, mark in fresh.items()
                 ]
                 texts = key_texts(rows, [column.name for column in columns])
-                added = Run.build(texts, np.concatenate([NO_ROWS, *places]))
+                added = KeyRun.build(texts, np.concatenate([NO_ROWS, *places]))
             marks = compared.same | compared.moved | fresh
             gone = places_of(index.marks, dead)
             self._keep(new, columns, index.derive(marks, added, gone))
@@ -136,8 +136,8 @@ class Lookups:
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
         """Not for a few values of a column that has an index: the first look at a table reads a
-        page of it. Who looks again and again pays for holding all values once those pages come
-        to as much as the column, which for a table of some size is the second look."""
+        page of it. Repeated lookups pay for holding all values once those pages come to as much
+        as the column. For a table of some size that is the second lookup."""
         if table.rows > self._rows or table.rows * _ROW > self._cache.limit:
             return False
         if table.location in self._too_large:
@@ -173,7 +173,7 @@ def _extended(
     dead = np.setdiff1d(revived.held(moved), live)
     names = tuple(column.name for column in columns)
     texts, addresses = _read_keys(table, names, ledger, fragments=[m.id for m in fresh.values()])
-    added = Run.build(texts, places_of(fresh, addresses))
+    added = KeyRun.build(texts, places_of(fresh, addresses))
     return revived.derive(compared.same | moved | fresh, added, dead)
 
 

@@ -262,8 +262,8 @@ class Session:
         return self.versions(ledger).read(branch, number)
 
     def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
-        """What is known of a version, also of one whose tables cleanup has taken: for who asks
-        about commits and not about entities. Raises `Absent`."""
+        """The record of a version, also of one whose tables cleanup has taken: for questions
+        about commits, not about entities. Raises `Absent`."""
         self.require_own()
         if (known := self._known(branch, number)) is not None:
             return known
@@ -293,7 +293,7 @@ class Session:
 
     def files_of(self, version: GraphVersion) -> list[Path]:
         """What has to be on the disk before anything that builds on this version from outside of
-        its branch: who published it may not have synced it, or only later."""
+        its branch: its writer may not have synced it yet."""
         if self.root.directory is None:
             return []
         path = self.root.directory / version_key(version.branch, version.version)

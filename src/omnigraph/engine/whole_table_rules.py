@@ -10,21 +10,12 @@ from typing import Any, assert_never
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.duckdb_sql import Joins, Rows, as_keys, quoted
+from omnigraph.engine.duckdb_sql import Joins, SqlRows, as_keys, quoted
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation
+from omnigraph.plan.rules import book
 from omnigraph.plan.rules import joins as find
-from omnigraph.plan.rules.book import (
-    Card,
-    Ends,
-    NewId,
-    OneRow,
-    Orphans,
-    Rule,
-    Unique,
-    describe,
-)
 from omnigraph.plan.validate import key_texts
 
 Read = Callable[[GraphType, Sequence[str]], Iterable[pa.RecordBatch]]
@@ -40,27 +31,27 @@ class WholeTables:
     read: Read
     limit: int
 
-    def check(self, rules: Iterable[Rule]) -> Iterator[Violation]:
+    def check(self, rules: Iterable[book.Rule]) -> Iterator[Violation]:
         for rule in rules:
-            yield from (describe(rule, row) for row in self._broken(rule))
+            yield from (book.describe(rule, row) for row in self._broken(rule))
 
-    def _broken(self, rule: Rule) -> Iterable[dict[str, Any]]:
+    def _broken(self, rule: book.Rule) -> Iterable[dict[str, Any]]:
         match rule:
-            case OneRow(kind):
+            case book.OneRow(kind):
                 return _rows(self._repeated(self._relation(kind, ["id"], "id"), ["id"]))
-            case Unique(kind, columns):
+            case book.UniqueRule(kind, columns):
                 return self._shared(kind, columns)
-            case Ends(kind, end, node):
+            case book.Ends(kind, end, node):
                 edges = self._relation(kind, ["id", end], f"id, {end} AS node")
                 nodes = self._relation(node, ["id"], "id")
                 found = find.loose(self.joins, edges, nodes, limit=self.limit).table()
                 return _rows(found.sort_by("place"))
-            case Card(kind):
+            case book.CardRule(kind):
                 wrong = find.outside(kind.card.low, kind.card.high)
                 edges = self._relation(kind, ["src"], "src")
                 found = find.totals(self.joins, edges, None, wrong, limit=self.limit).table()
                 return _rows(found.sort_by("src"))
-            case NewId() | Orphans():
+            case book.NewId() | book.Orphans():
                 raise AssertionError("these are rules for a change, not for what is there")
             case _:
                 assert_never(rule)
@@ -78,14 +69,14 @@ class WholeTables:
         for entity, text in zip(found["id"].to_pylist(), texts, strict=True):
             yield {"id": entity, "text": text}
 
-    def _repeated(self, rows: Rows, on: Sequence[str]) -> pa.Table:
+    def _repeated(self, rows: SqlRows, on: Sequence[str]) -> pa.Table:
         again = find.repeated(self.joins, rows, on, limit=self.limit)
         if not again.table().num_rows:  # as a rule, and then nothing has to be read again
             return again.table()
         found = find.later(self.joins, rows, again, on, limit=self.limit)
         return found.table().sort_by("place")
 
-    def _relation(self, kind: GraphType, columns: Sequence[str], shown: str) -> Rows:
+    def _relation(self, kind: GraphType, columns: Sequence[str], shown: str) -> SqlRows:
         names = list(dict.fromkeys(columns))
         schema = pa.schema([row_schema(kind).field(name) for name in names])
         schema = schema.append(pa.field(_PLACE, pa.int64()))
@@ -98,7 +89,7 @@ class WholeTables:
                 arrays = [batch.column(name) for name in names]
                 yield pa.RecordBatch.from_arrays([*arrays, places], schema=schema)
 
-        return Rows(
+        return SqlRows(
             lambda: pa.RecordBatchReader.from_batches(schema, numbered()),
             f"{_PLACE} AS place, {shown}",
         )

@@ -10,9 +10,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
-from omnigraph.lang.tokens import END
+from omnigraph.lang.tokens import END, Token
+
+_ERRORS: Final = frozenset({"ERROR", "BROKEN"})
 
 
 class Reduction(NamedTuple):
@@ -35,7 +37,7 @@ class Terminals(NamedTuple):
     words: dict[str, str]
 
 
-class Tables(NamedTuple):
+class GrammarTables(NamedTuple):
     """`actions[state][terminal]` is a state to shift to or a reduction; `moves[state][rule]` is
     the state after one."""
 
@@ -73,7 +75,35 @@ def after(actions: Actions, moves: Moves, states: list[int], terminal: str) -> l
     return stack
 
 
-def load_tables(grammar: str, root: str, builder: object) -> Tables:
+def take(
+    actions: Actions, moves: Moves, states: list[int], values: list[Any], token: Token
+) -> None:
+    """Takes a token that is expected: it grows the stacks of states and of built values."""
+    while not isinstance(action := actions[states[-1]][token.type], int):
+        size, rule, build = action
+        children = values[len(values) - size :]
+        del values[len(values) - size :], states[len(states) - size :]
+        values.append(build(children))
+        states.append(moves[states[-1]][rule])
+    states.append(action)
+    values.append(token)
+
+
+class Expecting(Protocol):
+    """A grammar that knows what it expects."""
+
+    @property
+    def actions(self) -> Actions: ...
+    def expects(self, states: list[int], terminal: str) -> bool: ...
+
+
+def expected_terminals(grammar: Expecting, states: list[int]) -> frozenset[str]:
+    """What may follow, without the terminals that only stand for errors."""
+    row = grammar.actions[states[-1]]
+    return frozenset(t for t in row if t not in _ERRORS and grammar.expects(states, t))
+
+
+def load_tables(grammar: str, root: str, builder: object) -> GrammarTables:
     """The methods of the builder carry the names of the rules, or of their aliases."""
     from lark import Lark
     from lark.lexer import Lexer as LarkLexer
@@ -102,7 +132,7 @@ def load_tables(grammar: str, root: str, builder: object) -> Tables:
                 actions[state][symbol] = target
             else:
                 moves[state][symbol] = target
-    return Tables(actions, moves, conf.start_state, _terminals(lark.terminals))
+    return GrammarTables(actions, moves, conf.start_state, _terminals(lark.terminals))
 
 
 def _reduction(rule: Any, builder: object) -> Reduction:

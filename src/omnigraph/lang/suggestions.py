@@ -9,8 +9,8 @@ def near(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a typo most likely meant; None if nothing is close.
 
     The same name in another case always counts; otherwise one slip is allowed for every three
-    characters, where swapping two neighbours is one slip. Of equally close names one with the same
-    first letter wins, where slips are rare, and then the first.
+    characters, where swapping two neighbours is one slip. Among equally close names, one with
+    the same first letter wins, and then the first one.
     """
     best: str | None = None
     limit = min(3, (len(name) + 2) // 3) if len(name) > 1 else 0

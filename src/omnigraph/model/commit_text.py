@@ -1,5 +1,5 @@
-"""Owns the words that a caller gives to a commit, and to what goes before one: who, why, and names
-to be known by. They are checked before anything is done: what is no text could be written, and
+"""Owns the texts that a caller gives to a commit: actor, message, keys and names. They are
+checked before anything is done, because a value that is not valid text could be written and
 never be read again."""
 
 from __future__ import annotations

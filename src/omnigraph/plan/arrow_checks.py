@@ -1,4 +1,4 @@
-"""Owns whether Arrow data is what it says it is, before a value of it is used.
+"""Owns the check that Arrow data is valid, before any value of it is used.
 
 Arrow trusts its buffers. An offset that points outside, a view or dictionary index that names
 nothing, or bytes that are no text make later steps read foreign memory, stop the process, or fail

@@ -1,4 +1,5 @@
-"""Owns the ids of shaped rows: derived from the key, given, or left open for the caller's new."""
+"""Owns the ids of shaped rows: derived from the key, given, or left open for new ids of the
+caller."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owns which rows a condition can be looked up by: an id, a key, unique values or an end of an edge
-that it gives. Pure."""
+"""Owns how the rows of a condition can be looked up: by an id, a key, unique values, or an end
+of an edge. Pure."""
 
 from __future__ import annotations
 

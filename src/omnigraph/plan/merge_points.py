@@ -1,4 +1,4 @@
-"""Owns the versions from which somebody can go on, and which pairs of them to compare. Pure.
+"""Owns the versions that a writer can go on from, and which pairs of them to compare. Pure.
 
 Every two of them may be merged one day, but most pairs tell nothing new. A pair of which one
 contains the other has that one as its base. On two chains that merge each other only versions that
@@ -25,8 +25,9 @@ class Points:
         self._newest: dict[str, GraphVersion] = {}
 
     def add(self, point: GraphVersion) -> bool:
-        """Whether it may have other bases than those that are known. Of versions of one chain that
-        took in the same of others the newest stands for all: the older ones are in its past."""
+        """Whether it may have other bases than those that are known. Where versions of one chain
+        took in the same of other chains, the newest represents them all: the older ones are in
+        its past."""
         chain, taken_in = chain_key(point), tuple(sorted(point.ancestry.items()))
         if self._seen.get((chain, taken_in), 0) >= point.version:
             return False
@@ -36,8 +37,9 @@ class Points:
         return True
 
     def beside(self, point: GraphVersion) -> Iterator[GraphVersion]:
-        """Those on other chains that neither contain the point, which was added, nor are contained
-        in it. Of those that share with it nothing but one origin, the one that has most of it."""
+        """Those on other chains that neither contain the point, which was added, nor are
+        contained in it. Where several share only one origin with it, this gives the one that
+        contains most of that origin."""
         own, origin = chain_key(point), _only_origin(point)
         if origin is not None:
             newest = self._newest.get(origin)
@@ -55,8 +57,8 @@ class Points:
 def _concurrent(
     point: GraphVersion, own: str, name: str, some: list[GraphVersion]
 ) -> Iterator[GraphVersion]:
-    """Of versions of another chain, oldest first, those after what the point has of it, and before
-    the first that has the point."""
+    """The versions of another chain, oldest first, that come after what the point contains of
+    it, and before the first version that contains the point."""
     low = bisect_right(some, point.ancestry.get(name, 0), key=_number)
     high = bisect_left(some, point.version, key=lambda one: one.ancestry.get(own, 0))
     return iter(some[low:high])

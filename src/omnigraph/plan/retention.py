@@ -1,7 +1,8 @@
 """Owns the decisions of cleanup: which versions of a chain stay, and which files may go. Pure.
 
-All times are microseconds. Two clocks are involved: commits carry the clock of who made them,
-files that of the store. What may be deleted is decided by the store's alone (hazard 7).
+All times are microseconds. Two clocks are involved: commits carry the clock of their writer,
+files carry that of the store. Only the clock of the store decides what may be deleted (hazard
+7).
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ class Policy:
 
 @dataclass(frozen=True)
 class Cutoffs:
-    """Files from before `files` may go. Who binds to what cleanup publishes must have staged and
-    looked up everything after `binding`, which is later by the difference that clocks may have.
-    Commits from before `commits` are old."""
+    """Files from before `files` may go. A writer that binds to what cleanup publishes must have
+    staged and looked up everything after `binding`, which is later by the difference that clocks
+    may have. Commits from before `commits` are old."""
 
     files: int
     binding: int
@@ -138,10 +139,10 @@ def _newest(versions: Sequence[GraphVersion], early: object) -> int:
 def resolve_spent_chains(
     points: Sequence[GraphVersion], read: Callable[[str, int], GraphVersion]
 ) -> set[str]:
-    """Chains that no ancestry has to name any more, given all versions from which somebody can go
-    on. Of such a chain nothing can be read, and there is a version that contains all of it that
-    anybody has, and is in the past of everybody who has some of it: so it is never the newest that
-    two of them have in common."""
+    """Chains that no ancestry has to name any more, given all versions from which somebody can
+    go on. Nothing of such a chain can be read. One version contains all that any version has of
+    it, and is in the past of every version that has some of it. So the chain never holds the
+    newest version that two of them have in common."""
     own = {chain_key(point) for point in points}
     holders: dict[str, list[GraphVersion]] = {}
     for point in points:
@@ -170,7 +171,7 @@ def _is_covered(
 def below_floor(
     floors: Mapping[str, int], wanted: Collection[tuple[str, int]]
 ) -> dict[str, tuple[int, ...]]:
-    """Of versions that something needs, by branch, those that their chain no longer holds."""
+    """The needed versions, by branch, that their chain no longer holds."""
     found: dict[str, set[int]] = {}
     for branch, number in wanted:
         if number < floors.get(branch, 1):

@@ -1,4 +1,4 @@
-"""Owns which kinds have one text for equal values, so that a row can be found by that text."""
+"""Owns which types have one text for equal values, so that a row can be found by its text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ListTy
 
 def share_texts(side: Kind, other: Kind) -> bool:
     """Whether what equals a value of the one kind has its text: both are texts, integers, Bools,
-    Dates or DateTimes. A float may equal an integer and has another text. Of a list, its items."""
+    Dates or DateTimes. A float may equal an integer and has another text. For a list, this looks
+    at its items."""
     kind = ScalarType(other.item) if isinstance(other, ListType) else other
     family = _family(kind)
     return family is not None and family == _family(side)

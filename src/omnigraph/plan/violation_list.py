@@ -1,4 +1,5 @@
-"""Owns the list of violations while rows are shaped or checked: bounded, with the rest counted."""
+"""Owns the list of violations while rows are shaped or checked. It is bounded, and counts the
+rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns how a table travels to executors: as pins, which are opened there through the same door."""
+"""Owns how a table gets to executors: as pins, which executors open through the same view."""
 
 from __future__ import annotations
 

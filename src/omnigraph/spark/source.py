@@ -194,8 +194,9 @@ class OmnigraphReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OmnigraphWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Tasks write down their rows; whoever ends the write loads them, as one commit, with every
-    check. For large data `g.load(frame)` is better: it checks and stages on executors too."""
+    """Tasks write down their rows; the process that ends the write loads them as one commit,
+    with every check. For large data `g.load(frame)` is better: it checks and stages on executors
+    too."""
 
     def __init__(self, rows: RowSpool, options: LoadOptions) -> None:
         self._rows = rows

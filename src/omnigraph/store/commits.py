@@ -203,8 +203,8 @@ def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledge
 
 
 def _highest_id(table: Table) -> int:
-    """Of all fragments that the table or any segment ever had, also of those long gone: an id
-    that came back would be taken for the fragment that had it before (hazard 3)."""
+    """The highest id of all fragments that the table or any segment ever had, also of those long
+    gone: an id that came back would be taken for the fragment that had it before (hazard 3)."""
     numbers = [table.highest_fragment, *table.marks]
     with explained(table.location):
         for index in table.handle.describe_indices():

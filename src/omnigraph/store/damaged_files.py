@@ -1,8 +1,8 @@
-"""Owns finding the file behind a failed read: Lance tells of a table, and somebody has to know
-which object to bring back.
+"""Owns finding the file behind a failed read: Lance names only a table, but the user must know
+which object to restore.
 
-It runs only after something has failed, so it may cost: what must be there is looked for, and then
-each fragment is read by itself.
+It runs only after a failure, so it may be slow: it looks for every file that must be there, and
+then reads each fragment by itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRIED = 1 << 30
 _PATH = re.compile(r"(?:data|_deletions|_indices|_transactions)/[\w./-]*\w")
 
 
-class TableFiles(Protocol):
+class ReadableTable(Protocol):
     """What this module asks of a table version, which is a `Table` wherever it is called."""
 
     @property
@@ -41,18 +41,18 @@ class TableFiles(Protocol):
 
 
 @contextlib.contextmanager
-def reading(table: TableFiles, fragments: Iterable[int] | None = None) -> Iterator[None]:
+def reading(table: ReadableTable, fragments: Iterable[int] | None = None) -> Iterator[None]:
     """Reads of a table's files, or of those of some fragments: what fails names the file."""
     try:
         with explained(table.location):
             yield
     except (Corrupt, StoreFailure) as error:
-        told = _told(table, None if fragments is None else set(fragments), error)
-        raise told from error.__cause__
+        named = _named_error(table, None if fragments is None else set(fragments), error)
+        raise named from error.__cause__
 
 
-def _told(
-    table: TableFiles, fragments: set[int] | None, error: Corrupt | StoreFailure
+def _named_error(
+    table: ReadableTable, fragments: set[int] | None, error: Corrupt | StoreFailure
 ) -> Corrupt | StoreFailure:
     wanted = [mark.id for mark in table.marks.values() if not fragments or mark.id in fragments]
     if table.directory is not None and (wrong := list(_wrong_files(table, wanted))):
@@ -70,7 +70,7 @@ def _told(
     return Corrupt(f"{', '.join(named)} cannot be read: {brief(words) or error.message}")
 
 
-def _wrong_files(table: TableFiles, fragments: Iterable[int]) -> Iterator[str]:
+def _wrong_files(table: ReadableTable, fragments: Iterable[int]) -> Iterator[str]:
     assert table.directory is not None
     for number in fragments:
         with explained(table.location):
@@ -90,7 +90,7 @@ def _wrong_files(table: TableFiles, fragments: Iterable[int]) -> Iterator[str]:
                 yield f"{key} has {held} bytes; it should have {expected or 'some'}."
 
 
-def _is_readable(table: TableFiles, number: int) -> bool:
+def _is_readable(table: ReadableTable, number: int) -> bool:
     """Whether all of one fragment can be read by itself."""
     options: dict[str, Any] = {"blob_handling": "all_binary"} if table.blobs else {}
     try:
@@ -103,7 +103,7 @@ def _is_readable(table: TableFiles, number: int) -> bool:
     return True
 
 
-def _keys(table: TableFiles, number: int) -> list[str]:
+def _keys(table: ReadableTable, number: int) -> list[str]:
     mark, base = table.marks[number], table.location
     keys = [f"{base}/data/{name}" for name in mark.files]
     if table.directory is not None and table.blobs:
@@ -115,7 +115,7 @@ def _keys(table: TableFiles, number: int) -> list[str]:
     return keys
 
 
-def _index_files(table: TableFiles) -> Iterator[str]:
+def _index_files(table: ReadableTable) -> Iterator[str]:
     with explained(table.location):
         described = table.handle.describe_indices()
         uuids = [segment.uuid for index in described for segment in index.segments]

@@ -1,4 +1,4 @@
-"""Owns which files on a disk a power cut must not take, by their keys.
+"""Owns the keys of the files on a disk that must survive a power cut.
 
 Lance syncs nothing. On an object store there is nothing to do.
 """

@@ -1,4 +1,5 @@
-"""Owns turning values into bytes that can be turned back: what is put is never unreadable."""
+"""Owns encoding values to bytes: it decodes the bytes before they are put, so nothing unreadable
+is stored."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from omnigraph.errors import InvalidArgument
 
 
 def encode_readable(value: msgspec.Struct, decoder: msgspec.json.Decoder[Any], what: str) -> bytes:
-    """The value as JSON, which its decoder has read. What the types promise holds only for who
-    checks them, and a version that nobody can read ends its branch."""
+    """The value as JSON, which its decoder has read. Types hold only where they are checked, and
+    a version that nobody can read ends its branch."""
     try:
         data = msgspec.json.encode(value)
         decoder.decode(data)

@@ -1,4 +1,5 @@
-"""Owns checksums of files as they were first seen: files never change, so later ones must agree."""
+"""Owns the checksums of files from when they were first seen: files never change, so later
+checksums must agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the files of table versions: which ones a version cannot be read without."""
+"""Owns the files of table versions: which files a version needs to be read."""
 
 from __future__ import annotations
 

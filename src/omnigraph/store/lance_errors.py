@@ -1,4 +1,4 @@
-"""Owns the translation of what Lance throws, panics included, into our errors."""
+"""Owns the translation of errors of Lance, including panics, into our errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the attribution of Lance's requests: which of those that it counted go on which ledger."""
+"""Owns the attribution of requests that Lance made: which of them belong to which ledger."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def serial_hops(reads: int, writes: int) -> int:
 class Tally:
     """Requests that Lance counted and that nobody has booked yet.
 
-    All tables of a root share one count, so what one thread sees there may be another's. Who
-    knows how many requests its work took claims just those; who does not (a scan, a compaction)
+    All tables of a root share one count, so what one thread sees there may be another's. Work
+    that knows how many requests it took claims exactly those; other work (a scan, a compaction)
     claims the rest. Sums are always right, and of work done side by side so is each part whose
     size is known. A claim may be ahead of the count, when somebody else took too much; the next
-    one makes up for it. Asking a handle for its count never fails, because Lance borrows none that
-    is shared (`Table.own_handle`).
+    one makes up for it. Asking a handle for its count never fails, because Lance borrows none
+    that is shared (`Table.own_handle`).
     """
 
     def __init__(self) -> None:

@@ -128,8 +128,8 @@ class Tables:
         return table
 
     def keep(self, table: Table) -> None:
-        """Keeps the handle of a version that was just made, so that nobody opens it. What it has
-        to sync is not kept: that is for whoever made it to carry to the put."""
+        """Keeps the handle of a version that was just made, so that nobody opens it. The list of
+        files to sync is not kept: its writer carries that to the put."""
         self._remember(table.carrying(()))
 
 

@@ -1,4 +1,4 @@
-"""Owns whose a name below a root is: this program's by its form, or somebody else's."""
+"""Owns which names below a root belong to this program, by their form."""
 
 from __future__ import annotations
 

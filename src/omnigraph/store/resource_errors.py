@@ -1,4 +1,4 @@
-"""Owns telling a machine that has no memory or threads to give from a graph that is damaged."""
+"""Owns the errors of a machine without memory or threads, which are not damage to a graph."""
 
 from __future__ import annotations
 

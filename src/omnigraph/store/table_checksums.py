@@ -1,9 +1,9 @@
 """Owns checksums of table files from the moment that they are written (decision 37).
 
-Who writes files on a disk reads them back, from memory as a rule, and carries their checksums in
-the text of the fragment or segment. The commit of the table puts them into its transaction, which
-is written anyway. On an object store Lance sends the bytes and shows them to nobody: there the
-store keeps checksums of its own, and ours begin with the first deep look.
+A process that writes files on a disk reads them back, usually from memory, and carries their
+checksums in the text of the fragment or segment. The commit of the table puts them into its
+transaction, which is written anyway. On an object store Lance sends the bytes and shows them to
+nobody: there the store keeps checksums of its own, and ours begin with the first deep look.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _digest(known: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Checked:
+class ChecksumResult:
     """A file on its way. What is not what it was is refused with its last part."""
 
     key: str

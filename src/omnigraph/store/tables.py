@@ -72,8 +72,8 @@ class Table:
 
     def own_handle(self) -> Any:
         """This version under a handle that nobody else has, without a request: whatever Lance
-        borrows for itself (building an index, moving a tag) fails everybody else who uses the
-        same one meanwhile."""
+        borrows for itself (building an index, moving a tag) fails every other user of the same
+        handle meanwhile."""
         with explained(self.location):
             return copy(self.handle)
 
@@ -210,9 +210,9 @@ class Table:
         large: bool = False,
         purpose: str = "scan",
     ) -> Iterator[pa.RecordBatch]:
-        """Batches in storage order; with `addresses` each row's address as a last column. `large`
-        ones, of as many rows as fit into some megabytes, are for whoever reads to the end and pays
-        for each batch."""
+        """Batches in storage order; with `addresses` each row's address as a last column.
+        `large` ones, of as many rows as fit into some megabytes, are for callers that read to
+        the end and pay for each batch."""
         options: dict[str, Any] = {}
         if large:
             options |= {"batch_size": _LARGE_ROWS, "batch_size_bytes": _LARGE_BYTES}

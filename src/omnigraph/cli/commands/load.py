@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paths import STDIN, unwritable
@@ -21,7 +21,7 @@ from omnigraph.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.load.result import LoadResult, Progress
+    from omnigraph.engine.load.result import LoadProgress, LoadResult
 
 _SHOWN = 5
 _SMALL = 64 << 20
@@ -64,10 +64,7 @@ def load(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Bring entities in from files, as one commit or not at all.
@@ -88,7 +85,7 @@ def load(
         _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: LoadProgress) -> None:
             doing = _doing(progress)
             if progress.tasks:
                 report(progress.tasks_done, progress.tasks, doing)
@@ -111,7 +108,7 @@ def load(
                 engine=chosen,
                 job=job,
                 progress=tell,
-                **cli.commit(actor, message, if_commit, key),
+                **flags.words(cli),
             )
     if rejected is not None:
         _write_rejected(done, rejected)
@@ -121,7 +118,7 @@ def load(
     _note_rejected(done, rejected, cli)
 
 
-def _doing(progress: Progress) -> str:
+def _doing(progress: LoadProgress) -> str:
     """The stage, with rows and rate where they are known: on Spark those of tasks that are done."""
     words = [progress.stage]
     if progress.total_rows:

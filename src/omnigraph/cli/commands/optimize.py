@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Types
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, OnBranch, Types
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.progress import progress_bar
@@ -27,10 +27,7 @@ def optimize(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> int:
     """Rewrite small fragments into large ones and build missing indexes, as one commit.
@@ -57,7 +54,7 @@ def optimize(
                 dry_run=dry_run,
                 progress=tell,
                 engine=here_or_spark(chosen),
-                **cli.commit(actor, message, if_commit, key),
+                **flags.words(cli),
             )
     cli.out.value(_row(done, branch), lambda paint: _lines(done, branch, paint))
     return _GAVE_WAY if done.gave_way else 0

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, OnBranch, Yes
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, OnBranch, Yes
 from omnigraph.cli.value_text import count_text
 
 
@@ -15,10 +15,7 @@ def restore(
     /,
     *,
     branch: OnBranch = "main",
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     yes: Yes = False,
     dry_run: DryRun = False,
     cli: Cli,
@@ -49,7 +46,7 @@ def restore(
                 cli.out.warn("Nothing was changed.")
                 return 1
         before = g.at(branch).commit.id
-        commit = g.branch(branch).restore(ref, **cli.commit(actor, message, if_commit, key))
+        commit = g.branch(branch).restore(ref, **flags.words(cli))
     row = {"branch": branch, "ref": ref, "commit": commit.id, "restored": commit.id != before}
     if commit.id == before:
         cli.out.value(row, lambda _: [f"{branch} is what it was at {ref}; no commit was made."])
@@ -66,10 +63,7 @@ def revert(
     /,
     *,
     branch: OnBranch = "main",
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Undo what one commit did to entities, as a new commit; later commits stay.
@@ -84,7 +78,7 @@ def revert(
     with cli.writing(branch) as g:
         before = g.at(branch).commit.id
         undone = commit if is_ulid(commit) else g.at(commit).commit.id
-        made = g.branch(branch).revert(commit, **cli.commit(actor, message, if_commit, key))
+        made = g.branch(branch).revert(commit, **flags.words(cli))
     row = {"branch": branch, "reverted": undone, "commit": made.id, "changed": made.id != before}
     if made.id == before:
         cli.out.value(row, lambda _: ["There is nothing left of it to undo; no commit was made."])

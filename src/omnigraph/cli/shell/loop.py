@@ -1,7 +1,7 @@
 """Owns the shell: lines in, statements out, with the graph open all the time.
 
 A line that begins with `\\` is a command of the shell or of the program; anything else is the
-language. Whatever fails is told, and the shell goes on; a script stops.
+language. An error is printed, and the shell goes on; a script stops.
 """
 
 from __future__ import annotations

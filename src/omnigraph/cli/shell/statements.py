@@ -101,6 +101,6 @@ def _slice(query: Query, text: str) -> str:
 
 
 def _given(shell: ShellState, query: Query) -> dict[str, Any]:
-    """Of the parameters that were set, those that the query declares."""
+    """The parameters that were set and that the query declares."""
     names = {parameter.variable.name for parameter in query.parameters}
     return {name: value for name, value in shell.parameters.items() if name in names}

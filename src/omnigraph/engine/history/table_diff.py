@@ -1,4 +1,4 @@
-"""Owns the comparison of two versions of a table: which entities came, went and changed.
+"""Owns the comparison of two versions of a table: which entities were added, removed and changed.
 
 Only fragments that differ are read. A fragment is the same wherever its first data file is the
 same: rows are never changed in place, and added columns are a change of the schema.

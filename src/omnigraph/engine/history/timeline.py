@@ -97,10 +97,10 @@ def _change(
         ledger,
         entity=id,
     )
-    return None if delta.empty else _told(delta, id)
+    return None if delta.empty else _change_of(delta, id)
 
 
-def _told(delta: TypeDelta, id: str) -> Change:
+def _change_of(delta: TypeDelta, id: str) -> Change:
     kind = delta.new or delta.old
     assert kind is not None
     side, name = kind.table_key.split(":", 1)

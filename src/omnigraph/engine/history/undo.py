@@ -1,4 +1,5 @@
-"""Owns the way back for one type: which rows undo a change, and where that can no longer be."""
+"""Owns the undo of a change to one type: which rows undo it, and where it can no longer be
+undone."""
 
 from __future__ import annotations
 

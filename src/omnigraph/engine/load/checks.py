@@ -1,6 +1,6 @@
-"""Owns how a load checks the rules between its rows and the graph: which relations each rule joins,
-and what may be left out because a cheaper look has shown that nothing is wrong. It is the same for
-every engine; an engine brings the relations."""
+"""Owns how a load checks the rules between its rows and the graph: which relations each rule
+joins, and what may be skipped because a cheaper check has shown that nothing is wrong. It is the
+same for every engine; an engine brings the relations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from omnigraph.engine.load.relations import LoadRelations, R
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import (
-    Card,
+    CardRule,
     Ends,
     NewId,
     OneRow,
     Orphans,
-    Unique,
+    UniqueRule,
     final_rules,
 )
 
@@ -67,14 +67,14 @@ def check_rules(relations: LoadRelations[H, R]) -> None:
     replaced = {kind.table_key for kind in relations.kinds if relations.replaced(kind)}
     for rule in final_rules(relations.snapshot.catalog, changed, replaced):
         match rule:
-            case Unique():
+            case UniqueRule():
                 # Refusing a row gives back the value that the entity had, which may clash again.
                 while _check_unique(relations, rule) and relations.every:
                     pass
             case Ends():
                 if relations.left(rule.kind):
                     relations.refuse(rule, relations.missing(rule))
-            case Card():
+            case CardRule():
                 _check_card(relations, rule)
             case Orphans():
                 _check_orphans(relations, rule)
@@ -88,7 +88,7 @@ def _sized(relations: LoadRelations[H, R], kind: GraphType, relation: R) -> R:
     return relations.sized(relation, relations.snapshot.view(kind).table.rows)
 
 
-def _check_unique(relations: LoadRelations[H, R], rule: Unique) -> int:
+def _check_unique(relations: LoadRelations[H, R], rule: UniqueRule) -> int:
     kind, columns = rule.kind, rule.columns
     if not relations.left(kind):
         return 0
@@ -114,7 +114,7 @@ def _check_unique(relations: LoadRelations[H, R], rule: Unique) -> int:
     return relations.refuse(rule, clashing)
 
 
-def _check_card(relations: LoadRelations[H, R], rule: Card) -> None:
+def _check_card(relations: LoadRelations[H, R], rule: CardRule) -> None:
     kind, low, high = rule.kind, rule.kind.card.low, rule.kind.card.high
     if high is not None and relations.left(kind) and _may_exceed_card(relations, kind, high):
         rows, held = _edges(relations, kind)
@@ -149,7 +149,7 @@ def _edges(relations: LoadRelations[H, R], kind: EdgeType) -> tuple[R, R | None]
     return rows, joins.counted(relations, stored)
 
 
-def _check_abandoned(relations: LoadRelations[H, R], rule: Card) -> None:
+def _check_abandoned(relations: LoadRelations[H, R], rule: CardRule) -> None:
     """Sources that had edges before everything was replaced, and are still there."""
     kind = rule.kind
     if not relations.snapshot.view(kind).table.rows:
@@ -157,7 +157,7 @@ def _check_abandoned(relations: LoadRelations[H, R], rule: Card) -> None:
     rows = relations.arriving(kind, ("src",)) if relations.left(kind) else None
     lost = joins.without_any(relations, relations.before(kind, ("src",)), rows)
     node = relations.snapshot.catalog.node_names[kind.source]
-    relations.tell(rule, relations.alive(lost, node))
+    relations.report(rule, relations.alive(lost, node))
 
 
 def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:
@@ -165,4 +165,4 @@ def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:
         return
     edges = relations.before(rule.edge, ("id",), rule.end)
     nodes = relations.nodes(rule.kind)
-    relations.tell(rule, edges if nodes is None else joins.loose(relations, edges, nodes))
+    relations.report(rule, edges if nodes is None else joins.loose(relations, edges, nodes))

@@ -18,9 +18,9 @@ from omnigraph.engine.load.local_relations import LocalRelations
 from omnigraph.engine.load.local_rows import LocalRows
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import Pinned, ReadRows, Resolved, require_kinds
-from omnigraph.engine.load.reading import Reader
-from omnigraph.engine.load.result import Progress
-from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.reading import SourceReader
+from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.sources import InputSource
 from omnigraph.engine.load.spool import GatheredRows, Room, Spool
 from omnigraph.engine.load.staging import StagedFiles, stage_load
 from omnigraph.engine.load.state import TOLD, LoadState, refuse_load
@@ -74,7 +74,7 @@ class LocalEngine:
     def __init__(
         self,
         session: Session,
-        sources: list[Source],
+        sources: list[InputSource],
         options: LoadOptions,
         spool: Spool,
         ledger: Ledger,
@@ -114,7 +114,7 @@ class LocalEngine:
     def report(self, stage: str) -> None:
         if self._options.progress is not None:
             tally = self._tally
-            self._options.progress(Progress(stage, tally.rows, tally.bytes, self._total))
+            self._options.progress(LoadProgress(stage, tally.rows, tally.bytes, self._total))
 
     def creating(self, branch: str) -> None:
         """Nobody takes up a load of one process, so nobody has to be told."""
@@ -143,7 +143,7 @@ class LocalEngine:
         def saw(count: int) -> None:
             tally.bytes += count
 
-        reader = Reader(
+        reader = SourceReader(
             catalog=catalog,
             names=self._names,
             complete=pinned.mode != "merge",

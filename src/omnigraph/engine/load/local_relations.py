@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.duckdb_sql import Joins, Rows, as_keys
+from omnigraph.engine.duckdb_sql import Joins, SqlRows, as_keys
 from omnigraph.engine.load.completing import complete_merge
 from omnigraph.engine.load.local_rows import LocalRows
 from omnigraph.engine.load.relations import LoadRelations
@@ -21,7 +21,7 @@ from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT, to_reject
 from omnigraph.plan.rules import joins
-from omnigraph.plan.rules.book import End, Ends, Rule, Unique, describe
+from omnigraph.plan.rules.book import End, Ends, Rule, UniqueRule, describe
 from omnigraph.plan.validate import key_column, key_texts
 from omnigraph.store.tables import ADDRESS
 
@@ -31,7 +31,7 @@ FEW = 10_000
 _NOWHERE = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
 
 
-class LocalRelations(LoadRelations[LocalRows, Rows]):
+class LocalRelations(LoadRelations[LocalRows, SqlRows]):
     """`LoadRelations` over the Arrow tables of a load in this process."""
 
     def __init__(self, state: LoadState[LocalRows], joins: Joins, room: Room) -> None:
@@ -39,10 +39,10 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
         self._joins = joins
         self._room = room
 
-    def ask(self, sql: str, **named: Rows) -> Rows:
+    def ask(self, sql: str, **named: SqlRows) -> SqlRows:
         return self._joins.ask(sql, **named)
 
-    def sized(self, relation: Rows, rows: int) -> Rows:
+    def sized(self, relation: SqlRows, rows: int) -> SqlRows:
         return relation
 
     def many(self, kind: GraphType) -> bool:
@@ -64,7 +64,7 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
 
     def arriving(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> Rows:
+    ) -> SqlRows:
         table = self._table(kind)
         assert table is not None
         origin = [ORIGIN] if ORIGIN in table.column_names else []
@@ -75,62 +75,62 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
             shown.append("_key AS k0")
         elif unique:
             shown.append(as_keys(kind, unique))
-        return Rows.of(held, ", ".join(shown))
+        return SqlRows.of(held, ", ".join(shown))
 
     def stored(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
-    ) -> Rows:
+    ) -> SqlRows:
         table = self._table(kind)
         assert table is not None
         if not unique:
             (name,) = names
             found = self._locate(kind, name, pa.table({"v": pc.unique(table[name])}))
-            return Rows.of(pa.table({"address": found[ADDRESS], name: found["v"]}))
+            return SqlRows.of(pa.table({"address": found[ADDRESS], name: found["v"]}))
         view = self.state.view(kind)
         if self._by_text(kind):
             texts = [text for text in key_texts(table, unique) if text is not None]
             found_texts = view.find(unique, texts, self.state.ledger)
             held = pa.array(texts, pa.string()).take(pa.array(found_texts.base_positions))
-            return Rows.of(pa.table({"address": found_texts.addresses, "k0": held}))
+            return SqlRows.of(pa.table({"address": found_texts.addresses, "k0": held}))
         shown = f"{ADDRESS} AS address, {as_keys(kind, unique)}"
-        return Rows(lambda: self._column_reader(view, unique), shown)
+        return SqlRows(lambda: self._column_reader(view, unique), shown)
 
-    def origins(self, kind: GraphType) -> Rows:
+    def origins(self, kind: GraphType) -> SqlRows:
         table = self._table(kind)
         assert table is not None
-        return Rows.of(pa.table({"origin": table[ORIGIN].drop_null()}))
+        return SqlRows.of(pa.table({"origin": table[ORIGIN].drop_null()}))
 
-    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> Rows:
+    def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> SqlRows:
         read = [*names] if end is None else [*names, end]
         shown = ", ".join([*names] if end is None else [*names, f"{end} AS node"])
         view = self.state.view(kind)
-        return Rows(lambda: self._column_reader(view, read), shown)
+        return SqlRows(lambda: self._column_reader(view, read), shown)
 
-    def nodes(self, node: NodeType) -> Rows | None:
+    def nodes(self, node: NodeType) -> SqlRows | None:
         """The node type is replaced, so those that arrive are all."""
         assert self.replaced(node)
         rows = self._table(node)
-        return None if rows is None else Rows.of(rows.select(["id"]))
+        return None if rows is None else SqlRows.of(rows.select(["id"]))
 
-    def missing(self, rule: Ends) -> Rows:
+    def missing(self, rule: Ends) -> SqlRows:
         table = self._table(rule.kind)
         assert table is not None
         lost = self._nowhere(pc.unique(table[rule.end]), rule.node)
         rows = table.filter(pc.is_in(table[rule.end], value_set=lost))
-        return Rows.of(pa.table({"place": rows[AT], "node": rows[rule.end]}))
+        return SqlRows.of(pa.table({"place": rows[AT], "node": rows[rule.end]}))
 
-    def alive(self, sources: Rows, node: NodeType) -> Rows:
+    def alive(self, sources: SqlRows, node: NodeType) -> SqlRows:
         table = sources.table()
         lost = self._nowhere(table["src"].combine_chunks(), node)
-        return Rows.of(table.filter(pc.invert(pc.is_in(table["src"], value_set=lost))))
+        return SqlRows.of(table.filter(pc.invert(pc.is_in(table["src"], value_set=lost))))
 
     def _nowhere(self, ids: pa.Array, node: NodeType) -> pa.Array:
         """Those of the distinct ids that are no node."""
         wanted = pa.table({"node": ids})
         arriving = self._table(node)
         if arriving is not None and wanted.num_rows:
-            nodes = Rows.of(arriving.select(["id"]))
-            wanted = joins.loose(self, Rows.of(wanted), nodes).table()
+            nodes = SqlRows.of(arriving.select(["id"]))
+            wanted = joins.loose(self, SqlRows.of(wanted), nodes).table()
         if wanted.num_rows:
             known = self._locate(node, "id", wanted.rename_columns(["v"]))
             kept = pc.invert(pc.is_in(wanted["node"], value_set=known["v"].combine_chunks()))
@@ -139,12 +139,12 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
 
     # What is found
 
-    def is_empty(self, relation: Rows) -> bool:
+    def is_empty(self, relation: SqlRows) -> bool:
         return not relation.table().num_rows
 
-    def refuse(self, rule: Rule, found: Rows) -> int:
+    def refuse(self, rule: Rule, found: SqlRows) -> int:
         rows = found.table().sort_by("place")
-        if isinstance(rule, Unique) and rows.num_rows:
+        if isinstance(rule, UniqueRule) and rows.num_rows:
             rows = rows.append_column("text", self._texts(rule, rows["place"]))
         state = self.state
         told = rows.slice(0, state.named(rows.num_rows))
@@ -159,7 +159,7 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
             state.drop(rule.kind, rows["place"].to_numpy())
         return int(rows.num_rows)
 
-    def _texts(self, rule: Unique, places: pa.ChunkedArray) -> pa.Array:
+    def _texts(self, rule: UniqueRule, places: pa.ChunkedArray) -> pa.Array:
         table = self._table(rule.kind)
         assert table is not None
         held = table.filter(pc.is_in(table[AT], value_set=places.combine_chunks())).sort_by(AT)
@@ -172,7 +172,7 @@ class LocalRelations(LoadRelations[LocalRows, Rows]):
             texts |= shown_rows(part.table, places)
         return texts
 
-    def tell(self, rule: Rule, found: Rows) -> None:
+    def report(self, rule: Rule, found: SqlRows) -> None:
         rows = found.table()
         first: list[dict[str, Any]] = rows.slice(0, TOLD).to_pylist()
         self.state.unblamed += [describe(rule, {"n": 0} | row) for row in first]

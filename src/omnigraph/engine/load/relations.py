@@ -126,5 +126,5 @@ class LoadRelations(ABC, Generic[H, R]):
         """Refuses arriving rows by place, and says how many there are."""
 
     @abstractmethod
-    def tell(self, rule: Rule, found: R) -> None:
+    def report(self, rule: Rule, found: R) -> None:
         """Refuses the load for what no single row is to blame for."""

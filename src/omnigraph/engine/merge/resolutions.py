@@ -1,7 +1,7 @@
 """Owns the rows by which a caller resolves conflicts: they are read and checked like any rows.
 
-An answer is the last word on the entity that it names, whether both sides changed it or not: a
-lost end of an edge or a value taken twice comes from the combination and from no single entity.
+An answer decides about the entity that it names, whether both sides changed it or not: a lost
+end of an edge or a value that occurs twice comes from the combination of both sides.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Owns folding a chain: old graph versions move from one object each to the branch's archive.
 
 Nothing becomes unreadable by it. The versions are in the archive before a commit of the branch
-says so (`folded`), and leave the chain only after that: whoever looks for one finds it in one
-place or in both. Only versions that have not been the head for as long as the grace period lasts
-are taken, by the store's clock, as cleanup does: so no writer that is awake can be about to probe
-or to put their numbers, and one that slept is told by the bottom of the chain (hazard 8).
+says so (`folded`), and leave the chain only after that: a reader finds each of them in one place
+or in both. Only versions that have not been the head for as long as the grace period lasts are
+taken, by the store's clock, as cleanup does: so no writer that is awake can be about to probe or
+to put their numbers, and one that slept is told by the bottom of the chain (hazard 8).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Owns what is known of the bytes of files: checksums from the moment that they were written, and
-from deep looks. What cleanup takes does not take them along.
+"""Owns the known checksums of files: from when they were written, and from deep checks. They
+outlive the versions that cleanup takes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def keep_checksums(
 
 
 def known_checksums(session: Session, files: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
-    """Of all files of a graph whose bytes are known, where that is no request for each."""
+    """The known checksums of all files of a graph, where finding them takes no request for each
+    file."""
     known = read_digests(session.metered(ledger))
     written = {} if session.root.directory is None else read_written(session, files, ledger)
     return written | known

@@ -1,6 +1,6 @@
 """Owns deleting objects: in batches, side by side, versions of a chain oldest first.
 
-Who decided that they may go has said so before; here nothing is decided.
+The caller has decided and announced that they may go; nothing is decided here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Owns the way from graph versions to the files that they cannot be read without.
+"""Owns finding the files that graph versions need to be read.
 
 It reads beside the caches of the session: looking at every version of a graph must not throw out
 what its readers are using.

@@ -1,4 +1,4 @@
-"""Owns what becomes of intents: shown with their age, resumed from their plan, or discarded.
+"""Owns recovery: it lists intents with their age, resumes them from their plan, or discards them.
 
 Resuming publishes what was staged, once: whether that happened already is looked up in every
 version since the intent was written, and not only among recent keys (hazard 17).

@@ -1,4 +1,4 @@
-"""Owns a write under way: statements over one pinned base, and the plan that they come to.
+"""Owns one attempt at a write: statements over one pinned base, and the plan that they give.
 
 After a lost race it is made again on the new head: a write is a function of its snapshot.
 """

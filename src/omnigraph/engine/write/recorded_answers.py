@@ -1,5 +1,5 @@
-"""Owns what a keyed commit remembers of what its caller was told, so that a call that is repeated
-is told the same. Pure."""
+"""Owns the answers that a commit with an idempotency key records, so that a repeated call gets
+the same answers. Pure."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _EFFECTS: tuple[Effect, ...] = ("inserted", "updated", "deleted")
 
 
 def pack_numbers(told: Sequence[tuple[Statement, int]]) -> tuple[int, ...]:
-    """Of the statements of a block, also of those that it took back, the numbers that the statement
-    alone does not tell."""
+    """The numbers that the statements of a block returned, also those that it took back, where
+    the statement alone does not give them."""
     return tuple(number for one, number in told if not isinstance(one, AppendRows))
 
 

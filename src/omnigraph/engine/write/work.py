@@ -121,8 +121,8 @@ class Work:
     def change(
         self, kind: GraphType, rows: pa.Table, origins: np.ndarray, gone: np.ndarray
     ) -> None:
-        """Puts rows and hides addresses just so: whoever gives them has looked at the table and
-        answers for what hangs on it."""
+        """Puts rows and hides addresses without a check: the caller has looked at the table and
+        answers for the consequences."""
         self._put(kind, self._overlay(kind).hiding(gone).adding(rows, origins))
 
     def _append(self, kind: GraphType, statement: AppendRows) -> int:

@@ -22,7 +22,7 @@ _BEFORE_COLON = re.compile(_SKIP + r":")
 _BEFORE_CONSTRAINT = re.compile(rf"{_SKIP}(?:{'|'.join(CONSTRAINTS)})(?!\w){_SKIP}\(")
 
 
-class Lexer:
+class SchemaLexer:
     """`patterns` are the terminals of the grammar that text can match by itself; `words` are the
     keywords, each with its terminal."""
 

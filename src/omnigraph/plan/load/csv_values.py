@@ -10,17 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model import types
 from omnigraph.model.catalog import GraphType
-from omnigraph.model.types import (
-    FLOATS,
-    INTEGER_RANGES,
-    Base,
-    EnumType,
-    ListType,
-    PropertyType,
-    ScalarType,
-    VectorType,
-)
 from omnigraph.plan.load.lines import decode_blob
 from omnigraph.plan.rows.row_type import row_type
 
@@ -44,27 +35,28 @@ def read_texts(kind: GraphType, table: pa.Table) -> Any:
     return [dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
-def _read(column: pa.ChunkedArray, kind: PropertyType) -> Any:
+def _read(column: pa.ChunkedArray, kind: types.PropertyType) -> Any:
     """An Arrow column, or a list of values if some of them do not fit."""
     match kind:
-        case EnumType() | ScalarType(base=Base.STRING):
+        case types.EnumType() | types.ScalarType(base=types.Base.STRING):
             return column
-        case ScalarType(base=base) if base in INTEGER_RANGES:
-            return _fast(column, _WHOLE, pa.uint64() if base is Base.U64 else pa.int64(), _integer)
-        case ScalarType(base=base) if base in FLOATS:
+        case types.ScalarType(base=base) if base in types.INTEGER_RANGES:
+            whole = pa.uint64() if base is types.Base.U64 else pa.int64()
+            return _fast(column, _WHOLE, whole, _integer)
+        case types.ScalarType(base=base) if base in types.FLOATS:
             read = _fast(column, _NUMBER.pattern.join(("^(", ")$")), pa.float64(), _number)
             if isinstance(read, pa.ChunkedArray) and pc.any(pc.is_inf(read)).as_py():
                 return [None if v is None else _number(v) for v in column.to_pylist()]
             return read
-        case ScalarType(base=Base.BOOL):
+        case types.ScalarType(base=types.Base.BOOL):
             return _each(column, _BOOLS.get, pa.bool_())
-        case ScalarType(base=Base.BLOB):
+        case types.ScalarType(base=types.Base.BLOB):
             return _each(column, _blob, pa.large_binary())
-        case ScalarType():
+        case types.ScalarType():
             if not pc.any(pc.match_substring_regex(column, _WHOLE)).as_py():
                 return column
             return [None if v is None else _integer(v) for v in column.to_pylist()]
-        case ListType() | VectorType():
+        case types.ListType() | types.VectorType():
             return [None if v is None else _list(v) for v in column.to_pylist()]
 
 

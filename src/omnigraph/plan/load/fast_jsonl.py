@@ -21,17 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as pj
 
+from omnigraph.model import types
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType
-from omnigraph.model.types import (
-    FLOATS,
-    Base,
-    EnumType,
-    ListType,
-    PropertyType,
-    ScalarType,
-    VectorType,
-)
 from omnigraph.plan.load.lines import BLOB_PREFIX, blob_columns
 
 _START = re.compile(rb'\{\s*"(?P<word>type|edge)"\s*:\s*"(?P<name>[A-Za-z0-9_]+)"')
@@ -149,25 +141,25 @@ def _schema(kind: GraphType) -> pa.Schema:
     return pa.schema([*fields, pa.field("data", pa.struct(inner))])
 
 
-def _read_as(kind: PropertyType) -> pa.DataType:
+def _read_as(kind: types.PropertyType) -> pa.DataType:
     """Dates and blobs are read as text, floats at their widest; what they are follows later."""
     match kind:
-        case ScalarType(base=base):
+        case types.ScalarType(base=base):
             return _scalar_as(base)
-        case EnumType():
+        case types.EnumType():
             return pa.string()
-        case ListType(item=item):
+        case types.ListType(item=item):
             return pa.list_(_scalar_as(item))
-        case VectorType():
+        case types.VectorType():
             return pa.list_(pa.float64())
 
 
-def _scalar_as(base: Base) -> pa.DataType:
-    if base in FLOATS:
+def _scalar_as(base: types.Base) -> pa.DataType:
+    if base in types.FLOATS:
         return pa.float64()
-    if base in (Base.DATE, Base.DATETIME, Base.BLOB):
+    if base in (types.Base.DATE, types.Base.DATETIME, types.Base.BLOB):
         return pa.string()
-    return arrow_type(ScalarType(base))
+    return arrow_type(types.ScalarType(base))
 
 
 def _read_type(
@@ -226,8 +218,8 @@ def _columns(kind: GraphType, table: pa.Table) -> _Columns | None:
     return columns
 
 
-def _unambiguous(column: pa.ChunkedArray, kind: PropertyType) -> bool:
-    if isinstance(kind, ListType | VectorType):
+def _unambiguous(column: pa.ChunkedArray, kind: types.PropertyType) -> bool:
+    if isinstance(kind, types.ListType | types.VectorType):
         column = pc.list_flatten(column)
         if column.null_count:
             return False

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from omnigraph.plan.rows import wording
-from omnigraph.plan.rows.intake import Frame, RawColumn, Records
+from omnigraph.plan.rows.intake import ColumnFrame, RawColumn, Records
 from omnigraph.plan.rows.row_type import ENDS, Reading, RowType
 from omnigraph.plan.violation_list import Indices, Rejects, ViolationList
 
@@ -33,7 +33,9 @@ class Draft:
         return len(self.rejects.positions)
 
 
-def draft_frame(facts: RowType, frame: Frame, complete: bool, findings: ViolationList) -> Draft:
+def draft_frame(
+    facts: RowType, frame: ColumnFrame, complete: bool, findings: ViolationList
+) -> Draft:
     """A frame gives all its columns in every row, so what is wrong with them is told once."""
     reading = facts.read(frame.names, complete=complete)
     rejects = Rejects(findings, np.arange(frame.length, dtype=np.int64))

@@ -21,7 +21,7 @@ from omnigraph.plan.rows import wording
 from omnigraph.plan.rows.cast import cast_column
 from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rows.drafts import Draft, draft_frame, draft_records
-from omnigraph.plan.rows.intake import Frame, Records, read_input
+from omnigraph.plan.rows.intake import ColumnFrame, Records, read_input
 from omnigraph.plan.rows.row_type import RowType, row_type
 from omnigraph.plan.violation_list import Indices, ViolationList
 
@@ -74,7 +74,7 @@ def shape_rows(
         match read_input(rows):
             case Records() as records:
                 drafts = draft_records(facts, records, complete, findings)
-            case Frame() as frame:
+            case ColumnFrame() as frame:
                 drafts = [draft_frame(facts, frame, complete, findings)]
             case None:
                 findings.add("row", wording.not_rows(kind.name, rows))

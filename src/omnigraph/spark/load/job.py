@@ -89,7 +89,7 @@ class Job:
             )
 
     def release(self) -> None:
-        """The run is over, the job is not: whoever runs it next need not wait."""
+        """The run is over, the job is not: the next run need not wait."""
         ended = msgspec.structs.replace(self.attempt, ended=True)
         with contextlib.suppress(OmnigraphError, Ambiguous):
             key = _attempt_key(self.prefix, ended.number)

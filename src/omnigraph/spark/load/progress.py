@@ -1,4 +1,5 @@
-"""Owns how far a load on Spark is: asked while a stage runs, told as rows, bytes and tasks."""
+"""Owns the progress of a load on Spark: it is measured while a stage runs, in rows, bytes and
+tasks."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omnigraph.engine.load.result import OnLoadProgress, Progress
+from omnigraph.engine.load.result import LoadProgress, OnLoadProgress
 from omnigraph.runtime import Runtime
 
 OFTEN = 0.5
@@ -91,7 +92,7 @@ class Meter:
         with self._lock:
             self._stage, self._rows, self._bytes = stage, rows, (read, total)
             self._began = self._runtime.monotonic()
-            self._tell(Progress(stage, rows or 0, read, total))
+            self._tell(LoadProgress(stage, rows or 0, read, total))
 
     def end(self) -> None:
         self._ended.set()
@@ -118,7 +119,7 @@ class Meter:
             if self._stage == "reading" and size is not None:
                 read = int(size * share)
             self._tell(
-                Progress(
+                LoadProgress(
                     self._stage,
                     int((self._rows or 0) * share),
                     read,

@@ -4,17 +4,18 @@ with digests looked at first where a join would move many rows."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.duckdb_sql import Rows, joining
+from omnigraph.engine.duckdb_sql import SqlRows, joining
 from omnigraph.engine.load.relations import LoadRelations
 from omnigraph.model.catalog import GraphType, NodeType
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import End, Ends, Rule
-from omnigraph.spark.load.completing import complete_types
 from omnigraph.spark.load.digests import may_exceed
 from omnigraph.spark.load.frames import (
     TASK_MEMORY,
@@ -24,9 +25,10 @@ from omnigraph.spark.load.frames import (
     read_frame,
     table_frame,
 )
-from omnigraph.spark.load.refusals import refuse, tell
+from omnigraph.spark.load.refusals import refuse, report_refused
+from omnigraph.spark.load.stage import Completed, complete_new, complete_pieces
 from omnigraph.spark.load.state import SparkState, TypePieces, node_ids, rows_origins
-from omnigraph.spark.tasks import explained
+from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
 
 HELD_IDS = 2_000_000
 """Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
@@ -108,7 +110,7 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
             rows = pa.concat_tables(edges.read(group)).rename_columns(["node", "place"])
             ids = pa.concat_tables(parts, promote_options="default")
             with joining(TASK_MEMORY, "ends") as local:
-                yield joins.loose(local, Rows.of(rows), Rows.of(ids)).table()
+                yield joins.loose(local, SqlRows.of(rows), SqlRows.of(ids)).table()
 
         return read_frame(state.spark, edges.groups(), {"place": "long", "node": "string"}, read)
 
@@ -125,8 +127,35 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
     def refuse(self, rule: Rule, found: Any) -> int:
         return refuse(self.state, rule, found)
 
-    def tell(self, rule: Rule, found: Any) -> None:
-        tell(self.state, rule, found)
+    def report(self, rule: Rule, found: Any) -> None:
+        report_refused(self.state, rule, found)
 
     def complete(self) -> None:
         complete_types(self.state)
+
+
+def complete_types(state: SparkState) -> None:
+    """Whole rows of a merge, each with the row that it replaces."""
+    for key, held in list(state.types.items()):
+        kind, stored = held.kind, None
+        if not held.generated:
+            stored = state.stored(kind, Wanted(("id",)))
+        job = state.job(kind, held.given)
+        if stored is None:
+            answers = run_tasks(
+                state.spark, partial(complete_new, job), range(len(held.given)), Completed
+            )
+        else:
+            ids = state.arriving(kind, Wanted(("id",)))
+            stored = state.small(stored, state.snapshot.view(kind).table.rows)
+            located = ids.join(stored, "id", "left").selectExpr(
+                "part", "place", "address as origin"
+            )
+            grouped = located.groupBy("part").applyInArrow(complete_pieces(job), ANSWERS)
+            answers = collect_answers(grouped, Completed)
+        for _, answer in answers:
+            state.rejects += answer.rejects
+            state.files += answer.aside
+            state.drop(kind, np.array(answer.dropped, dtype=np.int64))
+        whole = tuple(answer.piece for _, answer in answers if answer.piece is not None)
+        state.types[key] = state.types[key].completed(whole)

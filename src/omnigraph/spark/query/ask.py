@@ -25,7 +25,7 @@ from omnigraph.plan.values.rows import Bindings
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import decode
-from omnigraph.spark.query.failures import heard
+from omnigraph.spark.query.failures import decoded_error
 from omnigraph.spark.query.finish import compile_query
 from omnigraph.spark.query.network import build_network
 from omnigraph.spark.query.projection import all_tests, all_values, wants_of
@@ -132,7 +132,7 @@ class SparkAsked:
                     yield compiling
                 except Exception as error:
                     self._guard.check()
-                    if (ours := heard(error)) is not None:
+                    if (ours := decoded_error(error)) is not None:
                         raise ours from None
                     raise
         finally:
