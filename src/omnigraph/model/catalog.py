@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection
 from functools import cached_property
-from typing import Literal
 
 import msgspec
 
@@ -76,8 +75,6 @@ class EdgeType(
 
 
 GraphType = NodeType | EdgeType
-IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
-"""What an index of a column may be, in the words of the store."""
 
 
 class Catalog(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, dict=True):

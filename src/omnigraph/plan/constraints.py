@@ -24,6 +24,8 @@ Column: TypeAlias = pa.Array | pa.ChunkedArray
 Broken: TypeAlias = Callable[[Column], Indices]
 _LISTED_VALUES = 10
 _NO_ROWS = np.empty(0, dtype=np.int64)
+_SHORTEST, _LONGEST = 1e-15, 1e15
+"""Lengths of vectors whose squares single precision holds: of others distances are nonsense."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def _type_rules(name: str, held: types.PropertyType) -> Iterator[Rule]:
             yield Rule(name, "type", "be a list without null items", _with_null_items)
         case types.VectorType(dimension=dimension):
             yield Rule(name, "vector", f"be {expected_text(held)}", _of_another_length(dimension))
+            needs = f"be finite and of a length between {_SHORTEST:g} and {_LONGEST:g}, or zero"
+            yield Rule(name, "vector", needs, _beyond_distances(dimension))
         case types.ScalarType():
             pass
 
@@ -84,6 +88,27 @@ def _with_null_items(column: Column) -> Indices:
 
 def _chunks(column: Column) -> list[pa.Array]:
     return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _beyond_distances(dimension: int) -> Broken:
+    """Vectors that have no distance, though they are not zero."""
+
+    def broken(column: Column) -> Indices:
+        found = [_NO_ROWS]
+        start = 0
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            flat = chunk.values.to_numpy(zero_copy_only=False)
+            held = flat.reshape(-1, dimension)[chunk.offset : chunk.offset + len(chunk)]
+            with np.errstate(all="ignore"):
+                lengths = np.sqrt(np.einsum("ij,ij->i", held, held, dtype=np.float64))
+            fine = ((lengths >= _SHORTEST) & (lengths <= _LONGEST)) | (lengths == 0)
+            if chunk.null_count:
+                fine |= chunk.is_null().to_numpy(zero_copy_only=False)
+            found.append(np.flatnonzero(~fine) + start)
+            start += len(chunk)
+        return np.concatenate(found)
+
+    return broken
 
 
 def _of_another_length(dimension: int) -> Broken:

@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from omnigraph.model.catalog import GraphType, IndexKind, system_columns
+from omnigraph.model.analysis import analysis_of
+from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.model.indexes import IndexKind, IndexSpec
 from omnigraph.model.types import FLOATS, Base, EnumType, ListType, ScalarType, VectorType
 
 
@@ -35,12 +37,13 @@ class Limits:
     deleted: float = 0.15
     index_rows: int = 1024
     backlog: int = 1
-    vector_rows: int = 20_000
+    vector_rows: int = 1000
     versions: int = 1024
 
 
 BY_HAND = Limits(deleted=0.1)
 BY_ITSELF = Limits(tail=12, backlog=1024, versions=4096)
+_DEAD = 0.1
 LAGGING = 4
 """By how many times a tail may be too long before writers are made to wait."""
 
@@ -64,12 +67,6 @@ class Covered:
 
 
 @dataclass(frozen=True)
-class IndexSpec:
-    column: str
-    kind: IndexKind
-
-
-@dataclass(frozen=True)
 class IndexWork:
     """A segment to build over `fragments` (none: there is nothing to cover) in place of those
     that are `removed`."""
@@ -77,7 +74,6 @@ class IndexWork:
     spec: IndexSpec
     fragments: tuple[int, ...]
     removed: tuple[str, ...]
-    partitions: int | None = None
 
 
 def plan_compaction(pieces: Iterable[Piece], limits: Limits) -> tuple[tuple[int, ...], ...]:
@@ -150,7 +146,14 @@ def wanted_indexes(kind: GraphType) -> tuple[IndexSpec, ...]:
                     kinds = ("IVF_FLAT",)
                 case _:
                     assert_never(declared.type)
-            specs |= dict.fromkeys(IndexSpec(declared.column, one) for one in kinds)
+            analysis = analysis_of(declared).name
+            size = declared.type.dimension if isinstance(declared.type, VectorType) else 1
+            specs |= dict.fromkeys(
+                IndexSpec(declared.column, one, analysis, size)
+                if one == "INVERTED"
+                else IndexSpec(declared.column, one, dimension=size)
+                for one in kinds
+            )
     return tuple(specs)
 
 
@@ -159,12 +162,13 @@ def plan_index(
 ) -> IndexWork | str | None:
     """What to do for one index: build over what no segment covers together with segments that
     are no larger; or why that has to wait; or None, when all is covered."""
+    pieces = list(pieces)
     rows = {p.id: p.rows for p in pieces}
     total = sum(rows.values())
     live = {s.uuid: [n for n in s.fragments if n in rows] for s in segments}
     known = {s.uuid: s for s in segments}
-    # A segment most of whose fragments are gone holds more dead entries than live ones.
-    stale = {u for u, left in live.items() if 2 * len(left) < len(known[u].fragments)}
+    dead = {p.id: p.deleted for p in pieces}
+    stale = {u for u, left in live.items() if _is_stale(spec, known[u], left, rows, dead)}
     covered = {n for u, left in live.items() if u not in stale for n in left}
     missing = sorted(set(rows) - covered)
     if not missing and not stale:
@@ -183,8 +187,21 @@ def plan_index(
         size += _rows(live[uuid], rows)
         joined += live[uuid]
         removed.append(uuid)
-    partitions = _partitions(spec, _rows(joined, rows))
-    return IndexWork(spec, tuple(sorted(joined)), tuple(removed), partitions)
+    return IndexWork(spec, tuple(sorted(joined)), tuple(removed))
+
+
+def _is_stale(
+    spec: IndexSpec, segment: Covered, left: list[int], rows: dict[int, int], dead: dict[int, int]
+) -> bool:
+    """Whether a segment should be built anew. Most of its fragments are gone: it holds more dead
+    entries than live ones. Words of rows that are gone also count in the scores of the others, so
+    a segment of words goes with the first rewrite under it, and with a tenth of its rows."""
+    if 2 * len(left) < len(segment.fragments):
+        return True
+    if spec.kind != "INVERTED":
+        return False
+    gone = sum(dead[n] for n in left)
+    return len(left) < len(segment.fragments) or gone > _DEAD * (gone + _rows(left, rows))
 
 
 def _merged(
@@ -197,14 +214,9 @@ def _merged(
         if len(run) > 1:
             chosen = [order[n] for n in run]
             fragments = sorted(n for u in chosen for n in live[u])
-            size = sum(rows[n] for n in fragments)
-            return IndexWork(spec, tuple(fragments), tuple(chosen), _partitions(spec, size))
+            return IndexWork(spec, tuple(fragments), tuple(chosen))
     return None
 
 
 def _rows(fragments: Sequence[int], rows: dict[int, int]) -> int:
     return sum(rows[n] for n in fragments)
-
-
-def _partitions(spec: IndexSpec, rows: int) -> int | None:
-    return max(1, int(rows**0.5)) if spec.kind == "IVF_FLAT" else None

@@ -6,44 +6,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
+from omnigraph.model.indexes import IndexSpec
+from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_index
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 _SIDE_BY_SIDE = 2
 
 
-def index_tables(
-    tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]], ledger: Ledger
-) -> list[Table]:
-    """For each table a version with a segment for each of the columns over the fragments. Lance
-    builds a segment on one core."""
+IndexTask = tuple[Table, Sequence[IndexSpec], Sequence[int]]
+"""A version of a table, the indexes that it is to have, and the fragments that they cover."""
+
+
+def index_tables(tables: Sequence[IndexTask], ledger: Ledger) -> list[Table]:
+    """For each table a version with a segment of each index over the fragments. Lance builds a
+    segment on one core."""
     tasks = segment_tasks(tables)
     own = [Ledger() for _ in tasks]
 
-    def build(task: tuple[int, str, Sequence[int]], booked: Ledger) -> Segment:
-        number, column, fragments = task
-        return stage_segment(tables[number][0], column, "BTREE", fragments, booked)
+    def build(task: tuple[int, IndexSpec, Sequence[int]], booked: Ledger) -> Segment | None:
+        number, spec, fragments = task
+        return stage_index(tables[number][0], spec, fragments, booked)
 
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         built = list(pool.map(build, tasks, own))
     ledger.join(own)
     indexed = []
     for number, (table, _, fragments) in enumerate(tables):
-        segments = [s for (n, _, _), s in zip(tasks, built, strict=True) if n == number]
+        segments = [s for (n, _, _), s in zip(tasks, built, strict=True) if n == number and s]
         indexed.append(replace_segments(table, files_of(table, fragments), segments, ledger))
     return indexed
 
 
 def segment_tasks(
-    tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]],
-) -> list[tuple[int, str, Sequence[int]]]:
-    """The number of a table, a column and fragments, for each segment. Those that take longest
-    come first, so that none is left over at the end: of large tables, and of a table its last
-    column, because rows lie in the order of an earlier one."""
+    tables: Sequence[IndexTask],
+) -> list[tuple[int, IndexSpec, Sequence[int]]]:
+    """The number of a table, an index and fragments, for each segment. Those that take longest
+    come first, so that none is left over at the end: of large tables, and of a table the last of
+    its indexes, because rows lie in the order of an earlier one."""
     tasks = [
-        (number, column, fragments)
-        for number, (_, columns, fragments) in enumerate(tables)
-        for column in reversed(columns)
+        (number, spec, fragments)
+        for number, (_, specs, fragments) in enumerate(tables)
+        for spec in reversed(specs)
     ]
     return sorted(tasks, key=lambda t: -sum(tables[t[0]][0].marks[n].rows for n in t[2]))

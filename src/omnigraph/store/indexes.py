@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.errors import Conflict, StoreFailure
+from omnigraph.errors import Conflict, Corrupt, StoreFailure
 from omnigraph.model.analysis import ANALYSES, STANDARD
-from omnigraph.model.catalog import IndexKind
+from omnigraph.model.indexes import IndexKind, IndexSpec, index_name
 from omnigraph.store.commits import commit_operation
 from omnigraph.store.damaged_files import reading
 from omnigraph.store.fragments import KnownSegment
@@ -43,12 +43,6 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     details_url: str
     details: bytes
     sums: dict[str, str] = {}
-
-
-def index_name(column: str, kind: IndexKind, analysis: str = STANDARD.name) -> str:
-    """Segments of one name must agree in how they cut texts, so the analysis is part of it."""
-    name = f"{column}_{kind.lower()}"
-    return f"{name}_{analysis}" if kind == "INVERTED" else name
 
 
 def list_segments(table: Table) -> tuple[KnownSegment, ...]:
@@ -132,14 +126,24 @@ def stage_segment(
     )
 
 
-def stage_vectors(
-    table: Table, column: str, fragments: Sequence[int], partitions: int, ledger: Ledger
+def stage_index(
+    table: Table, spec: IndexSpec, fragments: Sequence[int], ledger: Ledger
 ) -> Segment | None:
-    """A segment over vectors. None: too few of them have a direction to find partitions by, most
-    being null or zero; searching them one by one is right in any case."""
+    """A segment of an index over these fragments. None: too few of its vectors have a direction to
+    find partitions by, most being null or zero; searching them one by one is right in any case."""
+    rows = sum(table.marks[number].rows for number in fragments)
+    partitions = spec.partitions(rows)
     try:
-        return stage_segment(table, column, "IVF_FLAT", fragments, ledger, partitions=partitions)
-    except StoreFailure as error:
+        return stage_segment(
+            table,
+            spec.column,
+            spec.kind,
+            fragments,
+            ledger,
+            partitions=partitions,
+            analysis=spec.analysis,
+        )
+    except (StoreFailure, Corrupt) as error:
         if _UNTRAINABLE not in error.message:
             raise
         table.book(ledger, "index")

@@ -8,22 +8,19 @@ take the places of living rows, and some kinds of questions return them (`search
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, assert_never
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.model.analysis import Analysis
+from omnigraph.model.indexes import index_name
 from omnigraph.store.damaged_files import reading
-from omnigraph.store.indexes import index_name
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
-TEXT: Final = "text"
-"""The one column of a scratch index."""
 LONGEST_FUZZY: Final = 32
 """Letters of a word beyond which Lance may not be able to look for its neighbours."""
 _INVERTED: Final = "InvertedIndexDetails"
@@ -166,18 +163,3 @@ def _question(query: TextQuery, column: str, *, has_tail: bool) -> Any:
             return MatchQuery(text, column, fuzziness=edits, max_expansions=_EXPANSIONS)
         case _:
             assert_never(query)
-
-
-def build_scratch(texts: Sequence[pa.Array], analysis: Analysis) -> Table:
-    """An index in memory of texts that no index has; the n-th text has the address n."""
-    import lance
-
-    chunked = pa.chunked_array(texts, pa.string())
-    rows = pa.table({TEXT: chunked})
-    handle = lance.write_dataset(
-        rows, "memory://scratch", max_rows_per_file=1 << 30, session=lance.Session()
-    )
-    table = Table(handle, "scratch", None)
-    with reading(table):
-        handle.create_scalar_index(TEXT, "INVERTED", with_position=True, **dict(analysis.options))
-    return Table(handle, "scratch", None)

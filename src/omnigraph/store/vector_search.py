@@ -7,13 +7,11 @@ from typing import Final
 
 import numpy as np
 
+from omnigraph.model.indexes import index_name
 from omnigraph.store.damaged_files import reading
-from omnigraph.store.indexes import index_name
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
-EXACT_FLOATS: Final = 1 << 27
-"""So many numbers of a column are looked at in full; of more, the default of Lance's partitions."""
 _EVERY: Final = 1 << 20
 
 

@@ -8,12 +8,12 @@ import random
 import pytest
 
 from omnigraph.engine.write.migration import read_schema
+from omnigraph.model.indexes import IndexSpec
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.optimize import (
     BY_HAND,
     BY_ITSELF,
     Covered,
-    IndexSpec,
     IndexWork,
     Limits,
     Piece,
@@ -174,5 +174,27 @@ def test_a_segment_whose_fragments_are_gone_goes_too() -> None:
 
 def test_vectors_are_indexed_above_a_size() -> None:
     spec = IndexSpec("face", "IVF_FLAT")
-    assert isinstance(plan_index(spec, rows(f1=19_999), [], BY_HAND), str)
-    assert plan_index(spec, rows(f1=40_000), [], BY_HAND) == IndexWork(spec, (1,), (), 200)
+    assert isinstance(plan_index(spec, rows(f1=999), [], BY_HAND), str)
+    assert plan_index(spec, rows(f1=40_000), [], BY_HAND) == IndexWork(spec, (1,), ())
+    assert spec.partitions(40_000) == 10
+    wide = IndexSpec("face", "IVF_FLAT", dimension=4096)
+    assert wide.partitions(40_000) == 200
+
+
+WORDS = IndexSpec("bio", "INVERTED")
+
+
+def test_words_are_indexed_anew_with_any_rewrite_under_them() -> None:
+    held = [Covered("old", frozenset({1, 2, 3}))]
+    answer = plan_index(WORDS, rows(f1=5000, f2=5000, f9=10), held, BY_ITSELF)
+    assert answer == IndexWork(WORDS, (1, 2, 9), ("old",))
+    assert plan_index(ID, rows(f1=5000, f2=5000), held, BY_ITSELF) is None
+
+
+def test_words_are_indexed_anew_when_a_tenth_of_their_rows_is_gone() -> None:
+    held = [Covered("old", frozenset({1}))]
+    few = [Piece(1, rows=9_001, deleted=999, bytes=1 << 20)]
+    many = [Piece(1, rows=8_999, deleted=1_001, bytes=1 << 20)]
+    assert plan_index(WORDS, few, held, BY_ITSELF) is None
+    assert plan_index(WORDS, many, held, BY_ITSELF) == IndexWork(WORDS, (1,), ("old",))
+    assert plan_index(ID, many, held, BY_ITSELF) is None

@@ -18,13 +18,12 @@ import pytest
 from lance import LanceOperation
 
 from omnigraph.errors import Conflict, Corrupt
-from omnigraph.model.catalog import IndexKind
+from omnigraph.model.indexes import IndexKind, index_name
 from omnigraph.store import commits, indexes
 from omnigraph.store.fragments import KnownSegment
 from omnigraph.store.indexes import (
     Segment,
     files_of,
-    index_name,
     list_segments,
     replace_segments,
     stage_segment,

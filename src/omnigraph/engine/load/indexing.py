@@ -10,9 +10,11 @@ import msgspec
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
 from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.model.indexes import IndexSpec
+from omnigraph.plan.optimize import wanted_indexes
 from omnigraph.plan.publish import Append, Overwrite, Prepared, TableAction, Update, Upsert
 from omnigraph.store import commits
-from omnigraph.store.bulk import index_tables
+from omnigraph.store.bulk import IndexTask, index_tables
 from omnigraph.store.staging import StagedDeletes
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
@@ -21,9 +23,7 @@ INDEXED_ROWS = 100_000
 """Fewer new rows of a type are left to optimize: a scan over them is quick."""
 
 
-IndexTables = Callable[
-    [Sequence[tuple[Table, Sequence[str], Sequence[int]]], Ledger], Sequence[Table]
-]
+IndexTables = Callable[[Sequence[IndexTask], Ledger], Sequence[Table]]
 
 
 def prepare_indexes(
@@ -35,8 +35,8 @@ def prepare_indexes(
     build: IndexTables = index_tables,
 ) -> list[TableAction]:
     """The actions, with a ready version of each large table: its rows with segments of `id` (and
-    `src`, `dst`) over them. A lost race that changes the table leaves the segments out. `build`
-    makes the segments, as `index_tables` does."""
+    `src`, `dst`), and of what is searched, over them. A lost race that changes the table leaves the
+    segments out. `build` makes the segments, as `index_tables` does."""
     found = []
     for place, action in enumerate(actions):
         kind = snapshot.catalog.by_key[action.table]
@@ -46,7 +46,7 @@ def prepare_indexes(
         found.append((place, kind, table, _commit(table, action, ledger)))
     if not found:
         return actions
-    tasks = [(new, _columns(kind), _fresh(table, new)) for _, kind, table, new in found]
+    tasks = [(new, _indexes(kind, new), _fresh(table, new)) for _, kind, table, new in found]
     prepared = list(actions)
     for (place, _, table, _), indexed in zip(found, build(tasks, ledger), strict=True):
         session.tables.keep(indexed)
@@ -76,8 +76,15 @@ def _commit(table: Table, action: Any, ledger: Ledger) -> Table:
             return commits.change(table, action.base, deletes, action.fragments, ledger)
 
 
-def _columns(kind: GraphType) -> tuple[str, ...]:
-    return system_columns(kind)
+def _indexes(kind: GraphType, table: Table) -> list[IndexSpec]:
+    """Those that are asked for at once; the others can wait for optimize."""
+    system = system_columns(kind)
+    return [
+        spec
+        for spec in wanted_indexes(kind)
+        if spec.column in table.schema.names
+        and (spec.column in system or spec.kind in ("INVERTED", "IVF_FLAT"))
+    ]
 
 
 def _fresh(before: Table, after: Table) -> list[int]:

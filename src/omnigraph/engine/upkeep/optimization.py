@@ -38,7 +38,6 @@ from omnigraph.store import commits, indexes
 from omnigraph.store.indexes import (
     Segment,
     files_of,
-    index_name,
     list_segments,
     replace_segments,
 )
@@ -242,13 +241,13 @@ class Optimization:
         for one in known:
             by_name.setdefault(one.name, []).append(Covered(one.uuid, one.fragments))
         wanted = [s for s in wanted_indexes(kind) if s.column in table.schema.names]
-        names = {index_name(spec.column, spec.kind) for spec in wanted}
+        names = {spec.name for spec in wanted}
         dropped = sorted(by_name.keys() - names)
         removed = [one.uuid for one in known if one.name in dropped]
         works: list[IndexWork] = []
         pending: list[str] = []
         for spec in wanted:
-            name = index_name(spec.column, spec.kind)
+            name = spec.name
             match plan_index(spec, pieces, by_name.get(name, ()), self._limits):
                 case IndexWork() as work:
                     works.append(work)
@@ -257,7 +256,7 @@ class Optimization:
         segments, built = [], []
         made = self._build(kind, table, works, place)
         for work in works:
-            name = index_name(work.spec.column, work.spec.kind)
+            name = work.spec.name
             if work.fragments and not self._dry_run:
                 segment = made[name]
                 if segment is None:
@@ -292,7 +291,7 @@ class Optimization:
         wanted = [work for work in works if work.fragments]
         if self._dry_run or not wanted:
             return {}
-        names = [index_name(work.spec.column, work.spec.kind) for work in wanted]
+        names = [work.spec.name for work in wanted]
         for name in names:
             self._tell(place, kind, f"building {name}")
         return dict(zip(names, self._workers.build(table, wanted, self._ledger), strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from omnigraph.plan.optimize import IndexWork
-from omnigraph.store.indexes import Segment, stage_segment, stage_vectors
+from omnigraph.store.indexes import Segment, stage_index
 from omnigraph.store.staging import stage_compaction
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
@@ -43,8 +43,4 @@ class OwnWorkers:
 
 
 def build_segment(table: Table, work: IndexWork, ledger: Ledger) -> Segment | None:
-    column, kind = work.spec.column, work.spec.kind
-    if kind == "IVF_FLAT":
-        assert work.partitions is not None
-        return stage_vectors(table, column, work.fragments, work.partitions, ledger)
-    return stage_segment(table, column, kind, work.fragments, ledger)
+    return stage_index(table, work.spec, work.fragments, ledger)

@@ -9,17 +9,18 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.model.indexes import IndexSpec
 from omnigraph.spark.pinned import open_table, root_options
 from omnigraph.spark.tasks import run_tasks
-from omnigraph.store.bulk import segment_tasks
-from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_segment
+from omnigraph.store.bulk import IndexTask, segment_tasks
+from omnigraph.store.indexes import Segment, files_of, replace_segments, stage_index
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 
 class BuiltIndex(msgspec.Struct, frozen=True, kw_only=True):
-    segment: Segment
+    segment: Segment | None
 
 
 @dataclass(frozen=True)
@@ -27,32 +28,33 @@ class SegmentTask:
     number: int
     location: str
     version: str
-    column: str
+    spec: IndexSpec
     fragments: tuple[int, ...]
 
 
 def index_tables_on(
     spark: Any,
     root: Root,
-    tables: Sequence[tuple[Table, Sequence[str], Sequence[int]]],
+    tables: Sequence[IndexTask],
     ledger: Ledger,
 ) -> list[Table]:
-    """As `store.bulk.index_tables`: for each table a version with a segment for each of the columns
+    """As `store.bulk.index_tables`: for each table a version with a segment of each index
     over the fragments. The version that they are built on exists, and nobody knows it yet."""
     tasks = [
-        SegmentTask(number, table.location, table.version, column, tuple(fragments))
-        for number, column, fragments in segment_tasks(tables)
+        SegmentTask(number, table.location, table.version, spec, tuple(fragments))
+        for number, spec, fragments in segment_tasks(tables)
         for table in [tables[number][0]]
     ]
     built: dict[int, list[Segment]] = {}
     for task, answer in run_tasks(spark, partial(build_segment, root), tasks, BuiltIndex):
-        built.setdefault(tasks[task].number, []).append(answer.segment)
+        if answer.segment is not None:
+            built.setdefault(tasks[task].number, []).append(answer.segment)
     return [
-        replace_segments(table, files_of(table, fragments), built[number], ledger)
+        replace_segments(table, files_of(table, fragments), built.get(number, []), ledger)
         for number, (table, _, fragments) in enumerate(tables)
     ]
 
 
 def build_segment(root: Root, task: SegmentTask) -> Iterator[BuiltIndex]:
     table = open_table(root.uri, task.location, task.version, root_options(root))
-    yield BuiltIndex(segment=stage_segment(table, task.column, "BTREE", task.fragments, Ledger()))
+    yield BuiltIndex(segment=stage_index(table, task.spec, task.fragments, Ledger()))

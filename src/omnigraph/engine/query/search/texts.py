@@ -17,16 +17,15 @@ import pyarrow as pa
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.model.analysis import Analysis
+from omnigraph.store.scratch import TEXT, build_scratch
 from omnigraph.store.tables import Table
 from omnigraph.store.text_search import (
-    TEXT,
     AnyWord,
     Coverage,
     Fuzzy,
     TextQuery,
     allow_addresses,
     allow_fragments,
-    build_scratch,
     coverage,
     find_texts,
 )
@@ -184,7 +183,7 @@ class Texts:
         texts: pa.Array = self._rows.take(self._name, places)
         if self._guard.is_bounded:
             self._guard.fits(_SCRATCH * texts.nbytes)
-        made = Scratch(build_scratch([texts], self._analysis), places)
+        made = Scratch(build_scratch(texts, self._analysis), places)
         return made, _SCRATCH * texts.nbytes + places.nbytes
 
 

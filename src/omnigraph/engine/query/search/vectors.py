@@ -13,14 +13,17 @@ import pyarrow as pa
 
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.rows import TypeRows
+from omnigraph.model.indexes import EXACT_FLOATS
 from omnigraph.model.types import VectorType
 from omnigraph.store.text_search import allow_addresses, allow_fragments
-from omnigraph.store.vector_search import EXACT_FLOATS, find_vectors, has_vector_index
+from omnigraph.store.vector_search import find_vectors, has_vector_index
 
 _MARGIN: Final = 1e-5
 """Distances in single precision are off by less than this."""
 _FEW: Final = 150
 _SHARE: Final = 50
+_DIGITS: Final = 12
+"""Decimals of a distance: what is equal on paper is equal."""
 _CHUNK: Final = 1 << 20
 """Numbers that are compared at a time."""
 
@@ -143,4 +146,4 @@ def cosine_distances(vectors: np.ndarray, other: np.ndarray) -> np.ndarray:
         lengths = np.sqrt((left * left).sum(axis=1)) * np.sqrt((right * right).sum(axis=1))
         found: np.ndarray = 1 - products / lengths
     found[~np.isfinite(found)] = np.nan
-    return found
+    return np.round(found, _DIGITS) + 0.0
