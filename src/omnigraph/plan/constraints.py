@@ -95,6 +95,8 @@ def _beyond_distances(dimension: int) -> Broken:
 
     def broken(column: Column) -> Indices:
         found = [_NO_ROWS]
+        if not (pa.types.is_fixed_size_list(column.type) and column.type.list_size == dimension):
+            return _NO_ROWS  # the rule before tells
         start = 0
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             flat = chunk.values.to_numpy(zero_copy_only=False)
@@ -106,7 +108,7 @@ def _beyond_distances(dimension: int) -> Broken:
                 fine |= chunk.is_null().to_numpy(zero_copy_only=False)
             found.append(np.flatnonzero(~fine) + start)
             start += len(chunk)
-        return np.concatenate(found)
+        return np.setdiff1d(np.concatenate(found), _with_null_items(column))
 
     return broken
 
