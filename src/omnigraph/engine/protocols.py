@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.mutation.result import MutationResult
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
+    from omnigraph.engine.query.search.everywhere import SearchBy
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
     from omnigraph.engine.upkeep.recovery import Recovery
@@ -81,6 +82,15 @@ class SnapshotLike(Protocol):
     ) -> pa.RecordBatchReader: ...
 
     def count(self, type: str) -> int: ...
+
+    def search(
+        self,
+        text: str,
+        *,
+        types: Sequence[str] | None = None,
+        limit: int = 10,
+        by: SearchBy = "words",
+    ) -> Result: ...
 
     def entity(self, type: str, id: str) -> dict[str, Any] | None: ...
 

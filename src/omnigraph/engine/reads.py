@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import pyarrow as pa
 
@@ -26,10 +26,11 @@ from omnigraph.engine.history.diff import Diff, make_diff
 from omnigraph.engine.history.log import Log, LogWords, make_log
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.timeline import Moment
-from omnigraph.engine.query.ask import ask
+from omnigraph.engine.query.ask import ask, search_everywhere
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.prepare import Preparations
 from omnigraph.engine.query.result import Result
+from omnigraph.engine.query.search.everywhere import MOST, SearchBy
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.migration import read_schema, schema_text
 from omnigraph.errors import InvalidArgument
@@ -113,6 +114,33 @@ class Reads(ABC):
         """
         asked = self.query(text, name, params, kernel=kernel, engine=engine)
         return asked.explain(analyze=analyze)
+
+    def search(
+        self,
+        text: str,
+        *,
+        types: Sequence[str] | None = None,
+        limit: int = 10,
+        by: SearchBy = "words",
+    ) -> Result:
+        """Looks for words in all texts that have an `@index`, or in all texts if none has: the
+        best entities of the graph, each with the passage that answers. With "meaning" as `by` it
+        compares what the texts mean, through vectors with `@embed`; with "both" it does both.
+        `types` names the only types that are searched.
+
+        >>> g.search("ada").to_pylist()[0]["id"]
+        'Ada'
+        """
+        pinned = self._pinned()
+        if not isinstance(limit, int) or not 0 < limit <= MOST:
+            raise InvalidArgument(f"The limit {limit!r} is not a number from 1 to {MOST:,}.")
+        if by not in get_args(SearchBy):
+            known = ", ".join(get_args(SearchBy))
+            raise InvalidArgument(f"There is no search by {by!r}; choose from {known}.")
+        names = pinned.types() if types is None else types
+        return search_everywhere(
+            self._session, pinned, text, [pinned.type(name) for name in names], limit, by
+        )
 
     def scan(
         self,

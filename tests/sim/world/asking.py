@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -227,6 +228,30 @@ def perform_query(world: World, g: Graph, record: Record) -> None:
 
 
 operation(Operation("query", 1.5, ("query",), draw_at, perform_query, foresee_at, reads=True))
+
+
+def perform_search(world: World, g: Graph, record: Record) -> None:
+    """A search over one type finds the entities that have the word in any of their texts."""
+    expected = expected_state(world, record.args)
+    keyed = [] if expected is None else [one for one in expected.types if one.identity == "key"]
+    if expected is None or not keyed:
+        ask(world, g, record, "snapshot")
+        return
+    kind = keyed[record.args["roll"] % len(keyed)]
+    word = NAMES[record.args["roll"] % len(NAMES)]
+    texts = [one.uid for one in kind.properties if one.declared.kind == "String"]
+    wanted = {
+        key
+        for key, row in expected.rows[kind.uid].items()
+        if any(word in re.findall(r"\w+", str(row[uid] or "").lower()) for uid in texts)
+    }
+    hits = ask(world, g, record, "search", word, types=[kind.name], limit=1000).to_pylist()
+    found = [hit["id"] for hit in hits]
+    if len(found) != len(wanted) or set(found) != wanted:
+        raise Fault(f"a search for {word!r} in {kind.name} found {found}, must be {wanted}")
+
+
+operation(Operation("search", 1.0, ("search",), draw_at, perform_search, foresee_at, reads=True))
 
 
 # Exports, manifests

@@ -60,6 +60,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("load", "Bring entities in from files", "load"),
             _command("export", "Write what is in the graph to files", "export"),
             _command("query", "Ask the graph a question", "query"),
+            _command("search", "Find entities by words or meaning", "search"),
             _command("mutate", "Insert, update and delete, as one commit", "mutate"),
             _command("explain", "Show how a query is answered", "query"),
             _command("algo", "Rank, group and measure the nodes", "algo"),

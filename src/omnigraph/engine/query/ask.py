@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,9 +17,15 @@ from omnigraph.engine.query.entities import Entities
 from omnigraph.engine.query.expand import Expander, Kernel
 from omnigraph.engine.query.guard import Guard, memory_told
 from omnigraph.engine.query.networks import build_network
-from omnigraph.engine.query.prepare import Prepared
+from omnigraph.engine.query.prepare import Preparations, Prepared
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.run import Observer, Run
+from omnigraph.engine.query.search.everywhere import (
+    SCHEMA,
+    SearchBy,
+    fields_of,
+    find_everywhere,
+)
 from omnigraph.engine.query.shape import schema_of
 from omnigraph.engine.query.workspace import Workspace, Workspaces
 from omnigraph.engine.view import TableView
@@ -84,6 +90,47 @@ def ask(
         cancel=asked.cancel,
         explain=asked.explain,
         graph=asked.network,
+    )
+
+
+def search_everywhere(
+    session: Session,
+    snapshot: GraphView,
+    words: str,
+    kinds: Sequence[GraphType],
+    limit: int,
+    by: SearchBy,
+) -> Result:
+    """A search over these types, as a result."""
+    prepared = Preparations.shared_by(session)
+
+    def one(text: str, parameters: dict[str, Any]) -> Result:
+        query = prepared.read(text, None, snapshot.catalog)
+        return ask(
+            session, snapshot, query, parameters, timeout=None, memory_limit=None, kernel="auto"
+        )
+
+    def rows(text: str, parameters: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        return iter(one(text, parameters))
+
+    fields = fields_of(kinds, by)
+    texts = [field.query for field in fields]
+
+    def explain(analyze: bool) -> str:
+        given = {"words": words, "limit": limit}
+        return "\n".join(one(text, given).explain(analyze=analyze) for text in texts)
+
+    def network() -> Any:
+        raise InvalidArgument("A search over a graph finds entities, and no edges between them.")
+
+    return Result(
+        SCHEMA,
+        lambda: iter((find_everywhere(rows, fields, words, limit),)),
+        commit=snapshot.commit,
+        io=snapshot.io,
+        cancel=lambda: None,
+        explain=explain,
+        graph=network,
     )
 
 
