@@ -137,8 +137,8 @@ class Branch(Reads):
         return Transaction(self._session, self.name, self._writing(commit))
 
     def run(self, unit: Callable[[Transaction], T], **commit: Unpack[CommitWords]) -> T:
-        """Calls `unit(tx)` and publishes; when what it read has changed, calls it again on a
-        fresh base, for at most `retry_for` seconds. Gives what the unit gives.
+        """Calls `unit(tx)` and publishes. If what it read has changed, `unit` is called again on a
+        fresh base, for at most `retry_for` seconds. Returns what `unit` returns.
 
         >>> g.run(lambda tx: tx.update("Person", set={"age": 1}, where="age > 40"))
         1
@@ -152,10 +152,10 @@ class Branch(Reads):
         params: Mapping[str, Any] | None = None,
         **commit: Unpack[CommitWords],
     ) -> MutationResult:
-        """Runs the insert, update and delete statements of a `.gq` text, by `name` if the text
-        has several queries, in order and as one commit; each sees what those before it did. If
-        nothing matches there is no commit. When another commit comes first they run again on
-        what it left; with `if_commit` that is an error instead.
+        """Runs the insert, update and delete statements of a `.gq` text, by `name` if the text has
+        several queries, in order and as one commit; each sees what those before it did. If nothing
+        matches, there is no commit. If another commit comes first, the statements run again on it;
+        with `if_commit` that is an error instead.
 
         >>> done = g.mutate('insert Person { name: "Dan" } delete Person where name = "Bob"')
         >>> (done.nodes, done.edges, done.counts["Person"].deleted)
@@ -180,11 +180,11 @@ class Branch(Reads):
     ) -> LoadResult:
         """Brings entities in from files, streams, data frames or dicts, as one commit or not at
         all. `mode` "append" refuses ids that exist, "merge" changes them, "overwrite" replaces
-        every type that the source touches. With `new_branch` they go to a new branch of that
-        name, which begins at `ref`, or here. With `on_error` "quarantine" rows that are wrong
-        are put aside with their line and the reason, and the rest is loaded. A `job` is a name
-        of your own for this load: called again with it, what has landed is not loaded again, and
-        on Spark a load that died goes on from what it had staged.
+        every type that the source touches. With `new_branch` they go to a new branch of that name,
+        which begins at `ref`, or here. With `on_error` "quarantine" wrong rows are rejected with
+        their line and the reason, and the rest is loaded. A `job` is a name of your own for this
+        load: called again with it, what has landed is not loaded again, and on Spark a load that
+        died goes on from what it had staged.
 
         >>> rows = [{"name": "Ada", "age": 37}, {"name": "Dan"}]
         >>> g.load(rows, type="Person", mode="merge").counts
@@ -302,9 +302,9 @@ class Branch(Reads):
         **commit: Unpack[CommitWords],
     ) -> Merge:
         """Brings the changes of another branch into this one, as one commit with two parents, or
-        fails with `MergeFailed` and every conflict. `strategy` says who wins where both changed
-        the same: "ours" (this branch), "theirs", or by `Type` and `Type.property`; `resolve`
-        gives the answer for single entities, as rows by (type, id).
+        fails with `MergeFailed` and every conflict. `strategy` says which side wins where both
+        changed the same: "ours" (this branch), "theirs", or by `Type` and `Type.property`;
+        `resolve` gives the answer for single entities, as rows by (type, id).
 
         >>> made = g.create_branch("review")
         >>> done = g.branch("review").mutate('insert Person { name: "Dan" }')
@@ -336,8 +336,8 @@ class Branch(Reads):
         return restore(self._session, ref, self.name, self._writing(commit), Ledger())
 
     def revert(self, ref: str, **commit: Unpack[CommitWords]) -> Commit:
-        """Undoes what one commit did to entities, as a new commit. What later commits changed
-        again is a `RevertFailed` that lists it all.
+        """Undoes what one commit did to entities, as a new commit. If later commits changed the
+        same again, it fails with `RevertFailed`, which lists all of it.
 
         >>> done = g.mutate("delete Knows where true")
         >>> more = g.mutate('insert Person { name: "Dan" }')
@@ -357,11 +357,11 @@ class Branch(Reads):
         engine: Literal["local", "spark"] = "local",
         **commit: Unpack[CommitWords],
     ) -> Optimized:
-        """Rewrites small and heavily deleted fragments into large ones and builds the indexes
-        that the schema asks for: one commit that no reader can see, or none when there is
-        nothing to do. Old versions move into the history, a thousand at a time, and stay
-        readable. Tells for each type what was done and what has to wait, and why. With "spark"
-        as `engine` executors rewrite and build.
+        """Rewrites small and heavily deleted fragments into large ones and builds the indexes that
+        the schema asks for: one commit that no reader can see, or none when there is nothing to do.
+        Old versions move into the history, a thousand at a time, and stay readable. The report says
+        for each type what was done, what has to wait, and why. With "spark" as `engine` executors
+        rewrite and build.
 
         >>> g.optimize(dry_run=True).commit is None
         True

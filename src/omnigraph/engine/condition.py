@@ -67,19 +67,8 @@ class Condition:
             return
         bindings = Bindings(now=self.now)
 
-        def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
-            if isinstance(value, RowSystem):
-                return pc.field(value.column), pa.string()
-            if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
-                return None
-            name = value.property.name
-            return pc.field(view.column_of(name)), view.schema.field(name).type
-
-        tests = [(t, pushed(t, column, RowLeaves(bindings))) for t in split_tests(self.test)]
-        answered = [condition for _, condition in tests if condition is not None]
-        rest = [t for t, condition in tests if condition is None]
+        condition, rest = push_tests(view, split_tests(self.test), bindings)
         needed = [*columns, *(name for t in rest for name in used_columns(t))]
-        condition = reduce(and_, answered) if answered else None
         names = list(dict.fromkeys(needed))
         for batch in view.matching(condition, names, ledger, fragments=fragments):
             kept = np.ones(batch.num_rows, dtype=bool)
@@ -131,3 +120,23 @@ def read_condition(catalog: Catalog, kind: GraphType, where: Filter, now: int) -
     if not isinstance(statement, Delete):
         raise InvalidArgument(f"{where!r} is not one condition.")
     return Condition(kind, statement.where, now)
+
+
+def push_tests(
+    view: TableView, tests: Sequence[Expression], bindings: Bindings
+) -> tuple[pc.Expression | None, list[Expression]]:
+    """The tests that Lance answers as we do, as one filter, and the other tests."""
+
+    def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
+        if isinstance(value, RowSystem):
+            return pc.field(value.column), pa.string()
+        if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
+            return None
+        name = value.property.name
+        return pc.field(view.column_of(name)), view.schema.field(name).type
+
+    fixed = RowLeaves(bindings)
+    conditions = [(test, pushed(test, column, fixed)) for test in tests]
+    answered = [condition for _, condition in conditions if condition is not None]
+    rest = [test for test, condition in conditions if condition is None]
+    return reduce(and_, answered) if answered else None, rest

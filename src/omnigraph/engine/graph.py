@@ -195,7 +195,8 @@ class Graph(Branch):
     def create_tag(
         self, name: str, ref: str = branches_and_tags.MAIN, **commit: Unpack[CommitWords]
     ) -> Commit:
-        """Gives a commit a name that stays: a ref like any other, and never written to.
+        """Gives a commit a permanent name. A tag is a ref like any other, and nothing is written to
+        it.
 
         >>> made = g.create_tag("v1", "main", actor="ada")
         >>> done = g.mutate("delete Person where true")
@@ -263,9 +264,9 @@ class Graph(Branch):
         )
 
     def verify(self, *, deep: bool = False) -> Verification:
-        """Looks at every version that can be read and at every file that it needs, and tells what
-        is missing, cut short or not what it should be; with `deep` it also reads every row and
-        byte. It repairs nothing.
+        """Looks at every version that can be read and at every file that it needs, and reports what
+        is missing, cut short or damaged; with `deep` it also reads every row and byte. It repairs
+        nothing.
 
         >>> g.verify(deep=True).ok
         True

@@ -101,8 +101,8 @@ class Reads(ABC):
         kernel: Kernel = "auto",
         engine: Literal["local", "spark"] = "local",
     ) -> str:
-        """How a query is answered, step by step. With `analyze` it is run, and each step tells
-        what it did.
+        """Shows how a query is answered, step by step. With `analyze` the query runs, and each step
+        shows what it did.
 
         >>> print(g.explain("match { $p: Person } return { $p.name }"))
         asked
@@ -232,7 +232,7 @@ class Reads(ABC):
         """A value for each node: "pagerank", "connected_components", "label_propagation",
         "triangle_count", "shortest_paths" (with `sources`), "degrees". `edges` are edge types by
         name, or each with its direction, or all of them; `where` has conditions by the type of
-        nodes or edges, as texts or Arrow expressions, and what does not fulfil them takes no
+        nodes or edges, as texts or Arrow expressions, and entities that do not meet them take no
         part. "spark" as `engine` gives the same values; "auto" goes there if Spark is a cluster.
 
         >>> g.algorithm("degrees", edges="Knows").to_dict()
@@ -253,8 +253,8 @@ class Reads(ABC):
         kinds: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
     ) -> Diff:
-        """What leads from a ref to here: entities inserted, updated and deleted. Iterating reads
-        it, type by type; `summary()` counts.
+        """Shows what changed from a ref to here: entities that were inserted, updated and deleted.
+        Iterating reads the changes, type by type; `summary()` counts them.
 
         >>> done = g.mutate('update Person set { age: 37 } where name = "Ada"')
         >>> [(change.op.value, change.id, change.changed) for change in g.diff("main~1")]
@@ -268,10 +268,10 @@ class Reads(ABC):
         return make_diff(old, new, types=types, kinds=kinds, ops=ops)
 
     def log(self, **shown: Unpack[LogWords]) -> Log:
-        """Commits from here back to the beginning: children before parents, later ones first,
-        through both parents of merges or with `first_parent` the first alone. At most `limit` of
-        them; those of an `actor`, of a `kind`; those made at or after `since` and not after
-        `until`, both times. It reads as far as it is iterated; its `lanes()` draw what is left.
+        """Lists commits from here back to the beginning: children before parents, later ones first.
+        It follows both parents of merges, or only the first with `first_parent`. `limit` bounds
+        their number; `actor` and `kind` select commits; `since` and `until` are times, both
+        included. The log reads as far as it is iterated; its `lanes()` draw what is left.
 
         >>> [commit.message for commit in g.log(actor="ada", limit=5)]
         ['three people']

@@ -29,8 +29,8 @@ class SparkGraph:
         return self._read(spark, type, f"{snapshot.branch}@{snapshot.commit.id}", columns, where)
 
     def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
-        """Makes a temporary view of every type, all of one snapshot, and gives their names. A
-        node type and an edge type of one name are told apart by `node_` and `edge_`."""
+        """Makes a temporary view of every type, all of one snapshot, and gives their names. If a
+        node type and an edge type share a name, the views begin with `node_` and `edge_`."""
         snapshot = self._graph.at(ref)
         pinned = f"{snapshot.branch}@{snapshot.commit.id}"
         nodes = {kind.name.lower() for kind in snapshot.catalog.nodes}

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.condition import push_tests
 from omnigraph.engine.view import TableView
 from omnigraph.errors import ValueOutOfRange
-from omnigraph.lang.gq.checked import Expression, RowProperty, RowSystem
+from omnigraph.lang.gq.checked import Expression
 from omnigraph.model.violation import show_text
 from omnigraph.plan.lookups import Lookup, find_lookup, split_tests
 from omnigraph.plan.values import holds
-from omnigraph.plan.values.push import is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
 from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
@@ -163,21 +161,8 @@ def _scan(
     columns: Sequence[str],
 ) -> tuple[pa.Table, np.ndarray]:
     """First which rows, from the columns that decide it; then the rest of these."""
-    fixed = RowLeaves(bindings)
-
-    def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
-        if isinstance(value, RowSystem):
-            return pc.field(value.column), pa.string()
-        if not isinstance(value, RowProperty) or not is_comparable(value.property.type):
-            return None
-        name = value.property.name
-        return pc.field(view.column_of(name)), view.schema.field(name).type
-
-    conditions = [(test, pushed(test, column, fixed)) for test in tests]
-    pushable = [condition for _, condition in conditions if condition is not None]
-    rest = [test for test, condition in conditions if condition is None]
+    together, rest = push_tests(view, tests, bindings)
     names = list(dict.fromkeys(["id", *(c for test in rest for c in used_columns(test))]))
-    together = reduce(and_, pushable) if pushable else None
     parts = list(_kept_batches(view, together, names, rest, bindings, ledger))
     ids = pa.chunked_array([ids for ids, _ in parts], pa.string()).combine_chunks()
     addresses = np.concatenate([np.array([], np.uint64), *[found for _, found in parts]])

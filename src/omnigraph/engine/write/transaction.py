@@ -38,8 +38,8 @@ from omnigraph.telemetry import Ledger
 
 
 class Savepoint:
-    """A point of a transaction to go back to. As a context manager it takes back what was done in
-    the block if that raises.
+    """A point of a transaction to go back to. As a context manager it undoes the block if the block
+    raises.
 
     >>> with g.transaction() as tx:
     ...     count = tx.append("Person", {"name": "Dan"})
@@ -57,7 +57,7 @@ class Savepoint:
         self._count = count
 
     def rollback(self) -> None:
-        """Takes back everything since; the savepoint stays, and those made after it are gone.
+        """Undoes everything since the savepoint. The savepoint stays; later savepoints are gone.
 
         >>> with g.transaction() as tx:
         ...     before = tx.savepoint()
@@ -80,9 +80,9 @@ class Savepoint:
 class Transaction:
     """A block of statements. Leaving the block publishes one commit; an exception leaves nothing.
 
-    After the block `commit` is the commit (None if there was nothing to do), `commit_id` its id
-    (also when an earlier call with the same idempotency key had made it, then `repeated` is
-    True), and `io` the requests that it took.
+    After the block, `commit` is the commit (None if there was nothing to do), `commit_id` is its
+    id, and `io` holds the requests that it took. If an earlier call with the same idempotency key
+    had made the commit, `repeated` is True.
 
     >>> with g.transaction(actor="bob") as tx:
     ...     count = tx.append("Person", [{"name": "Dan"}, {"name": "Eve"}])
@@ -207,10 +207,10 @@ class Transaction:
         return self._give_rows(OverwriteRows, type, rows)
 
     def update(self, type: str, *, set: Mapping[str, Any], where: Filter | None) -> int:
-        """Sets properties, to values or to Arrow expressions over the old row, where a condition
-        holds: one of the query language as text, or an Arrow expression; None is everywhere.
-        Returns the number of entities. It is run again when another commit comes first; if the
-        number would be another one, that is a `Conflict`.
+        """Sets properties where a condition holds, to values or to Arrow expressions over the old
+        row. The condition is a text of the query language or an Arrow expression; None means every
+        entity. Returns the number of entities. If another commit comes first, the update runs
+        again; if the number changes, that is a `Conflict`.
 
         >>> import pyarrow.compute as pc
         >>> with g.transaction() as tx:
@@ -225,8 +225,9 @@ class Transaction:
             return self._write.run(statement, reading=True)
 
     def delete(self, type: str, *, where: Filter | None) -> int:
-        """Removes entities, and with nodes their edges, where a condition holds, given as for
-        `update`. Returns the number of entities, for which the same holds as there.
+        """Removes entities where a condition holds, given as for `update`; the edges of a removed
+        node go with it. Returns the number of entities; if it changes in a rerun, that is a
+        `Conflict`, as for `update`.
 
         >>> with g.transaction() as tx:
         ...     tx.delete("Person", where="age > 40")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from omnigraph.lang.findings import Findings, Meant
@@ -118,16 +120,7 @@ class Declarations:
         read = self._read(node, node.name, "node")
         return NodeDecl(
             name=node.name.text,
-            properties=_decls(draft),
-            key=constraints.key,
-            uniques=tuple(constraints.uniques),
-            indexes=tuple(constraints.indexes),
-            ranges=tuple(constraints.ranges.values()),
-            checks=tuple(constraints.checks),
-            description=read.description,
-            instruction=read.instruction,
-            annotations=tuple(read.others),
-            rename_from=read.rename_from,
+            **_contents(draft, constraints, read),
             implements=implements,
         )
 
@@ -147,16 +140,7 @@ class Declarations:
             source=node.source.text,
             target=node.target.text,
             card=read.card or Card(),
-            properties=_decls(draft),
-            key=constraints.key,
-            uniques=tuple(constraints.uniques),
-            indexes=tuple(constraints.indexes),
-            ranges=tuple(constraints.ranges.values()),
-            checks=tuple(constraints.checks),
-            description=read.description,
-            instruction=read.instruction,
-            annotations=tuple(read.others),
-            rename_from=read.rename_from,
+            **_contents(draft, constraints, read),
         )
 
     def _read(self, node: NodeNode | EdgeNode, name: Name, place: str) -> ReadAnnotation:
@@ -249,3 +233,19 @@ def _agree(a: BodyProperty, b: BodyProperty) -> bool:
 
 def _decls(draft: BodyDraft) -> tuple[PropertyDecl, ...]:
     return tuple(p.decl for p in draft.properties.values() if p.decl is not None)
+
+
+def _contents(draft: BodyDraft, constraints: Constraints, read: ReadAnnotation) -> dict[str, Any]:
+    """What a node type and an edge type declare alike."""
+    return {
+        "properties": _decls(draft),
+        "key": constraints.key,
+        "uniques": tuple(constraints.uniques),
+        "indexes": tuple(constraints.indexes),
+        "ranges": tuple(constraints.ranges.values()),
+        "checks": tuple(constraints.checks),
+        "description": read.description,
+        "instruction": read.instruction,
+        "annotations": tuple(read.others),
+        "rename_from": read.rename_from,
+    }
