@@ -31,6 +31,7 @@ def draw_optimize(world: World, chance: Random) -> dict[str, Any] | None:
 def perform_optimize(world: World, g: Graph, record: Record) -> None:
     if record.args["how"] == "small blocks":
         # So that chains of a few versions are folded into the history as well.
+        g._access.require(g._session, writing=True)
         optimize(g._session, record.args["branch"], None, limits=Limits(versions=3))
         return
     dry = record.args["how"] == "dry run"
