@@ -8,9 +8,11 @@ mutants of its own in `docs/dev/invariants.md`.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -20,12 +22,17 @@ from omnigraph.engine import columns, key_index, session
 from omnigraph.engine.merge import columns as merged_columns
 from omnigraph.engine.merge import run
 from omnigraph.engine.query.adjacency.cache import Adjacencies
+from omnigraph.engine.upkeep import folding, recovery
+from omnigraph.engine.upkeep import optimize as upkeep_of_tables
 from omnigraph.engine.write import attempt, bind, publisher, stage
 from omnigraph.model import keys
 from omnigraph.plan import rebase, successor
 from omnigraph.plan.migrate import properties as migrated
 from omnigraph.plan.schema_merge import properties as merged
+from omnigraph.store import disk, forks, panics, tables
 from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.objects import Unsettled
+from omnigraph.store.tables import Table
 from tests.sim.world.drawing import run_world
 from tests.sim.world.steps import Fault
 
@@ -171,6 +178,48 @@ def rule_5_nothing_that_a_plan_brings_is_synced(patch: pytest.MonkeyPatch) -> No
 @mutant
 def rule_5_staged_files_are_as_young_as_the_last_attempt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(stage.StagedAppends, "begin", lambda self, now: setattr(self, "since", now))
+
+
+@mutant
+def rule_5_a_failed_sync_of_a_commit_is_success(patch: pytest.MonkeyPatch) -> None:
+    settle = disk._settle
+
+    def silent(path: Path) -> None:
+        with contextlib.suppress(Unsettled):
+            settle(path)
+
+    patch.setattr(disk, "_settle", silent)
+
+
+# 6: threads and what Lance throws
+
+
+@mutant
+def rule_6_lance_borrows_the_handle_that_all_share(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Table, "own_handle", lambda self: self.handle)
+
+
+@mutant
+def rule_6_errors_of_lance_leave_the_store(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(panics, "is_failure", lambda error: False)
+
+
+@mutant
+def rule_6_what_follows_on_a_commit_may_fail_it(patch: pytest.MonkeyPatch) -> None:
+    for module in (attempt, upkeep_of_tables, recovery):
+        patch.setattr(module, "after_commit", lambda doing: contextlib.nullcontext())
+    patch.setattr(folding, "is_failure", lambda error: False)
+
+
+# 7: forks
+
+
+@mutant
+def rule_7_a_forked_child_goes_on(patch: pytest.MonkeyPatch) -> None:
+    for module in (session, tables):
+        patch.setattr(module, "require_own", lambda mark, root: None)
+    for module in (forks, panics):
+        patch.setattr(module, "require_usable", lambda: None)
 
 
 # 8: incarnations and counts
