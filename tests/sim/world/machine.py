@@ -93,9 +93,7 @@ def perform_crowd(world: World, g: Graph, record: Record) -> None:
         raise Fault(f"a thread beside maintenance failed: {type(wrong[0]).__name__}: {wrong[0]}")
 
 
-operation(
-    Operation("crowd", 1, (), _draw_branch, perform_crowd, _foresee_reading, reads=True)
-)
+operation(Operation("crowd", 1, (), _draw_branch, perform_crowd, _foresee_reading, reads=True))
 
 
 # Forks
