@@ -24,7 +24,7 @@ from omnigraph.plan.optimize import Limits
 from omnigraph.store.versions import encode_branch
 from tests.processes.forks import in_child, told
 from tests.sim.world.checks import check_branch
-from tests.sim.world.hands import draw_place, foresee_place, state_of, take
+from tests.sim.world.hands import Hand, draw_place, foresee_place, state_of, take
 from tests.sim.world.place import Clock, Place
 from tests.sim.world.statements import Statement, run_statements
 from tests.sim.world.steps import Fault, Operation, Record, Step, operation
@@ -154,6 +154,43 @@ operation(
 )
 
 
+# Upkeep that fails
+
+
+def draw_upkeep(world: World, chance: Random) -> dict[str, Any] | None:
+    row = {"name": chance.choice(NAMES), "age": chance.randrange(4)}
+    statements = (Statement("upsert", "Person", (row,)),)
+    return {"branch": chance.choice(sorted(world.past.lines)), "statements": statements}
+
+
+def foresee_one(world: World, step: Step) -> None:
+    foresee_place(world, step.args)
+    run_statements(state_of(world, step.args["branch"]), step.args["statements"])
+
+
+def perform_upkeep(world: World, g: Graph, record: Record) -> None:
+    """Who has committed is told so, whatever becomes of the upkeep that follows."""
+
+    def fail(branch: str, tables: object) -> None:
+        raise ValueError("injected: upkeep fails")
+
+    with world.place.open(settings=world.settings) as mine:
+        mine._session.on_write = fail
+        _write(take(world, mine, record.args), record)
+
+
+def _write(hand: Hand, record: Record) -> None:
+    with hand.call("transaction", message=record.step.label, actor="machine") as tx:
+        for one in record.args["statements"]:
+            say(tx, one)
+    record.commit = tx.commit_id
+
+
+operation(
+    Operation("failing_upkeep", 1, (), draw_upkeep, perform_upkeep, foresee_one, statements_effect)
+)
+
+
 # Syncs that fail
 
 
@@ -180,11 +217,6 @@ def draw_unsynced(world: World, chance: Random) -> dict[str, Any] | None:
     return draw_place(world, chance) | {"statements": (Statement("upsert", "Person", (row,)),)}
 
 
-def foresee_unsynced(world: World, step: Step) -> None:
-    foresee_place(world, step.args)
-    run_statements(state_of(world, step.args["branch"]), step.args["statements"])
-
-
 def perform_unsynced(world: World, g: Graph, record: Record) -> None:
     """Whose commit was put and could not be synced is told that nobody knows what became of it."""
     args = record.args
@@ -192,10 +224,7 @@ def perform_unsynced(world: World, g: Graph, record: Record) -> None:
     directory = world.place.directory / "__manifest" / encode_branch(args["branch"])
     with _failing_sync(directory.resolve()) as failed:
         try:
-            with hand.call("transaction", message=record.step.label, actor="disk") as tx:
-                for one in args["statements"]:
-                    say(tx, one)
-            record.commit = tx.commit_id
+            _write(hand, record)
         except OutcomeUnknown as error:
             record.commit = error.commit
         else:
@@ -210,7 +239,7 @@ operation(
         (),
         draw_unsynced,
         perform_unsynced,
-        foresee_unsynced,
+        foresee_one,
         statements_effect,
     )
 )
