@@ -1,6 +1,6 @@
 """Owns mutants: each leaves one rule out, and the world must fail.
 
-python -m tests.sim.world.mutants [NAME…] [--seeds N] prints for each in which seed it was caught.
+python -m tests.sim.world.mutants [NAME…] [--first N] [--seeds N] prints for each in which seed it was caught.
 What a world cannot see (threads within Lance, forks, a directory that cannot be synced) has
 mutants of its own in `docs/dev/invariants.md`.
 """
@@ -279,9 +279,9 @@ def left_out(name: str) -> Iterator[None]:
         yield
 
 
-def catch(name: str, seeds: int) -> tuple[int, Fault] | None:
+def catch(name: str, first: int, seeds: int) -> tuple[int, Fault] | None:
     """The first seed whose world holds with the rule and fails without it, and how."""
-    for seed in range(seeds):
+    for seed in range(first, seeds):
         with left_out(name):
             fault = run_world(seed, STEPS).fault
         if fault is not None and run_world(seed, STEPS).fault is None:
@@ -292,11 +292,12 @@ def catch(name: str, seeds: int) -> tuple[int, Fault] | None:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.world.mutants")
     parser.add_argument("names", nargs="*", default=list(MUTANTS))
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=500)
     asked = parser.parse_args()
     missed = 0
     for name in asked.names:
-        caught = catch(name, asked.seeds)
+        caught = catch(name, asked.first, asked.seeds)
         missed += caught is None
         told = "NOT CAUGHT" if caught is None else f"{caught[0]}: {str(caught[1]).splitlines()[0]}"
         print(f"{name}: {told[:200]}", flush=True)
