@@ -1,8 +1,8 @@
 """Owns mutants: each leaves one rule out, and the world must fail.
 
-python -m tests.sim.world.mutants [NAME…] [--first N] [--seeds N] prints for each in which seed it was caught.
-What a world cannot see (threads within Lance, forks, a directory that cannot be synced) has
-mutants of its own in `docs/dev/invariants.md`.
+python -m tests.sim.world.mutants [NAME…] [--first N] [--seeds N] prints for each in which seed it
+was caught.
+What came of each is written down in `docs/dev/invariants.md`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from omnigraph.model import keys
 from omnigraph.plan import rebase, successor
 from omnigraph.plan.migrate import properties as migrated
 from omnigraph.plan.schema_merge import properties as merged
-from omnigraph.store import disk, forks, panics, tables
+from omnigraph.store import disk, forks, open_tables, panics
 from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.objects import Unsettled
 from omnigraph.store.tables import Table
@@ -38,7 +38,10 @@ from tests.sim.world.steps import Fault
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 MUTANTS: dict[str, Mutant] = {}
+UNSEEN = frozenset({"rule_3_columns_are_kept_by_name"})
+"""Mutants that no world can see, because another rule holds as well; a unit test does."""
 STEPS = 30
+SEEDS = 500
 
 
 def mutant(make: Mutant) -> Mutant:
@@ -216,7 +219,7 @@ def rule_6_what_follows_on_a_commit_may_fail_it(patch: pytest.MonkeyPatch) -> No
 
 @mutant
 def rule_7_a_forked_child_goes_on(patch: pytest.MonkeyPatch) -> None:
-    for module in (session, tables):
+    for module in (session, open_tables):
         patch.setattr(module, "require_own", lambda mark, root: None)
     for module in (forks, panics):
         patch.setattr(module, "require_usable", lambda: None)
@@ -291,9 +294,9 @@ def catch(name: str, first: int, seeds: int) -> tuple[int, Fault] | None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.sim.world.mutants")
-    parser.add_argument("names", nargs="*", default=list(MUTANTS))
+    parser.add_argument("names", nargs="*", default=sorted(MUTANTS.keys() - UNSEEN))
     parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--seeds", type=int, default=500)
+    parser.add_argument("--seeds", type=int, default=SEEDS)
     asked = parser.parse_args()
     missed = 0
     for name in asked.names:
