@@ -29,7 +29,7 @@ from omnigraph.model import keys
 from omnigraph.plan import rebase, successor
 from omnigraph.plan.migrate import properties as migrated
 from omnigraph.plan.schema_merge import properties as merged
-from omnigraph.store import disk, forks, open_tables, panics
+from omnigraph.store import disk, forks, lance_errors, open_tables
 from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.objects import Unsettled
 from omnigraph.store.tables import Table
@@ -204,7 +204,7 @@ def rule_6_lance_borrows_the_handle_that_all_share(patch: pytest.MonkeyPatch) ->
 
 @mutant
 def rule_6_errors_of_lance_leave_the_store(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(panics, "is_failure", lambda error: False)
+    patch.setattr(lance_errors, "is_failure", lambda error: False)
 
 
 @mutant
@@ -221,7 +221,7 @@ def rule_6_what_follows_on_a_commit_may_fail_it(patch: pytest.MonkeyPatch) -> No
 def rule_7_a_forked_child_goes_on(patch: pytest.MonkeyPatch) -> None:
     for module in (session, open_tables):
         patch.setattr(module, "require_own", lambda mark, root: None)
-    for module in (forks, panics):
+    for module in (forks, lance_errors):
         patch.setattr(module, "require_usable", lambda: None)
 
 

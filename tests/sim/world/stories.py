@@ -99,7 +99,7 @@ def _namesake(world: World, chance: Random) -> Told:
     late: Told = [
         ("write", held | {"statements": (Statement("upsert", "Person", (row,)),)}),
         ("restore", held | {"ref": Ref("back", "main", 1)}),
-        ("merge", held | _merged("main", name) | {"via": "held"}),
+        ("merge", {**_merged("main", name), **held}),
         ("delete_branch", held),
     ]
     told: Told = [] if name in world.past.lines else [made]
