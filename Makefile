@@ -20,7 +20,7 @@ CONNECT := .venv-connect
 CONNECT_READY := $(CONNECT)/.ready
 PYTEST := $(BIN)/pytest -n $(JOBS)
 
-.PHONY: help setup demo docs test check cost sim spark-proof bench wheel clean
+.PHONY: help setup demo docs test check cost sim mutants spark-proof bench wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ cost: $(READY) ## The cost contract only: requests per operation, at every depth
 
 sim: $(READY) $(JAR) ## The long proofs: many processes, random kills, deep hypothesis
 	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-deep} $(PYTEST) -m slow
+
+mutants: $(READY) ## Leave out one rule after the other: which world finds it?
+	$(BIN)/python -m tests.sim.world.mutants
 
 spark-proof: $(READY) $(JAR) $(CONNECT_READY) ## The proofs on Spark (needs Java 17 or newer)
 	JAVA_HOME="$$(scripts/find-java)" PYSPARK_PYTHON="$(CURDIR)/$(BIN)/python" $(BIN)/pytest tests/spark

@@ -14,7 +14,7 @@ from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.write.transaction import Transaction
-from tests.sim.world import table
+from tests.sim.world import mutants, table
 from tests.sim.world.actors import Troubles
 from tests.sim.world.drawing import run_world
 from tests.sim.world.kept import kept_programs, read_program
@@ -51,6 +51,12 @@ def test_a_world_holds(seed: int) -> None:
 def test_many_worlds_hold(first: int) -> None:
     for seed in range(first, first + SHARD):
         check_seed(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(mutants.MUTANTS.keys() - mutants.UNSEEN))
+def test_a_rule_that_is_left_out_is_missed(name: str) -> None:
+    assert mutants.catch(name, 0, mutants.SEEDS) is not None
 
 
 def public(kind: type) -> set[str]:

@@ -12,6 +12,7 @@ from tests.sim.world.queries import check_query
 from tests.sim.world.reading import key_rows, normal_ids, read_state
 from tests.sim.world.refs import PerhapsGone, draw_ref, resolve, write_ref
 from tests.sim.world.steps import Fault, compare
+from tests.sim.world.upkeep import check_sound
 
 if TYPE_CHECKING:
     from tests.sim.world.world import World
@@ -47,6 +48,8 @@ def check_some(world: World, chance: Random) -> None:
     branch = chance.choice(sorted(world.past.lines))
     check_branch(world, g, who, branch, chance.choice(("scan", "query", "keys")))
     check_refs(world, chance, 1)
+    if chance.random() < 0.1:
+        check_sound(g)
 
 
 def check_all(world: World) -> None:

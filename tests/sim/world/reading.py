@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.types import type_text
 from tests.sim.world.model import State, Type
 from tests.sim.world.steps import Fault, Shown
 
@@ -33,8 +34,14 @@ class Seen:
                 raise Fault(f"the type {kind.name} comes from nowhere")
             properties = []
             for one in kind.properties:
-                held = [p for k in known for p in k.properties if p.name == one.name]
-                held = held or [p for k in every for p in k.properties if p.name == one.name][:1]
+                kinds = {p.uid: p for k in (*known, *every) for p in k.properties}
+                mine = {p.uid for k in known for p in k.properties}
+                named = [
+                    p
+                    for p in kinds.values()
+                    if (p.name, p.declared.kind) == (one.name, type_text(one.type))
+                ]
+                held = [p for p in named if p.uid in mine] or named[:1]
                 if not held:
                     raise Fault(f"{kind.name}.{one.name} comes from nowhere")
                 properties.append(held[0])

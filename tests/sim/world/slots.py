@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.write.transaction import Transaction
 from tests.sim.world import statements as saying
-from tests.sim.world.hands import draw_place, foresee_place, state_of, take
+from tests.sim.world.hands import draw_place, foresee_place, is_stale, state_of, take
 from tests.sim.world.model import Refused, State, Unsure
 from tests.sim.world.reading import key_rows
 from tests.sim.world.statements import Statement
@@ -45,6 +45,8 @@ class OpenTransaction:
         self.began = world.past.lines.get(args["branch"])
         self.head = "" if self.began is None else self.began.head
         self.incarnation = 0 if self.began is None else self.began.incarnation
+        if args["via"] == "held":
+            self.incarnation = world.held[args["branch"]].incarnation
         self.statements: list[Statement] = []
         self.told: list[Any] = []
 
@@ -72,6 +74,8 @@ operation(
 
 
 def _foresee_begin(world: World, step: Step) -> None:
+    if is_stale(world, step.args["branch"]) and step.args.get("via") == "held":
+        raise Unsure("a transaction looks at its branch when it first has to")
     foresee_place(world, step.args, writing=False)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.errors import InvalidArgument, RefNotFound, TypeNotFound
+from omnigraph.errors import InvalidArgument, MergeFailed, RefNotFound, TypeNotFound
 from omnigraph.model.changes import Op
 from omnigraph.plan.rows.compare import equal_values
 from omnigraph.settings import Settings
@@ -197,3 +197,40 @@ def test_lists_are_compared_item_by_item(pairs: list[tuple[Any, Any]]) -> None:
         )
 
     assert equal_values(left, right).tolist() == [same(a, b) for a, b in pairs]
+
+
+def test_two_branches_that_give_one_name_to_two_kinds_are_compared() -> None:
+    g = omnigraph.init(f"memory://kinds-{next(COUNTER)}", schema="node P { name: String @key }")
+    with g.transaction() as tx:
+        tx.append("P", [{"name": name} for name in "abc"])
+    g.create_branch("words")
+    g.create_branch("numbers")
+    words, numbers = g.branch("words"), g.branch("numbers")
+    words.apply_schema("node P { name: String @key  x: String? }")
+    numbers.apply_schema("node P { name: String @key  x: I64? }")
+    with words.transaction() as tx:
+        tx.upsert("P", [{"name": "a", "x": "five"}, {"name": "b", "x": "5"}])
+    with numbers.transaction() as tx:
+        tx.upsert("P", [{"name": "b", "x": 5}])
+    there = {(one.id, one.changed) for one in g.at("numbers").diff("words")}
+    back = {(one.id, one.changed) for one in g.at("words").diff("numbers")}
+    assert there == {("b", ("x",))}
+    assert back == {("a", ("x",)), ("b", ("x",))}
+    with pytest.raises(MergeFailed):
+        words.merge("numbers")
+    numbers.restore("words")
+    (block,) = numbers.changes("numbers~1")
+    assert {one.id for one in block.changes} == {"a", "b"}
+
+
+def test_a_look_back_over_a_wider_type_compares_all_digits() -> None:
+    g = omnigraph.init(
+        f"memory://wider-{next(COUNTER)}", schema="node P { name: String @key  x: I32? }"
+    )
+    with g.transaction() as tx:
+        tx.append("P", [{"name": "a", "x": 1}, {"name": "b", "x": 2}])
+    g.apply_schema("node P { name: String @key  x: I64? }")
+    with g.transaction() as tx:
+        tx.upsert("P", [{"name": "a", "x": 2**40}])
+    assert {one.id for one in g.at("main~2").diff("main")} == {"a"}
+    assert {one.id for one in g.diff("main~2")} == {"a"}

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.view import TableView
-from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType, system_columns
+from omnigraph.plan.migrate.properties import is_widening
 from omnigraph.plan.rows.compare import equal_values
 from omnigraph.plan.rows.row_type import row_type
 from omnigraph.telemetry import Ledger
@@ -153,17 +153,20 @@ def differing_properties(
     old: GraphType, new: GraphType, before: pa.Table, after: pa.Table
 ) -> dict[str, np.ndarray]:
     """For each property of the new type where the entities differ. A property that the old type
-    did not have counts as if it had held what the change gave to every entity."""
+    did not have counts as if it had held what the change gave to every entity; so does one that
+    held values of another kind, which graphs of format 1 may have under one id."""
     was = {p.id: p for p in old.properties}
-    schema = row_schema(new)
     facts = row_type(new)
     flags = {}
     for name in system_columns(new)[1:]:
         flags[name] = ~equal_values(before[name], after[name])
     for p in new.properties:
-        if p.id in was:
-            past = before[was[p.id].name].cast(schema.field(p.name).type)
-        else:
-            past = facts.filled_array(p.name, before.num_rows)
-        flags[p.name] = ~equal_values(past, after[p.name])
+        past, now = facts.filled_array(p.name, before.num_rows), after[p.name]
+        if (known := was.get(p.id)) is not None:
+            held = before[known.name]
+            if is_widening(p.type, known.type):  # a look back at what was narrower
+                past, now = held, now.cast(held.type)
+            elif held.type == now.type or is_widening(known.type, p.type):
+                past = held.cast(now.type)
+        flags[p.name] = ~equal_values(past, now)
     return {name: differs for name, differs in flags.items() if differs.any()}

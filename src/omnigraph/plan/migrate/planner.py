@@ -32,6 +32,7 @@ from omnigraph.model.schema import (
     sorted_constraints,
 )
 from omnigraph.plan.migrate.change import TypeChange
+from omnigraph.plan.migrate.properties import property_id
 from omnigraph.plan.migrate.renames import Renames, resolve_renames
 from omnigraph.plan.migrate.steps import (
     AddType,
@@ -215,7 +216,7 @@ def _new_type(base: Catalog, kind: str, declaration: NodeDecl | EdgeDecl) -> Gra
 
 def _new_property(base: Catalog, kind: str, type_name: str, prop: PropertyDecl) -> Property:
     known = msgspec.structs.asdict(prop)
-    return Property(**known, id=stable_id(base, kind, type_name, prop.name), column=prop.name)
+    return Property(**known, id=property_id(base, kind, type_name, prop), column=prop.name)
 
 
 def _by_name(types: Sequence[D]) -> list[D]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from omnigraph.model.catalog import Property, fresh_column, stable_id, used_columns
+from omnigraph.model.arrow import arrow_type
+from omnigraph.model.catalog import Catalog, Property, fresh_column, stable_id, used_columns
 from omnigraph.model.schema import Embed, PropertyDecl, same
 from omnigraph.model.types import Base, EnumType, ListType, PropertyType, ScalarType, type_text
 from omnigraph.plan.migrate.change import CATALOG_ONLY, MOVE_TO_NEW_TYPE, TypeChange, when_empty
@@ -97,10 +98,16 @@ def _reorder(change: TypeChange, kept: dict[str, Property]) -> Iterator[Migratio
         yield ReorderProperties(type=change.table, order=order, reason=CATALOG_ONLY)
 
 
+def property_id(base: Catalog, kind: str, type_name: str, prop: PropertyDecl) -> str:
+    """The id of a property that is added. Two branches that give one name to values of two kinds
+    have two properties: whoever compares or joins them would take one for the other."""
+    return stable_id(base, kind, type_name, f"{prop.name}: {arrow_type(prop.type)}")
+
+
 def _add_property(
     change: TypeChange, prop: PropertyDecl, index: int, used: set[str], columns: dict[str, str]
 ) -> MigrationStep:
-    given = stable_id(change.base, change.kind, change.after.name, prop.name)
+    given = property_id(change.base, change.kind, change.after.name, prop)
     column = fresh_column(prop.name, given, used)
     used.add(column)
     columns[prop.name] = column
