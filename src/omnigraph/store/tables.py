@@ -29,6 +29,7 @@ from omnigraph.store.disk import (
     sync_files,
 )
 from omnigraph.store.forks import process_mark, require_own, use_engines
+from omnigraph.store.oddities import find_odd, require_plain
 from omnigraph.store.panics import explained
 from omnigraph.store.suspects import reading
 from omnigraph.store.tally import Hops, Tally, serial_hops
@@ -79,7 +80,7 @@ class Tables:
         self.tally = Tally()
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
-        self._unlinked: set[str] = set()
+        self._odd: dict[str, frozenset[str]] = {}
         self._own_blobs: set[str] = set()
 
     @cached_property
@@ -123,7 +124,7 @@ class Tables:
             if (table := self._open.get(key)) is not None:
                 self._open.move_to_end(key)
                 return table
-        self._require_unlinked(location, version)
+        self._require_plain(location, version)
         file = version_file(location, version)
         with explained(f"{location} ({file})", missing=file):
             handle = self._lance.dataset(
@@ -133,6 +134,7 @@ class Tables:
                 session=self._session,
             )
             require_own_files(handle, location, version)
+            self._require_plain_files(handle, location)
             schema = handle.schema  # Lance reads it now, and panics where it cannot
         table = Table(
             handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
@@ -141,21 +143,38 @@ class Tables:
         table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
 
-    def _require_unlinked(self, location: str, version: str) -> None:
-        """Neither the folders of a table nor its version file are links (decision 36)."""
+    def _require_plain(self, location: str, version: str) -> None:
+        """Neither the folders of a table nor its version file are links (decision 36). Each table
+        is listed once in a process."""
         root = self._root.directory
         if root is None:
             return
         key = version_file(location, version)
         with explained_files(key):
-            if location not in self._unlinked:
+            if location not in self._odd:
                 require_inside(root, location)
-                for held in (root / location).glob("*"):
-                    if held.is_symlink():
-                        raise Corrupt(f"{location}/{held.name} is a link.")
-                self._unlinked.add(location)
-            if (root / key).is_symlink():
-                raise Corrupt(f"{key} is a link.")
+                require_plain(root, (f"{location}/{name}" for name in find_odd(root / location)))
+                self._odd[location] = frozenset(
+                    f"{location}/{folder}/{name}"
+                    for folder, depth in (("data", 0), ("_deletions", 0), ("_indices", 1))
+                    for name in find_odd(root / location / folder, depth=depth)
+                )
+            require_plain(root, [key])
+
+    def _require_plain_files(self, handle: Any, location: str) -> None:
+        """What is odd in a table is no file of it, unless this version says so."""
+        root, odd = self._root.directory, self._odd.get(location)
+        if root is None or not odd:
+            return
+        for fragment in handle.get_fragments():
+            mark = mark_of(fragment.metadata)
+            names = [f"data/{file}" for file in mark.files]
+            names += [] if mark.deletion is None else [mark.deletion]
+            require_plain(root, odd.intersection(f"{location}/{name}" for name in names))
+        for index in handle.describe_indices():
+            for segment in index.segments:
+                folder = f"{location}/_indices/{segment.uuid}"
+                require_plain(root, (key for key in odd if f"{key}/".startswith(f"{folder}/")))
 
     def _remember(self, table: Table) -> Table:
         with self._lock:
@@ -390,6 +409,7 @@ class Table:
         unknown = [m for m in marks if not self.own_blobs.issuperset(_blob_marks(m, names))]
         if not unknown:
             return
+        self._require_plain_blobs(unknown)
         with reading(self, [mark.id for mark in unknown]):
             described = self.handle.scanner(
                 columns=names,
@@ -408,6 +428,17 @@ class Table:
                     help="Nothing outside of a graph is read for it. Do not trust this graph.",
                 )
         self.own_blobs.update(key for mark in unknown for key in _blob_marks(mark, names))
+
+    def _require_plain_blobs(self, marks: Iterable[FragmentMark]) -> None:
+        """Large values that lie beside their data file lie there, and are no links."""
+        if self.directory is None:
+            return
+        for mark in marks:
+            for file in mark.files:
+                folder = f"{self.location}/data/{file.rpartition('.')[0]}"
+                odd = find_odd(self.directory / folder)
+                with explained_files(folder):
+                    require_plain(self.directory, [folder, *(f"{folder}/{name}" for name in odd)])
 
     def _take_blobs(
         self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger
