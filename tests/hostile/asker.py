@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from typing import Any
 
@@ -10,8 +11,12 @@ import omnigraph
 from omnigraph.errors import OmnigraphError
 from tests.hostile.damage import READS, SETTINGS, WRITES
 
+_MEMORY = 9 << 30
+"""Who makes room for anything that a file says ends here, and not with the machine."""
+
 
 def main(root: str, *names: str) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     uses = READS | WRITES
     told: dict[str, Any] = {}
     for name in names:

@@ -258,6 +258,7 @@ def commit_operation(
         tuple(unsynced),
         table.tally,
         table.own_blobs,
+        table.sound_files,
     )
 
 

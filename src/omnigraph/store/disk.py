@@ -21,8 +21,8 @@ from omnigraph.errors import (
     StoreFailure,
     UnsafeStore,
 )
-from omnigraph.store.oddities import odd_object
 from omnigraph.store.objects import OF_THE_SYSTEM, Absent, Gone, StoredFile, Unsettled, purpose_of
+from omnigraph.store.oddities import odd_object
 
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.errors import Corrupt, OmnigraphError, StoreFailure
 from omnigraph.store.disk import files_below
 from omnigraph.store.panics import brief, explained
+from omnigraph.store.precautions import require_sound_files
 
 if TYPE_CHECKING:
     from omnigraph.store.tables import Table
@@ -26,7 +27,9 @@ _PATH = re.compile(r"(?:data|_deletions|_indices|_transactions)/[\w./-]*\w")
 
 @contextlib.contextmanager
 def reading(table: Table, fragments: Iterable[int] | None = None) -> Iterator[None]:
-    """Reads of a table's files, or of those of some fragments: what fails names the file."""
+    """Reads of a table's files, or of those of some fragments: what fails names the file, and what
+    would end the process is refused before."""
+    require_sound_files(table, fragments)
     try:
         with explained(table.location):
             yield

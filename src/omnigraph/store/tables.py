@@ -29,8 +29,10 @@ from omnigraph.store.disk import (
     sync_files,
 )
 from omnigraph.store.forks import process_mark, require_own, use_engines
+from omnigraph.store.large_values import require_own_blobs
 from omnigraph.store.oddities import find_odd, require_plain
 from omnigraph.store.panics import explained
+from omnigraph.store.precautions import require_sound_end, wrong_index_files
 from omnigraph.store.suspects import reading
 from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
@@ -44,8 +46,6 @@ _OPEN_TABLES = 512
 _LARGE_ROWS = 64 * 1024
 _LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
-_DEDICATED = 2
-"""The last kind of a blob that lies in its table; the next one lies anywhere."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,7 @@ class Tables:
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
         self._odd: dict[str, frozenset[str]] = {}
         self._own_blobs: set[str] = set()
+        self._sound_files: set[str] = set()
 
     @cached_property
     def _lance(self) -> Any:
@@ -108,9 +109,7 @@ class Tables:
                 storage_options=self._options,
                 session=self._session,
             )
-        table = Table(
-            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
-        )
+        table = self._table(handle, location)
         table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
             created = files_below(Path(uri))
@@ -136,12 +135,20 @@ class Tables:
             require_own_files(handle, location, version)
             self._require_plain_files(handle, location)
             schema = handle.schema  # Lance reads it now, and panics where it cannot
-        table = Table(
-            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
-        )
+        table = self._table(handle, location)
         table.__dict__["schema"] = schema
         table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
+
+    def _table(self, handle: Any, location: str) -> Table:
+        return Table(
+            handle,
+            location,
+            self._root.directory,
+            tally=self.tally,
+            own_blobs=self._own_blobs,
+            sound_files=self._sound_files,
+        )
 
     def _require_plain(self, location: str, version: str) -> None:
         """Neither the folders of a table nor its version file are links (decision 36). Each table
@@ -158,11 +165,12 @@ class Tables:
                     f"{location}/{folder}/{name}"
                     for folder, depth in (("data", 0), ("_deletions", 0), ("_indices", 1))
                     for name in find_odd(root / location / folder, depth=depth)
-                )
+                ).union(wrong_index_files(root, location))
             require_plain(root, [key])
 
     def _require_plain_files(self, handle: Any, location: str) -> None:
-        """What is odd in a table is no file of it, unless this version says so."""
+        """What is odd in a table is no file of it, unless this version says so; nor is an index
+        file that is damaged."""
         root, odd = self._root.directory, self._odd.get(location)
         if root is None or not odd:
             return
@@ -174,7 +182,9 @@ class Tables:
         for index in handle.describe_indices():
             for segment in index.segments:
                 folder = f"{location}/_indices/{segment.uuid}"
-                require_plain(root, (key for key in odd if f"{key}/".startswith(f"{folder}/")))
+                named = [key for key in odd if f"{key}/".startswith(f"{folder}/")]
+                require_plain(root, named)
+                require_sound_end(root, named)
 
     def _remember(self, table: Table) -> Table:
         with self._lock:
@@ -205,6 +215,10 @@ class Table:
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
     own_blobs: set[str] = field(default_factory=set, repr=False, compare=False)
     """Data files whose large values are known to lie in the table, of all tables of a root."""
+    sound_files: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Files that were looked at before Lance read them, of all tables of a root."""
+    looked_at: set[int] = field(default_factory=set, repr=False, compare=False)
+    """Fragments of this version whose files are among them."""
 
     def carrying(self, unsynced: tuple[str, ...]) -> Table:
         """The same version, with all that is known of it, and these files to sync."""
@@ -233,7 +247,7 @@ class Table:
 
     @cached_property
     def rows(self) -> int:
-        with reading(self):
+        with reading(self, ()):
             return int(self.handle.count_rows())
 
     @cached_property
@@ -249,6 +263,14 @@ class Table:
                 else mark_of(get(number).metadata)
                 for number in self.handle.fragment_ids()
             }
+
+    def mark_of(self, number: int) -> FragmentMark | None:
+        """The mark of one fragment, without a walk over all."""
+        if "marks" in self.__dict__:
+            return self.marks.get(number)
+        with explained(self.location):
+            fragment = self.handle.get_fragment(number)
+        return None if fragment is None else mark_of(fragment.metadata)
 
     @cached_property
     def fields(self) -> dict[int, str]:
@@ -307,7 +329,7 @@ class Table:
         with explained(self.location):
             self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
 
-    def _scan_hops(self, fragments: Iterable[int]) -> Hops:
+    def scan_hops(self, fragments: Iterable[int]) -> Hops:
         """Lance tells how many requests it made, not which waited for which. It reads fragments
         side by side: first their deletion files, then their data; a file of some size takes
         several requests in a row, and so does a filter that leaves few rows."""
@@ -368,7 +390,7 @@ class Table:
                         yield batch.filter(later).select(kept)
         finally:
             read = self.marks if fragments is None else fragments
-            self.book(ledger, purpose, hops=self._scan_hops(read))
+            self.book(ledger, purpose, hops=self.scan_hops(read))
 
     def read_physical(
         self, columns: Sequence[str], fragments: Sequence[int], ledger: Ledger
@@ -383,7 +405,7 @@ class Table:
                 include_deleted_rows=True,
                 scan_in_order=True,
             ).to_table()
-        self.book(ledger, "columns", hops=self._scan_hops(fragments))
+        self.book(ledger, "columns", hops=self.scan_hops(fragments))
         return rows.select(list(columns))
 
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
@@ -401,44 +423,8 @@ class Table:
     def require_own_blobs(
         self, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
     ) -> None:
-        """Raises if a large value lies anywhere else than in this table: Lance can refer to any
-        file of the machine, and would read it. Each data file is looked at once."""
-        names = sorted(columns)
-        wanted = self.marks.keys() if fragments is None else fragments
-        marks = [self.marks[number] for number in wanted if number in self.marks]
-        unknown = [m for m in marks if not self.own_blobs.issuperset(_blob_marks(m, names))]
-        if not unknown:
-            return
-        self._require_plain_blobs(unknown)
-        with reading(self, [mark.id for mark in unknown]):
-            described = self.handle.scanner(
-                columns=names,
-                fragments=[self.handle.get_fragment(mark.id) for mark in unknown],
-                blob_handling="blobs_descriptions",
-            ).to_table()
-        self.book(ledger, "blob", hops=self._scan_hops(mark.id for mark in unknown))
-        for name in names:
-            kinds, uris = (pc.struct_field(described[name], part) for part in ("kind", "blob_uri"))
-            outside = pc.any(pc.or_(pc.greater(kinds, _DEDICATED), pc.not_equal(uris, "")))
-            if outside.as_py():
-                files = ", ".join(f"{self.location}/data/{f}" for m in unknown for f in m.files)
-                raise Corrupt(
-                    f"A value of {name!r} in the table {self.location} ({files}) refers to a file "
-                    "outside of the graph.",
-                    help="Nothing outside of a graph is read for it. Do not trust this graph.",
-                )
-        self.own_blobs.update(key for mark in unknown for key in _blob_marks(mark, names))
-
-    def _require_plain_blobs(self, marks: Iterable[FragmentMark]) -> None:
-        """Large values that lie beside their data file lie there, and are no links."""
-        if self.directory is None:
-            return
-        for mark in marks:
-            for file in mark.files:
-                folder = f"{self.location}/data/{file.rpartition('.')[0]}"
-                odd = find_odd(self.directory / folder)
-                with explained_files(folder):
-                    require_plain(self.directory, [folder, *(f"{folder}/{name}" for name in odd)])
+        """Raises if a large value lies anywhere else than in this table, or cannot be there."""
+        require_own_blobs(self, columns, fragments, ledger)
 
     def _take_blobs(
         self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger
@@ -453,7 +439,7 @@ class Table:
                 with_row_address=True,
                 blob_handling="all_binary",
             ).to_table()
-        self.book(ledger, "take", hops=self._scan_hops(np.unique(addresses >> np.uint64(32))))
+        self.book(ledger, "take", hops=self.scan_hops(np.unique(addresses >> np.uint64(32))))
         return rows
 
 
@@ -462,10 +448,6 @@ def version_file(location: str, version: str) -> str:
     number = int(version)
     name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
     return f"{location}/_versions/{name}.manifest"
-
-
-def _blob_marks(mark: FragmentMark, columns: Iterable[str]) -> Iterator[str]:
-    return (f"{file}/{column}" for file in mark.files for column in columns)
 
 
 def require_own_files(handle: Any, location: str, version: str) -> None:
