@@ -28,13 +28,15 @@ _REMEMBERED = 4096
 @dataclass
 class Invocation:
     """`runtime` is None for the machine's own clock. `half_done` is what to say to who interrupts
-    a command that works in steps."""
+    a command that works in steps; `done`, what has been done, to who cannot read the output. Of a
+    write that is a commit of its branch neither need be told: it is looked for."""
 
     options: Options
     out: Output
     environment: Mapping[str, str]
     runtime: Runtime | None = None
     half_done: str | None = field(default=None, init=False)
+    done: str | None = field(default=None, init=False)
     _written: str | None = field(default=None, init=False)
     _tokens: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
 

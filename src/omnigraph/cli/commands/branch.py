@@ -130,6 +130,7 @@ def delete(
             cli.out.warn("Nothing was changed.")
             return 1
         g.delete_branch(name, **cli.commit(actor, message, if_commit, key))
+    cli.done = "The branch is deleted."
     cli.out.value(row, lambda paint: [f"Deleted {paint('green', name)}."])
     return 0
 

@@ -33,6 +33,7 @@ def create(
     """
     with cli.writing(name) as g:
         commit = g.create_tag(name, ref, **cli.commit(actor, message, if_commit, key))
+    cli.done = "The tag is created."
     row = {"tag": name, "commit": commit.id}
     cli.out.value(
         row,
@@ -88,6 +89,7 @@ def delete(
     """
     with cli.writing(name) as g:
         g.delete_tag(name, **cli.commit(actor, message, if_commit, key))
+    cli.done = "The tag is deleted."
     cli.out.value(
         {"tag": name, "deleted": True}, lambda paint: [f"Deleted the tag {paint('yellow', name)}."]
     )
