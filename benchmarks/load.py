@@ -28,7 +28,7 @@ from lance.indices import IndexConfig
 
 import omnigraph
 from benchmarks.measure import Line
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.settings import Settings
 
 NODES, EDGES = 1_000_000, 5_000_000

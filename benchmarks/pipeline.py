@@ -20,7 +20,7 @@ from typing import Any
 import omnigraph
 import omnigraph.spark
 from benchmarks.measure import Line, Moment, Spent, median_spent, spent_on
-from omnigraph.engine.load.result import Progress
+from omnigraph.engine.load.result import LoadProgress
 from omnigraph.settings import Settings
 
 EDGES, NODES, ROUNDS = 10_000_000, 1_000_000, 3
@@ -104,7 +104,7 @@ class Watch:
     def __init__(self) -> None:
         self._seen: dict[str, Moment] = {}
 
-    def see(self, progress: Progress) -> None:
+    def see(self, progress: LoadProgress) -> None:
         if progress.stage not in self._seen:
             self._seen[progress.stage] = Moment.now()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.snapshot import Snapshot
     from omnigraph.engine.upkeep.copying import copy
-    from omnigraph.engine.upkeep.removal import delete
+    from omnigraph.engine.upkeep.graph_deletion import delete
     from omnigraph.engine.write.transaction import Savepoint, Transaction
     from omnigraph.model.options import CommitOptions
     from omnigraph.model.version import Commit
@@ -65,7 +65,7 @@ _HOMES = {
     "Transaction": "omnigraph.engine.write.transaction",
     "TransactionLike": "omnigraph.engine.protocols",
     "copy": "omnigraph.engine.upkeep.copying",
-    "delete": "omnigraph.engine.upkeep.removal",
+    "delete": "omnigraph.engine.upkeep.graph_deletion",
     "init": "omnigraph.engine.opening",
     "open": "omnigraph.engine.opening",
 }

@@ -1,8 +1,8 @@
-"""Owns the check of what callers in Python give, by the annotations of what they call.
+"""Owns the check of arguments that callers in Python give, by the annotations of the function.
 
-Types promise nothing to who does not check them, and what an inner function stumbles over tells
-nobody which argument was wrong. Meaning (which names there are, which numbers make sense) is for
-whoever uses the argument; here only its kind is looked at.
+A caller may not check types, and an error from an inner function does not name the argument that
+was wrong. This module checks only the type of an argument. The function that uses it checks its
+meaning: which names exist, which numbers make sense.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def checked(function: F) -> F:
                 hints |= typing.get_type_hints(get_args(held[one.name])[0])
             elif one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.name in held:
                 hints[one.name] = held[one.name]
-        found = {name: (_check(hint), _told(hint)) for name, hint in hints.items()}
+        found = {name: (_check(hint), _expected(hint)) for name, hint in hints.items()}
         return {name: one for name, one in found.items() if one[1]}
 
     names = tuple(signature.parameters)
@@ -66,8 +66,7 @@ def checked(function: F) -> F:
 
 
 class _Names(dict[str, Any]):
-    """The names that annotations use. Some are only there for who checks types: these take
-    anything."""
+    """The names that annotations use. Some exist only for type checkers: these take anything."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._known = known
@@ -90,7 +89,7 @@ def check_fields(held: Any, hints: Mapping[str, Any]) -> None:
     for name, hint in hints.items():
         value = getattr(held, name)
         if not _check(hint)(value):
-            told = f"{name} of {type(held).__name__} is {_told(hint)}, not {_shown(value)}."
+            told = f"{name} of {type(held).__name__} is {_expected(hint)}, not {_shown(value)}."
             raise InvalidArgument(told)
 
 
@@ -168,11 +167,11 @@ def _is_iterable(value: object) -> bool:
     return isinstance(value, Iterable)
 
 
-def _told(hint: Any) -> str:
+def _expected(hint: Any) -> str:
     """What is asked for, in words; nothing where anything is taken."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        parts = [_told(part) for part in get_args(hint)]
+        parts = [_expected(part) for part in get_args(hint)]
         if not all(parts):
             return ""
         *first, last = dict.fromkeys(parts)
@@ -188,5 +187,5 @@ def _told(hint: Any) -> str:
 
 
 def _is_plain_class(kind: Any) -> bool:
-    """Of a protocol nobody can tell what has it."""
+    """A protocol is none: it cannot be checked at run time."""
     return isinstance(kind, type) and kind is not Any and not getattr(kind, "_is_protocol", False)

@@ -241,11 +241,16 @@ class ValueOutOfRange(Invalid):
     code = "value_out_of_range"
 
 
-class SearchNotBuilt(Invalid):
-    """This release parses the search functions and does not run them yet."""
+class UnknownModel(Invalid):
+    """The schema names a model for `@embed` that this program does not know."""
 
-    code = "search_not_built"
-    help = "Leave out nearest, bm25, rrf, search, match_text and fuzzy; this release runs the rest."
+    code = "unknown_model"
+
+
+class NoModel(Invalid):
+    """A text stands where a vector is needed, and the property has no model to embed it."""
+
+    code = "no_model"
 
 
 class NotOneRow(Invalid):
@@ -498,6 +503,38 @@ class EngineMissing(OmnigraphError):
     """The engine that a load asked for is not installed, or lacks what it needs."""
 
     code, kind, http_status = "engine_missing", "failed", 501
+
+
+class ModelMissing(OmnigraphError):
+    """The model of a vector is not installed, or the key of its provider is not given."""
+
+    code, kind, http_status = "model_missing", "failed", 501
+
+
+class ProviderUnavailable(Unavailable):
+    """The provider of embeddings does not answer, or has no time, until the deadline."""
+
+    code = "provider_unavailable"
+    help = "Try again later; what is embedded and committed stays, the rest is still to do."
+
+
+class ProviderRefused(OmnigraphError):
+    """The provider of embeddings refuses the request: its key, its model, its address."""
+
+    code, kind, http_status = "provider_refused", "failed", 502
+
+
+class TextRefused(ProviderRefused):
+    """The provider refuses a text, for example because it is too long."""
+
+    code = "text_refused"
+    help = "Shorten the text; no other text is concerned."
+
+
+class InvalidEmbedding(OmnigraphError):
+    """What the provider of embeddings answered is none, or fits no vector of the property."""
+
+    code, kind, http_status = "invalid_embedding", "failed", 502
 
 
 class ForkedProcess(OmnigraphError):

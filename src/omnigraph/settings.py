@@ -28,7 +28,10 @@ class Settings:
     bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
     which a load runs on Spark, where that is installed. `folding`: whether small fragments are
     folded into larger ones "inline", by the write that made them too many, in the "background", by
-    a thread of the open graph, or never ("off").
+    a thread of the open graph, or never ("off"). `embed_url`: where the models `openai:...` are,
+    for example "http://localhost:11434/v1"; without it what OPENAI_BASE_URL says, or OpenAI's own.
+    `embed_retry_for`: seconds that a batch of texts is tried again when the provider is down, busy
+    or answers nonsense. A key is no setting: it is in the environment alone.
     """
 
     durability: Literal["full", "relaxed"] = "full"
@@ -42,6 +45,8 @@ class Settings:
     spark_rows: int = 1_000_000
     request_timeout: float = 30.0
     folding: Literal["inline", "background", "off"] = "inline"
+    embed_url: str = ""
+    embed_retry_for: float = 120.0
 
     def __post_init__(self) -> None:
         check_fields(self, _FIELDS)
@@ -70,6 +75,8 @@ def _read(name: str, kind: str, text: str) -> object:
             return float(text)
     except (KeyError, ValueError):
         raise InvalidArgument(f"{name}={text!r} is not a {kind}.") from None
+    if kind == "str":
+        return text
     choices = _CHOICES[name]
     if text not in choices:
         raise InvalidArgument(f"{name}={text!r} is none of {', '.join(map(repr, choices))}.")

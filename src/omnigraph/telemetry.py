@@ -1,5 +1,5 @@
-"""Owns what is measured and told: the ledger, which has every request on storage by verb and
-purpose, with bytes and serial hops, and failures that are nobody's answer."""
+"""Owns measurements: the ledger, which counts every storage request by verb and purpose, with
+bytes and serial hops; and reports of failures that no caller waits for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LOG = logging.getLogger("omnigraph")
 READ_VERBS = frozenset({"get", "head", "list"})
 
 
-class Entry(NamedTuple):
+class LedgerEntry(NamedTuple):
     verb: str
     purpose: str
 
@@ -38,7 +38,7 @@ class Ledger:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self.counts: Counter[Entry] = Counter()
+        self.counts: Counter[LedgerEntry] = Counter()
         self.read_bytes = 0
         self.written_bytes = 0
         self.hops = 0
@@ -52,7 +52,7 @@ class Ledger:
         if count == 0:
             return
         with self._lock:
-            self.counts[Entry(verb, purpose)] += count
+            self.counts[LedgerEntry(verb, purpose)] += count
             self.hops += count if hops is None else hops
             if verb in READ_VERBS:
                 self.read_bytes += size
@@ -139,7 +139,7 @@ def watch_requests() -> Iterator[Watch]:
 
 
 def report_failure(doing: str, error: BaseException) -> None:
-    """Tells whoever runs the program that something failed which no caller waits for."""
+    """Logs for the operator of the program a failure that no caller waits for."""
     _FAILURES.add(1, {"doing": doing})
     _LOG.warning(
         "%s failed, and the commit before it has landed: %s: %s",

@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 
 import omnigraph
+from omnigraph.cli.colours import Paint, bare, visible_width
 from omnigraph.cli.commands import COMMANDS, GROUPS, Command
 from omnigraph.cli.commands.load import _doing
 from omnigraph.cli.options import Options
 from omnigraph.cli.output import Output, Streams
-from omnigraph.cli.paint import Paint, bare, visible_width
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.run import run
 from omnigraph.cli.table import draw_table, fit_widths
-from omnigraph.engine.load.result import Progress
+from omnigraph.engine.load.result import LoadProgress
 from omnigraph.telemetry import Ledger, watch_requests
 from tests.bench.aging import HOUR, PassingTime, at_point
 from tests.bench.s3 import S3Server
@@ -616,15 +616,18 @@ def test_a_progress_bar_is_for_a_terminal_that_waits(
 @pytest.mark.parametrize(
     ("progress", "words"),
     [
-        (Progress("reading", 7, 10, 20), "reading, 7 rows"),
-        (Progress("reading", 0, 0, None, 0, 2), "reading, 0 of 2 tasks"),  # nobody knows of rows
+        (LoadProgress("reading", 7, 10, 20), "reading, 7 rows"),
         (
-            Progress("writing", 500, 0, None, 1, 4, 2.0, total_rows=2000),
+            LoadProgress("reading", 0, 0, None, 0, 2),
+            "reading, 0 of 2 tasks",
+        ),  # nobody knows of rows
+        (
+            LoadProgress("writing", 500, 0, None, 1, 4, 2.0, total_rows=2000),
             "writing, 500 of 2,000 rows, 250 rows/s, 1 of 4 tasks",
         ),
     ],
 )
-def test_a_bar_says_what_is_known(progress: Progress, words: str) -> None:
+def test_a_bar_says_what_is_known(progress: LoadProgress, words: str) -> None:
     assert _doing(progress) == words
 
 

@@ -249,7 +249,7 @@ def by_verify(directory: Path, fault: Fault, monkeypatch: pytest.MonkeyPatch) ->
     g = prepared(new(directory), fault)
     with monkeypatch.context() as unwatched:
         for name in ("check_ids", "check_new", "check_rules"):
-            unwatched.setattr(f"omnigraph.engine.load.checks.{name}", lambda ground: None)
+            unwatched.setattr(f"omnigraph.engine.load.checks.{name}", lambda relations: None)
         g.load(fault.change, engine="local")
     report = g.verify(deep=True)
     shown = {rule: name for rule, _, name in fault.told}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from omnigraph.engine import names
+from omnigraph.engine import branches_and_tags
 from omnigraph.engine.graph import Graph
 from omnigraph.model.options import CommitOptions
 from omnigraph.telemetry import Ledger
@@ -163,13 +163,13 @@ def _check_head(world: World) -> Measured:
 
 def _create(graph: Graph, name: str) -> Ledger:
     ledger = Ledger()
-    names.create_branch(graph._session, name, "main", CommitOptions(), ledger)
+    branches_and_tags.create_branch(graph._session, name, "main", CommitOptions(), ledger)
     return ledger
 
 
 def _delete(graph: Graph, name: str) -> Ledger:
     ledger = Ledger()
-    names.delete_branch(graph._session, name, CommitOptions(), ledger)
+    branches_and_tags.delete_branch(graph._session, name, CommitOptions(), ledger)
     return ledger
 
 

@@ -11,9 +11,9 @@ from typing import Any, ForwardRef
 
 import omnigraph
 from omnigraph import errors
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands import SECTIONS
 from omnigraph.cli.help import command_help, overview
-from omnigraph.cli.paint import Paint
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.graph_view import GraphView
@@ -23,7 +23,7 @@ from omnigraph.engine.query.result import Result
 from omnigraph.engine.reads import Reads
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.upkeep.copying import copy
-from omnigraph.engine.upkeep.removal import delete
+from omnigraph.engine.upkeep.graph_deletion import delete
 from omnigraph.engine.write.transaction import Savepoint, Transaction
 from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
 from omnigraph.lang.pg.codes import TITLES as PG_TITLES

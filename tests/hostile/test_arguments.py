@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from omnigraph.cli.arguments import is_shown
 from omnigraph.cli.commands import COMMANDS, Command
 from omnigraph.cli.parse import load_function, make_app
 from omnigraph.settings import Settings
@@ -63,7 +64,7 @@ def options_of(command: Command) -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
     for argument in app.assemble_argument_collection():
         name = argument.names[0] if argument.names else ""
-        if argument.parameter.parse is False or name.lstrip("-") in FOLLOWS:
+        if not is_shown(argument) or name.lstrip("-") in FOLLOWS:
             continue
         found.append((name,) if name.startswith("--") else ())
     return found

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import Corrupt
-from omnigraph.store.sums import read_sums
+from omnigraph.store.table_checksums import read_sums
 from tests.bench.aging import age
 from tests.hostile.damage import SETTINGS, build_graph, rows_of, stored_objects
 

@@ -18,7 +18,7 @@ import omnigraph
 from omnigraph.engine.query.adjacency.file import decode_endpoints, encode_endpoints
 from omnigraph.errors import Corrupt, OmnigraphError
 from omnigraph.store import history_rows
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.versions import _unpack
 from tests.hostile.damage import READS, SETTINGS, WRITES, build_graph
 from tests.hostile.world import World

@@ -20,7 +20,7 @@ from omnigraph.lang.pg.format import format_schema
 from omnigraph.lang.pg.grammar import load_grammar as pg_grammar
 from omnigraph.lang.pg.lint import lint_schema
 from omnigraph.lang.pg.print import print_schema
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 from tests.hostile.grammars import gq, pg
 from tests.unit.lang.gq.world import catalog, without_spans
 

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import OutOfMemory
-from omnigraph.store.scarcity import find_scarcity
+from omnigraph.store.resource_errors import find_scarcity
 
 SCHEMA = "node T { name: String @key t: String? }\nedge To: T -> T\n"
 

@@ -16,9 +16,9 @@ from omnigraph.errors import Invalid, OmnigraphError
 from omnigraph.settings import Settings
 from omnigraph.spark.pinned import PinnedTable, root_options
 from omnigraph.spark.stream.batches import BatchWriter
+from omnigraph.store.open_tables import Tables
 from omnigraph.store.remote import RemoteStore
 from omnigraph.store.roots import Root, parse_root
-from omnigraph.store.tables import Tables
 
 SECRET = "hunter2hunter2"
 

@@ -25,7 +25,7 @@ from omnigraph.errors import (
     UnsafeStore,
 )
 from omnigraph.settings import Settings
-from omnigraph.store.panics import explain
+from omnigraph.store.lance_errors import explain
 from tests.bench.proxy import Proxy, Rule
 from tests.bench.s3 import S3Server
 from tests.cli.world import Program

@@ -13,8 +13,8 @@ from ulid import ULID
 
 from omnigraph import Graph
 from omnigraph.engine.load import indexing, local, operation
-from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.engine_choice import Choice, LoadFacts, resolve_engine
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.store.indexes import list_segments, page_rows
 from tests.contract.graphs import rows
 from tests.load.world import contents, new_graph, person, refused
@@ -25,7 +25,7 @@ COUNT = 3000
 @pytest.fixture
 def bulk(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything is done as it is with many rows."""
-    monkeypatch.setattr("omnigraph.engine.load.local_ground.FEW", 0)
+    monkeypatch.setattr("omnigraph.engine.load.local_relations.FEW", 0)
     monkeypatch.setattr(indexing, "INDEXED_ROWS", 1)
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from omnigraph import Graph
 from omnigraph.errors import InvalidData
 from omnigraph.plan.load import jsonl
-from omnigraph.plan.load.fast import line_offsets, read_chunk
+from omnigraph.plan.load.fast_jsonl import line_offsets, read_chunk
 from omnigraph.plan.load.lines import Entry, parse_line
 from omnigraph.plan.load.places import SourceName, first_place
 from tests.load.world import contents, knows, new_graph, person, write_lines

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.load.result import Progress
+from omnigraph.engine.load.result import LoadProgress
 from omnigraph.errors import EngineMissing, InvalidArgument, TypeNotFound
 from tests.contract.graphs import rows
 from tests.load.world import knows, new_graph, person, refused, write_lines
@@ -193,7 +193,7 @@ def test_parquet_tells_the_row(g: Graph, tmp_path: Path) -> None:
 
 
 def test_progress_is_told_and_arguments_are_checked(g: Graph, tmp_path: Path) -> None:
-    seen: list[Progress] = []
+    seen: list[LoadProgress] = []
     path = write_lines(tmp_path / "f.jsonl", [person("a")])
     g.load(path, progress=seen.append)
     assert [p.stage for p in seen] == ["reading", "checking", "writing", "indexing", "publishing"]

@@ -108,7 +108,7 @@ def test_a_kill_at_any_call_on_storage_leaves_the_graph_before_or_after(
 
 
 ELSEWHERE = {
-    "graph unnamed",  # tests/unit/engine/test_removal.py
+    "graph unnamed",  # tests/unit/engine/test_graph_deletion.py
     "load read",  # tests/load/test_kills.py
     "load checked",
     "cleanup looked",  # tests/unit/engine/test_cleanup.py
@@ -118,13 +118,13 @@ ELSEWHERE = {
     "cleanup swept",
     "before pin",
     "pinned",  # tests/sim/test_hold_races.py
-    "versions archived",  # tests/unit/engine/test_chain_fold.py
+    "versions archived",  # tests/unit/engine/test_chain_archive.py
     "fold published",
     "fold pruned",
     "chains surveyed",
     "tables copied",  # tests/unit/engine/test_copy.py
     "versions copied",
-    "branch upgraded",  # tests/unit/engine/test_formats.py
+    "branch upgraded",  # tests/unit/engine/test_upgrade.py
     "job claimed",  # tests/spark/test_jobs.py
     "intent written",
     "plan noted",

@@ -16,7 +16,7 @@ from omnigraph import Graph, runtime
 from omnigraph.engine.load import indexing
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.settings import Settings
-from omnigraph.store import tables
+from omnigraph.store import open_tables
 from omnigraph.store.disk import DiskStore
 from tests.sim.power import Moment, lost_contents, watched
 
@@ -177,7 +177,7 @@ def test_what_must_survive_is_known_without_any_cache(
 ) -> None:
     """A graph may have more types than tables are kept open."""
     monkeypatch.setattr(indexing, "INDEXED_ROWS", 1)
-    monkeypatch.setattr(tables, "_OPEN_TABLES", 1)
+    monkeypatch.setattr(open_tables, "_OPEN_TABLES", 1)
     with filled(top / "graph") as g, watched(top, monkeypatch) as disk:
         change(g)
         expected = {kind: sorted(ids(g, kind)) for kind in KINDS}

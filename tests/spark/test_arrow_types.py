@@ -12,7 +12,7 @@ from omnigraph.errors import MemoryLimit, OmnigraphError, ValueOutOfRange
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import Base, ListType, ScalarType, VectorType
 from omnigraph.spark.query.arrow_types import carried, carry, restore
-from omnigraph.spark.query.failures import TaskFailure, heard, telling, told
+from omnigraph.spark.query.failures import TaskFailure, decoded_error, error_word, passing_errors
 
 LATEST = datetime(9999, 12, 31, 23, 59, 59, 999000, tzinfo=UTC)
 VALUES: dict[Base, list[Any]] = {
@@ -74,11 +74,11 @@ def test_values_travel_in_their_order(base: Base) -> None:
     ],
 )
 def test_an_error_of_an_executor_is_heard_in_its_own_words(error: OmnigraphError) -> None:
-    with pytest.raises(TaskFailure) as failed, telling():
+    with pytest.raises(TaskFailure) as failed, passing_errors():
         raise error
-    again = heard(RuntimeError(f"Job aborted.\n\tat Python: {failed.value}\n\tat Java"))
+    again = decoded_error(RuntimeError(f"Job aborted.\n\tat Python: {failed.value}\n\tat Java"))
     assert again is not None
     assert type(again) is type(error)
     assert again.to_dict() == error.to_dict()
-    assert heard(told(error)) is not None
-    assert heard(RuntimeError("something else")) is None
+    assert decoded_error(error_word(error)) is not None
+    assert decoded_error(RuntimeError("something else")) is None

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.errors import InvalidArgument, StoreFailure
-from omnigraph.spark import cluster as place
+from omnigraph.spark import cluster
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.session import SHARED
 from omnigraph.store.roots import Root, parse_root
@@ -40,7 +40,7 @@ class FaultySpool(Spool):
     fault: str = ""
     times: int = 1
 
-    def read(self, piece: Piece, columns: list[str] | None = None) -> pa.Table:
+    def read(self, piece: SpoolPiece, columns: list[str] | None = None) -> pa.Table:
         done = Path(self.marks) / f"{piece.key}-{'-'.join(columns or ['all'])}"
         tried = len(list(done.parent.glob(f"{done.name}.*")))
         if tried < self.times:
@@ -59,7 +59,7 @@ def faulty(monkeypatch: pytest.MonkeyPatch, fault: str, times: int = 1) -> Itera
     import tests.spark.test_failures as here
 
     cloudpickle.register_pickle_by_value(here)
-    real = place.passing_spool
+    real = cluster.passing_spool
 
     @contextlib.contextmanager
     def wrapped(*args: Any, **options: Any) -> Iterator[Spool]:

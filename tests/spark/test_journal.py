@@ -12,7 +12,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import EngineMissing, StoreFailure
 from omnigraph.settings import Settings
-from omnigraph.spark import cluster as place
+from omnigraph.spark import cluster
 from omnigraph.spark.cluster import Probed, require_executors
 from omnigraph.spark.load.journal import Journal, create, digest
 from omnigraph.spark.tasks import explain
@@ -118,16 +118,16 @@ def test_executors_that_lack_something_are_named(monkeypatch: pytest.MonkeyPatch
         shipped.append(1)
         return True
 
-    monkeypatch.setattr(place, "_ship", ship)
-    monkeypatch.setattr(place, "run_tasks", fail)
+    monkeypatch.setattr(cluster, "_ship", ship)
+    monkeypatch.setattr(cluster, "run_tasks", fail)
     with pytest.raises(EngineMissing, match="executors of spark://far:7077 lack pylance"):
         require_executors(Far())
     assert shipped == [1]
-    monkeypatch.setattr(place, "run_tasks", lambda *_: [(0, Probed("0.0.9", "14.0.2"))])
+    monkeypatch.setattr(cluster, "run_tasks", lambda *_: [(0, Probed("0.0.9", "14.0.2"))])
     with pytest.raises(EngineMissing, match=r"have omnigraph 0\.0\.9, and this is"):
         require_executors(Far())
     good = [(0, Probed(omnigraph.__version__, "14.0.2"))]
-    monkeypatch.setattr(place, "run_tasks", lambda *_: good)
+    monkeypatch.setattr(cluster, "run_tasks", lambda *_: good)
     require_executors(Far())
 
 

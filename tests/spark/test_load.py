@@ -213,7 +213,7 @@ def test_executors_index_what_they_wrote_in_the_same_commit(
 def test_ends_are_found_among_few_nodes_and_among_many(
     twins: Twins, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: int
 ) -> None:
-    monkeypatch.setattr("omnigraph.spark.load.ground.HELD_IDS", held)
+    monkeypatch.setattr("omnigraph.spark.load.relations.HELD_IDS", held)
     first = [person("stored"), person("late"), knows("stored", "late")]
     twins.load(write_lines(tmp_path / "first.jsonl", first))
     ends = ("new", "refused", "nobody", "stored")

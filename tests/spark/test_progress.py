@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.load.result import Progress
+from omnigraph.engine.load.result import LoadProgress
 from tests.load.world import new_graph
 
 
 def test_every_stage_says_how_far_it_is(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.spark.load.meter.OFTEN", 0.01)
+    monkeypatch.setattr("omnigraph.spark.load.progress.OFTEN", 0.01)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", "mine")
-    told: list[Progress] = []
+    told: list[LoadProgress] = []
     g = new_graph(tmp_path)
     frame = spark.range(0, 2000, 1, 4).selectExpr("concat('p', id) as name")
     g.load(frame, type="Person", progress=told.append)
@@ -29,13 +29,13 @@ def test_every_stage_says_how_far_it_is(
     assert told[-1].rows == 2000
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") == "mine"
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    assert Progress("writing", 500, 0, None, elapsed=2.0).rate == 250
+    assert LoadProgress("writing", 500, 0, None, elapsed=2.0).rate == 250
 
 
 def test_what_a_listener_raises_ends_the_load(spark: Any, tmp_path: Path) -> None:
     g = new_graph(tmp_path)
 
-    def tired(progress: Progress) -> None:
+    def tired(progress: LoadProgress) -> None:
         if progress.stage == "checking":
             raise RuntimeError("enough")
 

@@ -127,7 +127,7 @@ def test_blocks_upon_blocks_come_to_an_end(g: Graph) -> None:
     here = g.query(text).to_pylist()
     result = g.query(text, engine="spark")
     shown = result.explain()
-    assert "Of frames that are used more than once 3 are shown." in shown
+    assert "Only 3 of the frames that are used more than once are shown." in shown
     assert len(shown) < 2_000_000
     assert result.to_pylist() == here
     assert here[0]["n"] > 0

@@ -44,9 +44,9 @@ def test_fragments_staged_by_executors_become_one_commit(spark: Any, tmp_path: P
 
     def stage(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from omnigraph.runtime import SYSTEM as CLOCK
+        from omnigraph.store.open_tables import Tables
         from omnigraph.store.roots import parse_root
         from omnigraph.store.staging import stage_rows
-        from omnigraph.store.tables import Tables
 
         table = Tables(parse_root(root)).open(location, version, Ledger())
         rows = pa.Table.from_batches(list(batches))

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
 from omnigraph.cli.invocation import Invocation
 
+if TYPE_CHECKING:
+    from cyclopts.argument import Argument
+
+    from omnigraph.model.options import CommitWords
+
 Cli = Annotated[Invocation, Parameter(parse=False)]
 Actor = Annotated[
     str | None,
     Parameter(name="--as", help="who does it; else OMNIGRAPH_ACTOR, or actor in omnigraph.toml"),
-]
-Message = Annotated[
-    str | None, Parameter(name=["--message", "-m"], help="what the commit says about itself")
-]
-IfCommit = Annotated[
-    str | None, Parameter(help="only if the branch is at this commit; else exit code 4")
-]
-Key = Annotated[
-    str | None,
-    Parameter(name="--idempotency-key", help="doing it again with the same key does nothing more"),
 ]
 OnBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to write to")]
 OfBranch = Annotated[str, Parameter(name=["--branch", "-b"], help="the branch to look at")]
@@ -44,3 +40,40 @@ Ops = Annotated[
     tuple[Literal["insert", "update", "delete"], ...],
     Parameter(name="--op", negative=(), help="only insert, update or delete; repeat"),
 ]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class CommitFlags:
+    """The options of every command that writes."""
+
+    actor: Actor = None
+    message: Annotated[
+        str | None, Parameter(name=["--message", "-m"], help="what the commit says about itself")
+    ] = None
+    if_commit: Annotated[
+        str | None, Parameter(help="only if the branch is at this commit; else exit code 4")
+    ] = None
+    key: Annotated[
+        str | None,
+        Parameter(
+            name="--idempotency-key", help="doing it again with the same key does nothing more"
+        ),
+    ] = None
+
+    def words(self, cli: Invocation) -> CommitWords:
+        """The options of a write, as the engine takes them."""
+        return {
+            "actor": cli.actor(self.actor),
+            "message": self.message,
+            "if_commit": self.if_commit,
+            "idempotency_key": self.key,
+        }
+
+
+NO_FLAGS = CommitFlags()
+
+
+def is_shown(argument: Argument) -> bool:
+    """Whether a user can give it: a group of flags is no argument itself."""
+    return argument.parse and argument.names != ("*",)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 NAME = "omnigraph.toml"
 _KEYS = ("root", "actor")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from omnigraph.cli.colours import Paint, fold
 from omnigraph.cli.output import Output
-from omnigraph.cli.paint import Paint, fold
-from omnigraph.cli.texts import json_text, one_line, plain
+from omnigraph.cli.value_text import json_text, one_line, plain
 from omnigraph.errors import (
     Conflict,
     GraphExists,

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands import COMMANDS, GROUPS, SECTIONS, Command
 from omnigraph.cli.options import DESCRIBED
-from omnigraph.cli.paint import Paint
 
 if TYPE_CHECKING:
     from cyclopts.argument import Argument
@@ -52,10 +52,11 @@ def group_help(words: tuple[str, ...], paint: Paint) -> Iterator[str]:
 
 
 def command_help(command: Command, paint: Paint) -> Iterator[str]:
+    from omnigraph.cli.arguments import is_shown
     from omnigraph.cli.parse import make_app
 
     app = make_app(command)
-    described = [a for a in app.assemble_argument_collection() if a.parameter.parse is not False]
+    described = [a for a in app.assemble_argument_collection() if is_shown(a)]
     positional = [a for a in described if a.field_info.kind is not inspect.Parameter.KEYWORD_ONLY]
     options = [a for a in described if a not in positional]
     about, _, examples = inspect.getdoc(app.default_command).partition("\n\nExamples:\n")  # type: ignore[union-attr]

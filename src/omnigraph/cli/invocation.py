@@ -18,7 +18,6 @@ from omnigraph.errors import InvalidArgument, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
-    from omnigraph.model.options import CommitWords
     from omnigraph.runtime import Runtime
 
 _LOOKED_AT = 8
@@ -27,9 +26,9 @@ _REMEMBERED = 4096
 
 @dataclass
 class Invocation:
-    """`runtime` is None for the machine's own clock. `half_done` is what to say to who interrupts
-    a command that works in steps; `done`, what has been done, to who cannot read the output. Of a
-    write that is a commit of its branch neither need be told: it is looked for."""
+    """`runtime` is None for the machine's own clock. `half_done` is the message for a user who
+    interrupts a command that works in steps; `done`, what has been done, for one whose output is
+    lost. A write that is a commit of its branch needs neither: it is looked for."""
 
     options: Options
     out: Output
@@ -56,17 +55,6 @@ class Invocation:
         """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
         return given or self.config.actor
 
-    def commit(
-        self, actor: str | None, message: str | None, if_commit: str | None, key: str | None
-    ) -> CommitWords:
-        """The options of every write, as they were given."""
-        return {
-            "actor": self.actor(actor),
-            "message": message,
-            "if_commit": if_commit,
-            "idempotency_key": key,
-        }
-
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:
         """The graph, open for reading alone."""
@@ -87,7 +75,7 @@ class Invocation:
 
     def watched_runtime(self) -> Runtime:
         """The runtime, remembering the ids that it gave out last."""
-        from omnigraph.cli.recording import RecordingRuntime
+        from omnigraph.cli.recorded_ids import RecordingRuntime
         from omnigraph.runtime import SYSTEM
 
         return RecordingRuntime(self.runtime or SYSTEM, self._tokens)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.texts import count_text, size_text
+from omnigraph.cli.value_text import count_text, size_text
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

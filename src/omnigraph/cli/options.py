@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 Format = Literal["table", "json", "jsonl", "csv", "arrow", "parquet"]
 Color = Literal["auto", "always", "never"]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import IO, TYPE_CHECKING, Any
 
+from omnigraph.cli.colours import Paint, choose_paint
 from omnigraph.cli.options import Options
-from omnigraph.cli.paint import Paint, choose_paint
 from omnigraph.cli.table import draw_table
-from omnigraph.cli.texts import csv_text, json_text, plain
+from omnigraph.cli.value_text import csv_text, json_text, plain
 from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import cyclopts
 
+from omnigraph.cli.arguments import is_shown
 from omnigraph.cli.commands import Command
 from omnigraph.cli.options import NAMES
 from omnigraph.cli.paths import STDIN
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -45,7 +46,7 @@ def parse_words(
         )
     except cyclopts.CycloptsError as error:
         raise InvalidArgument(
-            _told(error, words), help=f"See 'omnigraph {command.name} --help'."
+            _message(error, words), help=f"See 'omnigraph {command.name} --help'."
         ) from None
 
     except RecursionError:  # cyclopts takes a word that begins with [ for JSON
@@ -66,12 +67,12 @@ def parse_words(
 def _unknown(option: str, error: cyclopts.UnknownOptionError) -> str:
     """Compared with what the command takes and with what all of them take."""
     option = option.split("=", 1)[0]
-    own = [name for known in error.argument_collection if known.parse for name in known.names]
+    own = [name for known in error.argument_collection if is_shown(known) for name in known.names]
     guess = near(option, [*own, *NAMES])
     return f"Unknown option: {option}." + (f" Did you mean {guess}?" if guess else "")
 
 
-def _told(error: cyclopts.CycloptsError, words: list[str]) -> str:
+def _message(error: cyclopts.CycloptsError, words: list[str]) -> str:
     """The mistake in one sentence."""
     match error:
         case cyclopts.UnusedCliTokensError(unused_tokens=tokens):

@@ -1,4 +1,4 @@
-"""Owns the files that a user names: the one for `-`, and what to say of one that cannot be used."""
+"""Owns the files that a user names: `-` for stdin, and the error for a file that cannot be used."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def run(
 
 
 def _refuse_nul(arguments: Sequence[str]) -> None:
-    """No system passes such a word on; who calls this from Python might."""
+    """No system passes such a word on, but a caller in Python might."""
     for word in arguments:
         if "\0" in word:
             raise InvalidArgument(f"The argument {shortened(word)!r} holds a NUL character.")
@@ -108,7 +108,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
     except (OmnigraphError, BrokenPipeError):
         raise
     except BaseException as error:
-        from omnigraph.store.scarcity import find_scarcity
+        from omnigraph.store.resource_errors import find_scarcity
 
         if (scarce := find_scarcity(error)) is not None:
             raise scarce from error
@@ -120,7 +120,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
             # What the store holds is explained there: this is a file that the words name.
             raise unreadable(shortened(os.fsdecode(error.filename)), error) from error
         if isinstance(error, RuntimeError) and "start new thread" in str(error):
-            from omnigraph.store.panics import no_threads
+            from omnigraph.store.lance_errors import no_threads
 
             raise no_threads() from error
         raise OmnigraphError(
@@ -134,8 +134,8 @@ def _is_output(error: Exception) -> TypeGuard[OSError]:
 
 
 def _unwritten(invocation: Invocation, error: OSError) -> int:
-    """The output is lost. What was done is done: whoever called must know it, and must not try
-    again because of the code."""
+    """The output is lost. What was done is done: the caller must know it, and must not try again
+    because of the code."""
     done = invocation.done
     with contextlib.suppress(OmnigraphError):
         if done is None and (commit := invocation.find_interrupted()) is not None:

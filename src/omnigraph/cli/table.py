@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from omnigraph.cli.paint import Paint, cut, pad, visible_width
-from omnigraph.cli.texts import cell_text
+from omnigraph.cli.colours import Paint, cut, pad, visible_width
+from omnigraph.cli.value_text import cell_text
 
 _GAP = "  "
 _NARROWEST = 6

@@ -17,7 +17,7 @@ from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.history.feed import Feed, FeedBlock
 from omnigraph.engine.history.restore import restore
 from omnigraph.engine.history.revert import revert
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
@@ -45,11 +45,12 @@ T = TypeVar("T")
 class Branch(Reads):
     """A branch, by its `name`: every read, of its head at the time of the call, and every write.
 
-    Every write takes the same options, by keyword: `actor` and `message` are in its commit; with
-    `if_commit` it is done only if the branch still shows that commit, else `PreconditionFailed`
-    tells what was expected and what is there; a call that repeats an `idempotency_key` does
-    nothing and tells what the first one did; and when others write at the same time it is tried
-    again for `retry_for` seconds, as the settings say if it is not given.
+    Every write takes the same options, by keyword. `actor` and `message` are in its commit. With
+    `if_commit` the write is done only if the branch still shows that commit; if not,
+    `PreconditionFailed` carries the expected and the actual commit. A call that repeats an
+    `idempotency_key` does nothing and returns what the first call did. When others write at the
+    same time, the write is tried again for `retry_for` seconds; the default is in the settings.
+    `options` gives all of them as one `CommitOptions`.
 
     >>> text, seen = "delete Knows where true", g.commit.id
     >>> done = g.mutate(text, actor="ada", message="start anew", if_commit=seen)
@@ -99,7 +100,7 @@ class Branch(Reads):
         ops: Sequence[str] | None = None,
         follow: bool = False,
         poll: float = 1.0,
-    ) -> Generator[Block, None, None]:
+    ) -> Generator[FeedBlock, None, None]:
         """What happened on the branch, one block for each commit, oldest first: after a cursor,
         after a ref, or from the beginning, which lies before the point of the fork. With
         `follow` it waits for more, looking every `poll` seconds, until it or the graph is

@@ -38,7 +38,7 @@ class Cache:
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, evicted: Callable[[], None]) -> None:
-        """Calls back whenever something had to go: who still holds it lets go, too."""
+        """Calls back whenever an entry had to go, so that its users release it too."""
         self._listeners.append(evicted)
 
     def bookings(self) -> dict[Key, int]:

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from omnigraph.engine.cache import Cache, Key
 from omnigraph.engine.session import Session
-from omnigraph.store.tables import ADDRESS, FragmentMark, Table
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 _AT_ONCE = 1 << 20

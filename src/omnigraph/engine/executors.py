@@ -13,7 +13,7 @@ from omnigraph.errors import EngineMissing, InvalidArgument
 
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import Computed
-    from omnigraph.engine.algorithms.scope import Scope
+    from omnigraph.engine.algorithms.scope import AlgorithmScope
     from omnigraph.engine.export import ExportResult
     from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.load.result import LoadResult
@@ -91,7 +91,7 @@ class Executor(Protocol):
         self,
         session: Session,
         snapshot: GraphView,
-        scope: Scope,
+        scope: AlgorithmScope,
         name: str,
         options: Mapping[str, Any],
     ) -> Computed:
@@ -110,7 +110,7 @@ class Executor(Protocol):
         """The same rows as in this process, when they are asked for; the parameters are bound."""
 
     def workers(self, session: Session) -> Workers:
-        """Who does the heavy part of maintenance."""
+        """The workers that do the heavy part of maintenance."""
 
     def export(
         self, session: Session

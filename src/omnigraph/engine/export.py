@@ -19,7 +19,7 @@ from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import AlreadyExists, InvalidArgument
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType
-from omnigraph.plan.load.writing import shown_names, to_csv_columns, to_lines
+from omnigraph.plan.load.export_rows import shown_names, to_csv_columns, to_lines
 from omnigraph.telemetry import Ledger
 
 ExportFormat = Literal["jsonl", "csv", "parquet", "arrow"]

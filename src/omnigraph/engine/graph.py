@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
 
 from omnigraph.arguments import checked_methods
-from omnigraph.engine import names
+from omnigraph.engine import branches_and_tags
 from omnigraph.engine.access import Access, Mode
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.executors import find_executor
@@ -22,13 +21,13 @@ from omnigraph.engine.upkeep.cleanup import cleanup
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.engine.upkeep.copying import Copied, OnCopied, copy_graph
 from omnigraph.engine.upkeep.folding import Folding
-from omnigraph.engine.upkeep.formats import FormatReport, check_format
 from omnigraph.engine.upkeep.recovery import Recovery
+from omnigraph.engine.upkeep.upgrade import FormatReport, check_format
 from omnigraph.engine.upkeep.verify import verify
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.model.options import CommitWords
 from omnigraph.model.version import Commit
-from omnigraph.plan.retain import Policy, read_duration
+from omnigraph.plan.retention import Policy, read_duration
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ class Graph(Branch):
     """
 
     def __init__(self, session: Session, mode: Mode, io: Ledger) -> None:
-        super().__init__(names.MAIN, session, Access(mode))
+        super().__init__(branches_and_tags.MAIN, session, Access(mode))
         self.io = io
         if mode == "rw" and session.settings.folding != "off":
             folding = session.shared(Folding)
@@ -64,12 +63,7 @@ class Graph(Branch):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -123,10 +117,10 @@ class Graph(Branch):
         ['main']
         """
         self._require_open()
-        return names.list_branches(self._session, Ledger())
+        return branches_and_tags.list_branches(self._session, Ledger())
 
     def create_branch(
-        self, name: str, ref: str = names.MAIN, **commit: Unpack[CommitWords]
+        self, name: str, ref: str = branches_and_tags.MAIN, **commit: Unpack[CommitWords]
     ) -> Commit:
         """Starts a branch at a ref, by one request, whatever the size of the graph. Gives the
         commit that it starts at. With `if_commit` the ref must show that commit.
@@ -135,11 +129,11 @@ class Graph(Branch):
         True
         """
         options = self._writing(commit)
-        return names.create_branch(self._session, name, ref, options, Ledger()).commit
+        return branches_and_tags.create_branch(self._session, name, ref, options, Ledger()).commit
 
     def delete_branch(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
-        """Ends a branch, given by name, or by its handle if no other of that name is meant. Who
-        has a snapshot of it can still read that; what was merged stays.
+        """Ends a branch, given by name, or by its handle if no other of that name is meant. Open
+        snapshots of it can still be read; what was merged stays.
 
         >>> made = g.create_branch("review")
         >>> g.delete_branch("review", actor="bob")
@@ -147,7 +141,7 @@ class Graph(Branch):
         ['main']
         """
         session, name = self._meant(branch)
-        names.delete_branch(session, name, self._writing(commit), Ledger())
+        branches_and_tags.delete_branch(session, name, self._writing(commit), Ledger())
 
     def protected_branches(self) -> list[str]:
         """The names of the branches that are closed to direct writes.
@@ -157,7 +151,7 @@ class Graph(Branch):
         ['main']
         """
         self._require_open()
-        return names.list_protected(self._session, Ledger())
+        return branches_and_tags.list_protected(self._session, Ledger())
 
     def protect(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
         """Closes a branch, given by name or by its handle, to direct writes and to deletion;
@@ -169,7 +163,7 @@ class Graph(Branch):
         omnigraph.errors.ProtectedBranch: The branch 'main' is protected against direct writes...
         """
         session, name = self._meant(branch)
-        names.set_protection(session, name, True, self._writing(commit), Ledger())
+        branches_and_tags.set_protection(session, name, True, self._writing(commit), Ledger())
 
     def unprotect(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
         """Opens a branch to direct writes again.
@@ -180,7 +174,7 @@ class Graph(Branch):
         []
         """
         session, name = self._meant(branch)
-        names.set_protection(session, name, False, self._writing(commit), Ledger())
+        branches_and_tags.set_protection(session, name, False, self._writing(commit), Ledger())
 
     def _meant(self, branch: str | Branch) -> tuple[Session, str]:
         """A handle belongs to the branch that it was made for, and to no other of the name."""
@@ -196,9 +190,11 @@ class Graph(Branch):
         {'v1': 'three people'}
         """
         self._require_open()
-        return names.list_tags(self._session, Ledger())
+        return branches_and_tags.list_tags(self._session, Ledger())
 
-    def create_tag(self, name: str, ref: str = names.MAIN, **commit: Unpack[CommitWords]) -> Commit:
+    def create_tag(
+        self, name: str, ref: str = branches_and_tags.MAIN, **commit: Unpack[CommitWords]
+    ) -> Commit:
         """Gives a commit a name that stays: a ref like any other, and never written to.
 
         >>> made = g.create_tag("v1", "main", actor="ada")
@@ -206,7 +202,9 @@ class Graph(Branch):
         >>> g.at("v1").count("Person")
         3
         """
-        return names.create_tag(self._session, name, ref, self._writing(commit), Ledger())
+        return branches_and_tags.create_tag(
+            self._session, name, ref, self._writing(commit), Ledger()
+        )
 
     def delete_tag(self, name: str, **commit: Unpack[CommitWords]) -> None:
         """Takes the name away. The commit stays.
@@ -216,7 +214,7 @@ class Graph(Branch):
         >>> g.tags()
         {}
         """
-        names.delete_tag(self._session, name, self._writing(commit), Ledger())
+        branches_and_tags.delete_tag(self._session, name, self._writing(commit), Ledger())
 
     def log(self, *, all: bool = False, **shown: Unpack[LogWords]) -> Log:
         """As `log` of a snapshot; with `all` the commits of every branch and not of `main` alone.

@@ -14,7 +14,7 @@ from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.session import Session
 from omnigraph.engine.view import TableView
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger

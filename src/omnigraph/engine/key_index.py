@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 
 _TAIL = 4096
 _ONE_BY_ONE = 8
@@ -36,7 +36,7 @@ def hash_texts(texts: Iterable[str], count: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Run:
+class KeyRun:
     """Values of some rows, sorted by hash, with where each is."""
 
     hashes: np.ndarray
@@ -44,7 +44,7 @@ class Run:
     texts: pa.Array
 
     @staticmethod
-    def build(texts: Sequence[str | None], places: np.ndarray) -> Run:
+    def build(texts: Sequence[str | None], places: np.ndarray) -> KeyRun:
         if None in texts:
             kept = np.array([text is not None for text in texts])
             texts = [text for text in texts if text is not None]
@@ -52,16 +52,16 @@ class Run:
         hashes = hash_texts((text for text in texts if text is not None), len(texts))
         order = np.argsort(hashes, kind="stable")
         values = pa.array(texts, pa.large_string())
-        return Run(hashes[order], places[order], values.take(pa.array(order)))
+        return KeyRun(hashes[order], places[order], values.take(pa.array(order)))
 
     @staticmethod
-    def merge(runs: Sequence[Run], keep: Callable[[np.ndarray], np.ndarray]) -> Run:
+    def merge(runs: Sequence[KeyRun], keep: Callable[[np.ndarray], np.ndarray]) -> KeyRun:
         hashes = np.concatenate([run.hashes for run in runs])
         places = np.concatenate([run.places for run in runs])
         texts = pa.chunked_array([run.texts for run in runs]).combine_chunks()
         live = np.flatnonzero(keep(places))
         order = live[np.argsort(hashes[live], kind="stable")]
-        return Run(hashes[order], places[order], texts.take(pa.array(order)))
+        return KeyRun(hashes[order], places[order], texts.take(pa.array(order)))
 
     def find(self, text: str) -> int | None:
         """Where one row with this value is."""
@@ -93,7 +93,7 @@ class KeyIndex:
     """Where each value is, in one table version: `marks` are its fragments by file number, a
     place is such a number above the row's offset, and `dead` are places that runs still hold."""
 
-    runs: tuple[Run, ...]
+    runs: tuple[KeyRun, ...]
     dead: np.ndarray
     marks: dict[int, FragmentMark]
 
@@ -102,7 +102,7 @@ class KeyIndex:
         marks: Collection[FragmentMark], texts: Sequence[str | None], addresses: np.ndarray
     ) -> KeyIndex:
         numbered = number_files(marks)
-        return KeyIndex((Run.build(texts, places_of(numbered, addresses)),), NO_ROWS, numbered)
+        return KeyIndex((KeyRun.build(texts, places_of(numbered, addresses)),), NO_ROWS, numbered)
 
     # Asking
 
@@ -172,7 +172,7 @@ class KeyIndex:
     def derive(
         self,
         marks: dict[int, FragmentMark],
-        added: Run | None = None,
+        added: KeyRun | None = None,
         dead: np.ndarray = NO_ROWS,
     ) -> KeyIndex:
         """The index of a version that differs by these rows and these dead places."""
@@ -205,11 +205,11 @@ class KeyIndex:
         base, *tail = self.runs
         tail_size = sum(len(run.hashes) for run in tail)
         if tail_size + len(self.dead) > max(len(base.hashes) // 4, _TAIL):
-            merged = Run.merge(self.runs, self._live)
+            merged = KeyRun.merge(self.runs, self._live)
             return KeyIndex((merged,), NO_ROWS, self.marks)
         if len(tail) < 2:
             return self
-        return KeyIndex((base, Run.merge(tail, self._live)), self.dead, self.marks)
+        return KeyIndex((base, KeyRun.merge(tail, self._live)), self.dead, self.marks)
 
     @cached_property
     def _files(self) -> np.ndarray:

@@ -17,14 +17,15 @@ from omnigraph.engine.cache import Cache
 from omnigraph.engine.key_index import (
     NO_ROWS,
     KeyIndex,
-    Run,
+    KeyRun,
     number_files,
     places_of,
     size_of,
 )
 from omnigraph.engine.session import Session
 from omnigraph.plan.validate import key_texts
-from omnigraph.store.tables import ADDRESS, Column, Table
+from omnigraph.store.fragments import TableColumn
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 _FEW = 1000
@@ -35,7 +36,7 @@ _VERSIONS = 4
 _ROW = 48
 """About how many bytes a row takes in an index."""
 
-Indexes = dict[tuple[Column, ...], dict[str, KeyIndex]]
+Indexes = dict[tuple[TableColumn, ...], dict[str, KeyIndex]]
 """What is known of one table: by columns, then by version."""
 
 
@@ -82,7 +83,7 @@ class Lookups:
                     for number, mark in fresh.items()
                 ]
                 texts = key_texts(rows, [column.name for column in columns])
-                added = Run.build(texts, np.concatenate([NO_ROWS, *places]))
+                added = KeyRun.build(texts, np.concatenate([NO_ROWS, *places]))
             marks = compared.same | compared.moved | fresh
             gone = places_of(index.marks, dead)
             self._keep(new, columns, index.derive(marks, added, gone))
@@ -95,7 +96,7 @@ class Lookups:
 
     # What is kept
 
-    def _of_version(self, table: Table) -> list[tuple[tuple[Column, ...], KeyIndex]]:
+    def _of_version(self, table: Table) -> list[tuple[tuple[TableColumn, ...], KeyIndex]]:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             return [
@@ -104,7 +105,9 @@ class Lookups:
                 if table.version in versions
             ]
 
-    def _known(self, table: Table, columns: tuple[Column, ...], ledger: Ledger) -> KeyIndex | None:
+    def _known(
+        self, table: Table, columns: tuple[TableColumn, ...], ledger: Ledger
+    ) -> KeyIndex | None:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             versions = known.get(columns, {})
@@ -118,7 +121,7 @@ class Lookups:
                 return self._keep(table, columns, _extended(index, table, columns, ledger))
         return None
 
-    def _keep(self, table: Table, columns: tuple[Column, ...], index: KeyIndex) -> KeyIndex:
+    def _keep(self, table: Table, columns: tuple[TableColumn, ...], index: KeyIndex) -> KeyIndex:
         with self._lock:
             known: Indexes = self._cache.get(_key(table)) or {}
             versions = known.setdefault(columns, {})
@@ -133,8 +136,8 @@ class Lookups:
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
         """Not for a few values of a column that has an index: the first look at a table reads a
-        page of it. Who looks again and again pays for holding all values once those pages come
-        to as much as the column, which for a table of some size is the second look."""
+        page of it. Repeated lookups pay for holding all values once those pages come to as much
+        as the column. For a table of some size that is the second lookup."""
         if table.rows > self._rows or table.rows * _ROW > self._cache.limit:
             return False
         if table.location in self._too_large:
@@ -155,7 +158,7 @@ def _key(table: Table) -> tuple[str, str]:
 
 
 def _extended(
-    index: KeyIndex, table: Table, columns: tuple[Column, ...], ledger: Ledger
+    index: KeyIndex, table: Table, columns: tuple[TableColumn, ...], ledger: Ledger
 ) -> KeyIndex:
     """Reads only what differs: the keys of new files, and of files with another deletion file
     which rows are left."""
@@ -170,7 +173,7 @@ def _extended(
     dead = np.setdiff1d(revived.held(moved), live)
     names = tuple(column.name for column in columns)
     texts, addresses = _read_keys(table, names, ledger, fragments=[m.id for m in fresh.values()])
-    added = Run.build(texts, places_of(fresh, addresses))
+    added = KeyRun.build(texts, places_of(fresh, addresses))
     return revived.derive(compared.same | moved | fresh, added, dead)
 
 

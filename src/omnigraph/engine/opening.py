@@ -1,4 +1,4 @@
-"""Owns how a graph comes to be open: created with a schema, or found at its root."""
+"""Owns opening a graph: it is created with a schema, or found at its root."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from omnigraph.arguments import checked
 from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.formats import upgrade
+from omnigraph.engine.upkeep.upgrade import upgrade
 from omnigraph.engine.write.chain import Step, extend
 from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
 from omnigraph.errors import (
@@ -21,15 +21,15 @@ from omnigraph.errors import (
     OmnigraphError,
     UnsafeStore,
 )
+from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.plan.publish import Lineage, SchemaChange
-from omnigraph.plan.successor import Found
+from omnigraph.plan.successor import CreateGraph
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.occupants import list_occupants, refuse_foreign
+from omnigraph.store.ownership import list_occupants, refuse_foreign
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
@@ -46,8 +46,8 @@ def init(
 ) -> Graph:
     """Creates a graph with a schema, given as text or as the path of a `.pg` file.
 
-    The first graph version decides who wins when two create at once; whatever a loser or a crash
-    leaves behind is unreferenced.
+    When two callers create a graph at once, the one that puts the first graph version wins. Nothing
+    refers to what the loser or a crash leaves behind.
 
     >>> with omnigraph.init("memory://notes", schema="node Note { text: String }") as notes:
     ...     notes.types()
@@ -63,7 +63,7 @@ def init(
     catalog = apply_steps(None, plan_migration(None, declared).steps)
     texts = session.write_schema(text, catalog, ledger)
     pins = create_tables(session.tables, runtime, [*catalog.nodes, *catalog.edges], ledger)
-    found = Found(
+    found = CreateGraph(
         Lineage(kind="init", operation=runtime.ulid(), actor=actor),
         runtime.ulid(),
         SchemaChange(schema=texts[0], catalog=texts[1]),
@@ -121,7 +121,7 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
         session.versions(ledger).write_stamp(stamp, after=session.files_of(head))
 
 
-def _create(session: Session, found: Found, ledger: Ledger) -> None:
+def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
     versions = session.versions(ledger)
     # The store is probed with an object that nobody else uses before anything is decided by it.
     stamp = GraphStamp(format=FORMAT, graph=found.graph)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.condition import Filter
     from omnigraph.engine.export import ExportFormat, ExportResult
     from omnigraph.engine.history.diff import Diff
-    from omnigraph.engine.history.feed import Block
+    from omnigraph.engine.history.feed import FeedBlock
     from omnigraph.engine.history.log import Log, LogWords
     from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.load.result import LoadResult, OnLoadProgress
@@ -27,9 +26,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
-    from omnigraph.engine.upkeep.formats import FormatReport
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
     from omnigraph.engine.upkeep.recovery import Recovery
+    from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
     from omnigraph.engine.write.migration import Applied
     from omnigraph.model.options import CommitWords
@@ -133,12 +132,7 @@ class SavepointLike(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
 
 class TransactionLike(Protocol):
@@ -150,12 +144,7 @@ class TransactionLike(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
     def publish(self) -> None: ...
 
@@ -210,7 +199,7 @@ class BranchLike(SnapshotLike, Protocol):
         ops: Sequence[str] | None = None,
         follow: bool = False,
         poll: float = 1.0,
-    ) -> Generator[Block, None, None]: ...
+    ) -> Generator[FeedBlock, None, None]: ...
 
     def transaction(self, **commit: Unpack[CommitWords]) -> TransactionLike: ...
 
@@ -307,12 +296,7 @@ class GraphLike(BranchLike, Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None: ...
 
     def close(self) -> None: ...
 

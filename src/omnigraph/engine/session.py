@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, encode_catalog
 from omnigraph.model.catalog_file import decode_catalog
 from omnigraph.model.refs import BranchRef, parse_ref
@@ -31,7 +31,8 @@ from omnigraph.store.versions import Versions, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.store.tables import Table, Tables
+    from omnigraph.store.open_tables import Tables
+    from omnigraph.store.tables import Table
 
 Part = TypeVar("Part")
 OnWrite = Callable[[str, "Mapping[str, tuple[Table, Table]]"], None]
@@ -261,8 +262,8 @@ class Session:
         return self.versions(ledger).read(branch, number)
 
     def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
-        """What is known of a version, also of one whose tables cleanup has taken: for who asks
-        about commits and not about entities. Raises `Absent`."""
+        """The record of a version, also of one whose tables cleanup has taken: for questions
+        about commits, not about entities. Raises `Absent`."""
         self.require_own()
         if (known := self._known(branch, number)) is not None:
             return known
@@ -292,7 +293,7 @@ class Session:
 
     def files_of(self, version: GraphVersion) -> list[Path]:
         """What has to be on the disk before anything that builds on this version from outside of
-        its branch: who published it may not have synced it, or only later."""
+        its branch: its writer may not have synced it yet."""
         if self.root.directory is None:
             return []
         path = self.root.directory / version_key(version.branch, version.version)
@@ -371,7 +372,9 @@ class Session:
 
 
 def _tables(session: Session) -> Tables:
-    from omnigraph.store.tables import Tables  # needs Lance and Arrow: commits are read without
+    from omnigraph.store.open_tables import (
+        Tables,  # needs Lance and Arrow: commits are read without
+    )
 
     return Tables(session.root, timeout=session.settings.request_timeout)
 

@@ -18,7 +18,7 @@ from pyarrow.substrait import deserialize_expressions
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.plan.validate import key_texts
@@ -33,7 +33,7 @@ _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRows:
     """Rows with given values: `positions` index the values asked for."""
 
     base_positions: np.ndarray
@@ -105,8 +105,8 @@ class TableView:
         fragments: Sequence[int] | None = None,
         large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """With `fragments` only rows of these, and none that are pending; in `large` batches for
-        whoever reads to the end."""
+        """With `fragments`, only rows of these fragments, without pending ones. `large` batches
+        are for callers that read to the end."""
         names = self.check_columns(columns)
         self.check_filter(filter)
         schema = pa.schema([self.schema.field(name) for name in names])
@@ -276,11 +276,11 @@ class TableView:
         offsets: np.ndarray = np.concatenate([_NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
         return offsets
 
-    def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> Found:
+    def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> FoundRows:
         """Where the view holds rows whose columns have these canonical texts."""
         positions, addresses = self.find_stored(columns, texts, ledger)
         pending_positions, pending = self._find_pending(columns, texts)
-        return Found(positions, addresses, pending_positions, pending)
+        return FoundRows(positions, addresses, pending_positions, pending)
 
     def find_stored(
         self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger
@@ -363,7 +363,7 @@ class TableView:
         renamed = any(name != column for name, column in self._columns.items())
         if renamed and not self.table.takes_filters:
             return None
-        schema = self._told if renamed else _comparable(self.schema)
+        schema = self._filter_schema if renamed else _comparable(self.schema)
         try:
             message = condition.to_substrait(schema)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError):
@@ -375,7 +375,7 @@ class TableView:
         return bound
 
     @cached_property
-    def _told(self) -> pa.Schema:
+    def _filter_schema(self) -> pa.Schema:
         """The table's columns in their places, by the names that a filter may use."""
         names = {column: name for name, column in self._columns.items()}
         comparable = _comparable(self.schema)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 _COMPARED = 200_000
 """So many names are compared for suggestions, then no more: the rest is never shown anyway."""

@@ -8,17 +8,8 @@ from datetime import date, datetime
 from functools import lru_cache
 from typing import assert_never
 
+from omnigraph.model import types
 from omnigraph.model.schema import Atom, Literal
-from omnigraph.model.types import (
-    FLOATS,
-    INTEGER_RANGES,
-    Base,
-    EnumType,
-    ListType,
-    PropertyType,
-    ScalarType,
-    VectorType,
-)
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DATETIME = re.compile(
@@ -32,52 +23,52 @@ class MisfitError(ValueError):
     """A literal does not fit; the text says what would."""
 
 
-def fit_value(value: Literal, kind: PropertyType) -> Literal:
+def fit_value(value: Literal, kind: types.PropertyType) -> Literal:
     """The value as a property of this type holds it: 1 for an F64 is 1.0, and so on."""
     match kind:
-        case ScalarType(base=base):
+        case types.ScalarType(base=base):
             return _fit_atom(value, base)
-        case ListType(item=item):
+        case types.ListType(item=item):
             if not isinstance(value, tuple):
                 raise MisfitError(f"a list of {item.value} is written `[…]`")
             return tuple(_fit_atom(atom, item) for atom in value)
-        case EnumType(values=values):
+        case types.EnumType(values=values):
             if value not in values:
                 raise MisfitError(f"it must be one of {', '.join(values)}")
             return value
-        case VectorType():
+        case types.VectorType():
             raise MisfitError("vectors have no literals")
         case _:
             assert_never(kind)
 
 
-def _fit_atom(value: Literal, base: Base) -> Atom:
-    if base in INTEGER_RANGES:
+def _fit_atom(value: Literal, base: types.Base) -> Atom:
+    if base in types.INTEGER_RANGES:
         return fit_integer(value, base)
-    if base in FLOATS:
+    if base in types.FLOATS:
         return fit_float(value, base)
-    if base is Base.BOOL and isinstance(value, bool):
+    if base is types.Base.BOOL and isinstance(value, bool):
         return value
-    if base is Base.STRING and isinstance(value, str):
+    if base is types.Base.STRING and isinstance(value, str):
         return value
-    if base is Base.DATE and isinstance(value, str) and _is_date(value):
+    if base is types.Base.DATE and isinstance(value, str) and _is_date(value):
         return value
-    if base is Base.DATETIME and isinstance(value, str) and _is_datetime(value):
+    if base is types.Base.DATETIME and isinstance(value, str) and _is_datetime(value):
         return value
     raise MisfitError(_WANTED[base])
 
 
 _WANTED = {
-    Base.BOOL: "a Bool is `true` or `false`",
-    Base.STRING: "a String is written in double quotes",
-    Base.DATE: 'a Date is written "2024-12-31"',
-    Base.DATETIME: 'a DateTime is written "2024-12-31T23:59:59Z"',
-    Base.BLOB: "blobs have no literals",
+    types.Base.BOOL: "a Bool is `true` or `false`",
+    types.Base.STRING: "a String is written in double quotes",
+    types.Base.DATE: 'a Date is written "2024-12-31"',
+    types.Base.DATETIME: 'a DateTime is written "2024-12-31T23:59:59Z"',
+    types.Base.BLOB: "blobs have no literals",
 }
 
 
-def fit_integer(value: Literal, base: Base) -> int:
-    low, high = INTEGER_RANGES[base]
+def fit_integer(value: Literal, base: types.Base) -> int:
+    low, high = types.INTEGER_RANGES[base]
     if isinstance(value, bool) or not isinstance(value, int):
         raise MisfitError(f"{base.value} takes whole numbers")
     if not low <= value <= high:
@@ -85,11 +76,11 @@ def fit_integer(value: Literal, base: Base) -> int:
     return value
 
 
-def fit_float(value: Literal, base: Base) -> float:
+def fit_float(value: Literal, base: types.Base) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise MisfitError(f"{base.value} takes numbers")
     number = float(value)
-    if not math.isfinite(number) or (base is Base.F32 and abs(number) >= _BEYOND_F32):
+    if not math.isfinite(number) or (base is types.Base.F32 and abs(number) >= _BEYOND_F32):
         raise MisfitError(f"the number is too large for {base.value}")
     return number
 

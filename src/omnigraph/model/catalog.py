@@ -21,7 +21,6 @@ from typing import Literal
 
 import msgspec
 
-from omnigraph.model.forms import Name
 from omnigraph.model.schema import (
     Default,
     EdgeDecl,
@@ -31,6 +30,7 @@ from omnigraph.model.schema import (
     Schema,
     canonical,
 )
+from omnigraph.model.stored_text import Name
 
 SYSTEM_NODE_COLUMNS = ("id",)
 SYSTEM_EDGE_COLUMNS = ("id", "src", "dst")
@@ -156,8 +156,9 @@ def stable_id(accepted: Catalog, kind: str, type_name: str, property_name: str =
 
 
 def fresh_column(name: str, origin: str, used: Collection[str]) -> str:
-    """The name of a column that comes to a table: that of its property, for who reads the table
-    without us, and the id that it comes with. `used` are names that it must not have."""
+    """The name of a column that comes to a table: the name of its property, for readers that
+    open the table without us, and the id that it comes with. `used` are names that it must not
+    have."""
     column, number = f"{name}_{origin}", 1
     while column in used:
         number += 1

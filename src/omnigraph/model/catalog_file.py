@@ -11,7 +11,7 @@ import msgspec
 
 from omnigraph.errors import Corrupt
 from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.types import EnumType, VectorType
 
 _LONGEST_VECTOR = 2**20

@@ -2,9 +2,9 @@
 branch, packed, and where the ones before them are. Pure.
 
 An entry is the hash of a key, the number of the version whose commit used it, and the second in
-which that was. It has eighteen bytes, which are twenty-four letters of base64 with nothing left
-over, so that the text of a list begins with what is new and goes on with the text of the one
-before: that is how the archive tells it.
+which that was. It has eighteen bytes, which are exactly twenty-four letters of base64. So the
+text of a list begins with the new entries and continues with the text of the list before, and
+the archive stores only the new part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HASH, _NUMBER, _TIME = 8, 6, 4
 _ENTRY = _HASH + _NUMBER + _TIME
 
 
-class Entry(msgspec.Struct, frozen=True):
+class KeyEntry(msgspec.Struct, frozen=True):
     """`time` in seconds since 1970."""
 
     key: bytes
@@ -68,7 +68,7 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
         """The keys of a version that follows this one and used none."""
         return Keys(self.recent, self.older) if self.call or self.answers else self
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[KeyEntry]:
         """Newest first."""
         return map(self._entry, range(0, len(self.recent), _ENTRY))
 
@@ -77,10 +77,10 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
         """When the oldest of these was used; 0 if there is none."""
         return self._entry(len(self.recent) - _ENTRY).time if self.recent else 0
 
-    def _entry(self, place: int) -> Entry:
+    def _entry(self, place: int) -> KeyEntry:
         held = self.recent[place : place + _ENTRY]
         key, number, time = held[:_HASH], held[_HASH : _HASH + _NUMBER], held[-_TIME:]
-        return Entry(key, int.from_bytes(number), int.from_bytes(time))
+        return KeyEntry(key, int.from_bytes(number), int.from_bytes(time))
 
 
 NO_KEYS = Keys()

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.model.words import plain_words
+from omnigraph.model.commit_text import plain_words
 
 
 class CommitWords(TypedDict, total=False):
-    """The options as keywords of a call."""
+    """The options as keywords of a call. `options` gives all of them as one value; a word beside it
+    takes the place of its own."""
 
+    options: CommitOptions | None
     actor: str | None
     message: str | None
     if_commit: str | None
@@ -22,9 +24,9 @@ class CommitWords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CommitOptions:
-    """Who writes and why; the commit that the branch must show for the write to be done; a key by
-    which a repeated call is known; and for how many seconds to try again when others write first
-    (None: as the settings say). Every word is checked here, before anything is done."""
+    """Who writes and why; the commit that the branch must be at; a key that identifies a
+    repeated call; and for how many seconds to try again when others write first (None: as the
+    settings say). Every word is checked here, before anything is done."""
 
     actor: str | None = None
     message: str | None = None
@@ -46,7 +48,7 @@ NO_OPTIONS = CommitOptions()
 
 
 def read_options(given: CommitWords) -> CommitOptions:
-    """The options that a call was given by keyword; a keyword that is none is refused."""
+    """The options that a call was given, as one value or by keyword; another keyword is refused."""
     known = CommitWords.__annotations__
     for name in given:
         if name not in known:
@@ -54,7 +56,13 @@ def read_options(given: CommitWords) -> CommitOptions:
                 f"There is no option {name!r} here.",
                 help=f"Every write takes {', '.join(known)}.",
             )
-    return CommitOptions(**given)
+    words = {name: value for name, value in given.items() if name != "options"}
+    base = given.get("options")
+    if base is None:
+        return CommitOptions(**words)  # type: ignore[arg-type]
+    if not isinstance(base, CommitOptions):
+        raise InvalidArgument(f"options is a CommitOptions, not {type(base).__name__}.")
+    return replace(base, **words)  # type: ignore[arg-type]
 
 
 def _read_seconds(given: object) -> float:

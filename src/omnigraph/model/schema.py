@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
-from omnigraph.model.forms import Name
+from omnigraph.model.stored_text import Name
 from omnigraph.model.types import PropertyType
 
 Atom = str | int | float | bool | None

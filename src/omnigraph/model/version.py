@@ -6,7 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from omnigraph.model.forms import (
+from omnigraph.model.keys import NO_KEYS, Keys
+from omnigraph.model.stored_text import (
     BranchName,
     ChainKey,
     Digest,
@@ -16,7 +17,6 @@ from omnigraph.model.forms import (
     TableKey,
     Ulid,
 )
-from omnigraph.model.keys import NO_KEYS, Keys
 
 FORMAT = 2
 OLDEST_FORMAT = 1

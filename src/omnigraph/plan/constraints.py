@@ -12,22 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.model import types
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.schema import Check, Range
-from omnigraph.model.types import (
-    FLOATS,
-    INTEGER_RANGES,
-    Base,
-    EnumType,
-    ListType,
-    PropertyType,
-    ScalarType,
-    VectorType,
-)
 from omnigraph.model.violation import show_text, show_value
-from omnigraph.plan.findings import Indices
 from omnigraph.plan.rows.convert import expected_text
 from omnigraph.plan.rows.scalars import SCALAR_ARROW
+from omnigraph.plan.violation_list import Indices
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Broken: TypeAlias = Callable[[Column], Indices]
@@ -56,18 +47,18 @@ def value_rules(kind: GraphType) -> tuple[Rule, ...]:
     return tuple(rules)
 
 
-def _type_rules(name: str, held: PropertyType) -> Iterator[Rule]:
+def _type_rules(name: str, held: types.PropertyType) -> Iterator[Rule]:
     match held:
-        case EnumType(values=values):
+        case types.EnumType(values=values):
             shown = ", ".join(f"`{v}`" for v in values[:_LISTED_VALUES])
             more = len(values) - _LISTED_VALUES
             needs = f"be one of {shown}" + (f" or {more} others" if more > 0 else "")
             yield Rule(name, "enum", needs, _outside(pa.array(values, pa.string())))
-        case ListType():
+        case types.ListType():
             yield Rule(name, "type", "be a list without null items", _with_null_items)
-        case VectorType(dimension=dimension):
+        case types.VectorType(dimension=dimension):
             yield Rule(name, "vector", f"be {expected_text(held)}", _of_another_length(dimension))
-        case ScalarType():
+        case types.ScalarType():
             pass
 
 
@@ -109,14 +100,14 @@ def _of_another_length(dimension: int) -> Broken:
 # @range
 
 
-def _range_rule(declared: Range, held: PropertyType) -> Rule:
+def _range_rule(declared: Range, held: types.PropertyType) -> Rule:
     low, high = declared.low, declared.high
     if low is not None and high is not None:
         needs = f"be between {low} and {high}"
     else:
         needs = f"be at least {low}" if high is None else f"be at most {high}"
-    base = held.base if isinstance(held, ScalarType) else Base.F64
-    bounds = _float_bounds if base in FLOATS else _integer_bounds
+    base = held.base if isinstance(held, types.ScalarType) else types.Base.F64
+    bounds = _float_bounds if base in types.FLOATS else _integer_bounds
     return Rule(declared.property, "range", needs, _beyond(*bounds(low, high, base)))
 
 
@@ -133,10 +124,10 @@ def _beyond(low: pa.Scalar, high: pa.Scalar) -> Broken:
 _Bound: TypeAlias = int | float | None
 
 
-def _integer_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, pa.Scalar]:
+def _integer_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Scalar, pa.Scalar]:
     """The least and the greatest integer of the type that are allowed; a pair in the wrong
     order allows nothing."""
-    least, greatest = INTEGER_RANGES[base]
+    least, greatest = types.INTEGER_RANGES[base]
     first = least if low is None else math.ceil(low)
     last = greatest if high is None else math.floor(high)
     if first > greatest or last < least:
@@ -145,7 +136,7 @@ def _integer_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, p
     return pa.scalar(max(first, least), arrow), pa.scalar(min(last, greatest), arrow)
 
 
-def _float_bounds(low: _Bound, high: _Bound, base: Base) -> tuple[pa.Scalar, pa.Scalar]:
+def _float_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Scalar, pa.Scalar]:
     """Bounds at the width of the property, so that what was written as the bound is within."""
     first = -math.inf if low is None else _as_float(low, math.inf)
     last = math.inf if high is None else _as_float(high, -math.inf)

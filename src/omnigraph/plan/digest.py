@@ -83,7 +83,7 @@ def _expression(value: pc.Expression) -> bytes:
     it is sent as."""
     _, (serialized,) = value.__reduce__()
     batch = pa.ipc.open_file(pa.py_buffer(serialized)).get_batch(0)
-    parts = [Column(column).digest() for column in batch.columns]
+    parts = [DigestColumn(column).digest() for column in batch.columns]
     text = str(value).replace("large_", "")
     return text.encode(errors="surrogatepass") + b"\0" + b"".join(parts)
 
@@ -98,7 +98,7 @@ def _pairs(value: Mapping[Any, Any]) -> bytes:
     return repr(pairs).encode()
 
 
-class Column:
+class DigestColumn:
     """The values of an Arrow column."""
 
     def __init__(self, values: pa.Array | pa.ChunkedArray) -> None:
@@ -108,13 +108,13 @@ class Column:
         chunks = (
             self._values.chunks if isinstance(self._values, pa.ChunkedArray) else [self._values]
         )
-        part = _Part(self._values.type)
+        part = _DigestPart(self._values.type)
         for chunk in chunks:
             part.add(chunk)
         return part.finish()
 
 
-class _Part:
+class _DigestPart:
     """Values of one type as they come. Where nulls are, how long things are and what is in them
     goes into a hash each, so that it does not matter in which pieces they come."""
 
@@ -124,7 +124,7 @@ class _Part:
         self._lengths = hashlib.sha256()
         self._data = hashlib.sha256()
         self._count = 0
-        self._parts = [_Part(kind.field(n).type) for n in range(kind.num_fields)]
+        self._parts = [_DigestPart(kind.field(n).type) for n in range(kind.num_fields)]
 
     def add(self, values: pa.Array) -> None:
         if isinstance(values, pa.ExtensionArray):
@@ -189,7 +189,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    """Of any length, texts too."""
+    """Whether a type is that of large texts or large bytes."""
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 
@@ -220,6 +220,6 @@ _PLAIN: Final[tuple[tuple[tuple[type, ...], bytes, Callable[[Any], bytes]], ...]
     ((Mapping,), b"m", _pairs),
     ((Set,), b"u", lambda value: repr(sorted(digest_values([one]) for one in value)).encode()),
     ((pc.Expression,), b"x", _expression),
-    ((Column,), b"c", lambda value: value.digest()),
+    ((DigestColumn,), b"c", lambda value: value.digest()),
 )
 """What is told of a value by its type; of several the first counts, so dates follow moments."""

@@ -1,4 +1,5 @@
-"""Owns the ids of shaped rows: derived from the key, given, or left open for the caller's new."""
+"""Owns the ids of shaped rows: derived from the key, given, or left open for new ids of the
+caller."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ import pyarrow.compute as pc
 
 from omnigraph.model.identity import LONGEST_EDGE_ID, LONGEST_ID, derive_id, derive_ids
 from omnigraph.model.violation import show_value
-from omnigraph.plan.findings import Indices, Rejects
 from omnigraph.plan.rows.row_type import ENDS, RowType
+from omnigraph.plan.violation_list import Indices, Rejects
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 Arrays = Mapping[str, Column]

@@ -1,5 +1,5 @@
-"""Owns which rows a condition can be looked up by: an id, a key, unique values or an end of an edge
-that it gives. Pure."""
+"""Owns how the rows of a condition can be looked up: by an id, a key, unique values, or an end
+of an edge. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.identity import InvalidKeyError, derive_id
-from omnigraph.plan.families import share_texts
+from omnigraph.plan.text_equality import share_texts
 from omnigraph.plan.validate import key_texts
 from omnigraph.plan.values.rows import Bindings, fixed_value, is_fixed
 

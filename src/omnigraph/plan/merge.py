@@ -23,7 +23,7 @@ _ABSENT: tuple[Row | None, Row | None] = (None, None)
 
 @dataclass(frozen=True)
 class Strategy:
-    """Who wins where both sides changed the same: everywhere, by type, or by `Type.property`.
+    """Which side wins where both changed the same: everywhere, by type, or by `Type.property`.
     `rows` are answers given for single entities: a row, or None to have it deleted."""
 
     everywhere: Side | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from omnigraph.model.forms import BranchName, Digest, Key, LanceVersion, Number, Ulid
+from omnigraph.model.stored_text import BranchName, Digest, Key, LanceVersion, Number, Ulid
 from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
 

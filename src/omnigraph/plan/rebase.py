@@ -8,23 +8,7 @@ from typing import assert_never
 import msgspec
 
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.publish import (
-    AddColumns,
-    Adopt,
-    Append,
-    Delete,
-    DropColumns,
-    Index,
-    Overwrite,
-    PublishPlan,
-    Register,
-    Rename,
-    Rewrite,
-    TableAction,
-    Tombstone,
-    Update,
-    Upsert,
-)
+from omnigraph.plan import publish
 
 
 class ExpectedVersionMismatch(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +50,7 @@ class Clash:
 Verdict = Keep | Rerun | BranchGone | HeadMoved | Clash
 
 
-def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) -> Verdict:
+def resolve_rebase(plan: publish.PublishPlan, base: GraphVersion, head: GraphVersion) -> Verdict:
     """Decides for the whole plan: the worst verdict of any part."""
     if head.deleted or head.incarnation != plan.base_incarnation:
         return BranchGone()
@@ -93,27 +77,34 @@ def resolve_rebase(plan: PublishPlan, base: GraphVersion, head: GraphVersion) ->
     return worst[0] if worst else Keep()
 
 
-def _resolve_action(action: TableAction, base: GraphVersion, head: GraphVersion) -> Verdict:
+def _resolve_action(action: publish.TableAction, base: GraphVersion, head: GraphVersion) -> Verdict:
     pin = head.pins.get(action.table)
     match action:
-        case Append() | Rewrite() | Index() | Rename() | DropColumns() | Tombstone():
+        case (
+            publish.Append()
+            | publish.Rewrite()
+            | publish.Index()
+            | publish.Rename()
+            | publish.DropColumns()
+            | publish.Tombstone()
+        ):
             # The table door checks fragments one by one for Rewrite and Index.
             if pin is None:
                 return Clash(_mismatch(action.table, base, head), "its type was dropped")
-            if isinstance(action, Tombstone) and _moved(action.table, base, head):
+            if isinstance(action, publish.Tombstone) and _moved(action.table, base, head):
                 return Clash(_mismatch(action.table, base, head), "it was written to")
             return Keep()
-        case Upsert() | Update() | Delete():
+        case publish.Upsert() | publish.Update() | publish.Delete():
             if pin is None or pin.lance_version != action.base:
                 return Rerun(f"{action.table} changed")
             return Keep()
-        case Overwrite() | AddColumns() | Adopt():
+        case publish.Overwrite() | publish.AddColumns() | publish.Adopt():
             if pin is None or pin.lance_version != action.base:
-                if isinstance(action, Overwrite) and not _moved(action.table, base, head):
+                if isinstance(action, publish.Overwrite) and not _moved(action.table, base, head):
                     return Rerun(f"{action.table} was compacted")
                 return Clash(_mismatch(action.table, base, head), "it was written to")
             return Keep()
-        case Register():
+        case publish.Register():
             if pin is not None and action.table not in base.pins:
                 return Clash(_mismatch(action.table, base, head), "the type exists already")
             return Keep()

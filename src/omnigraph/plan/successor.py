@@ -43,7 +43,7 @@ class Birth:
 
 
 @dataclass(frozen=True)
-class Found:
+class CreateGraph:
     """The first version of a graph."""
 
     lineage: Lineage
@@ -118,15 +118,15 @@ class Upgrade:
     lineage: Lineage
 
 
-Change = Found | Advance | Fork | Tag | Tombstone | Protect | Announce | Upgrade
+Change = CreateGraph | Advance | Fork | Tag | Tombstone | Protect | Announce | Upgrade
 
 
 def succeed(end: GraphVersion | None, change: Change, birth: Birth) -> GraphVersion:
     """The version after the end of a chain, or the first one of a chain that is not there yet. What
     the change does not name stays as it is."""
     match change:
-        case Found():
-            return _found(change, birth)
+        case CreateGraph():
+            return _create_graph(change, birth)
         case Fork():
             return _begin(
                 end, change.origin, change.name, change.lineage, birth, ancestry=past(change.origin)
@@ -179,7 +179,7 @@ def point_to(version: GraphVersion) -> ForkPoint:
 # Beginnings
 
 
-def _found(change: Found, birth: Birth) -> GraphVersion:
+def _create_graph(change: CreateGraph, birth: Birth) -> GraphVersion:
     lineage = change.lineage
     commit = Commit(
         id=_id_at(birth.now, birth),

@@ -22,10 +22,10 @@ from omnigraph.model.identity import derive_ids
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.constraints import sentence, value_rules
-from omnigraph.plan.findings import Findings, Indices
 from omnigraph.plan.rows.row_type import ENDS
 from omnigraph.plan.rows.scalars import SCALAR_ARROW
 from omnigraph.plan.rules.book import OneRow, describe
+from omnigraph.plan.violation_list import Indices, ViolationList
 
 Column: TypeAlias = pa.Array | pa.ChunkedArray
 _FEW = 16
@@ -44,7 +44,7 @@ def check_rows(
     The columns have the names and types of `row_schema`. `positions` says where the rows stood in
     the input; without it, `row` is the place in the table.
     """
-    findings = Findings(kind.name, limit)
+    findings = ViolationList(kind.name, limit)
     columns = dict(zip(table.column_names, table.columns, strict=True))
     for name, source in _required(kind):
         column = columns.get(name)
@@ -78,7 +78,7 @@ def _unexcused(column: Column, source: Column | None) -> Indices:
 
 
 def _add(
-    findings: Findings,
+    findings: ViolationList,
     rule: str,
     message: str,
     name: str,

@@ -1,5 +1,5 @@
-"""Owns where a load takes place: which executors can reach which graph, what they must have, and
-where rows wait between stages."""
+"""Owns the cluster of a load: which executors can reach the graph, what must be installed there,
+and where rows wait between stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns how rows of a type look to Spark, which has no unsigned integers and no vectors."""
+"""Owns the Spark schema of a type. Spark has no unsigned integers and no vectors."""
 
 from __future__ import annotations
 

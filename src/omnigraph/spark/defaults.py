@@ -1,5 +1,6 @@
-"""Owns settings that Spark finds by itself: in its file of defaults, and in the arguments that the
-environment has for it. What a program sets takes their place, so whoever adds to one needs it."""
+"""Owns settings that Spark finds by itself: in its file of defaults, and in the arguments that
+the environment has for it. What a program sets replaces them, so code that adds to one must read
+it first."""
 
 from __future__ import annotations
 

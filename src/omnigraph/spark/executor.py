@@ -15,7 +15,7 @@ from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import Computed
-    from omnigraph.engine.algorithms.scope import Scope
+    from omnigraph.engine.algorithms.scope import AlgorithmScope
     from omnigraph.engine.export import ExportResult
     from omnigraph.engine.graph import Graph
     from omnigraph.engine.graph_view import GraphView
@@ -99,7 +99,7 @@ class SparkExecutor:
         self,
         session: Session,
         snapshot: GraphView,
-        scope: Scope,
+        scope: AlgorithmScope,
         name: str,
         options: Mapping[str, Any],
     ) -> Computed:

@@ -1,4 +1,4 @@
-"""Owns how a table travels to executors: as pins, which are opened there through the same door."""
+"""Owns how a table gets to executors: as pins, which executors open through the same view."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import Catalog, GraphType, encode_catalog
 from omnigraph.model.catalog_file import decode_catalog
+from omnigraph.store.open_tables import Tables
 from omnigraph.store.roots import Root, parse_root
-from omnigraph.store.tables import Table, Tables
+from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 

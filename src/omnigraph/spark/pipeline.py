@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.result import LoadResult, OnLoadProgress
-from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.sources import InputSource
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.options import CommitWords, read_options
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
@@ -148,7 +148,7 @@ def _with_columns(source: LoadSource, columns: Mapping[str, Any]) -> LoadSource:
             f"Expressions are for DataFrames, and {source.name} is a file.",
             help="Read it with Spark first: .source(spark.read.parquet(path), …).",
         )
-    if not isinstance(source, Source) or source.type is None:
+    if not isinstance(source, InputSource) or source.type is None:
         raise InvalidArgument(f"`columns` need a `type`, and rows of {source.name} name their own.")
     return replace(source, columns=dict(columns))
 

@@ -36,7 +36,7 @@ class TypeScan:
         return spark_schema(shown_schema(self.pinned.kind, self.columns))
 
     def narrowed(self, columns: Sequence[str]) -> TypeScan:
-        """Of the same rows some columns only."""
+        """The same rows, with only some columns."""
         return replace(self, columns=tuple(columns))
 
     def read(self, fragments: Sequence[int]) -> Iterator[pa.RecordBatch]:

@@ -116,7 +116,7 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
 @contextlib.contextmanager
 def _own_interrupts() -> Iterator[None]:
     """PySpark lets Ctrl-C cancel its jobs, by asking the JVM in the middle of another question.
-    Whoever has a handler of their own keeps that one."""
+    A program with a handler of its own keeps it."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield

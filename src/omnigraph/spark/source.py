@@ -25,7 +25,7 @@ import omnigraph
 from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.options import CommitOptions
 from omnigraph.runtime import SYSTEM
 from omnigraph.spark.columns import struct_type
@@ -194,8 +194,9 @@ class OmnigraphReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OmnigraphWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Tasks write down their rows; whoever ends the write loads them, as one commit, with every
-    check. For large data `g.load(frame)` is better: it checks and stages on executors too."""
+    """Tasks write down their rows; the process that ends the write loads them as one commit,
+    with every check. For large data `g.load(frame)` is better: it checks and stages on executors
+    too."""
 
     def __init__(self, rows: RowSpool, options: LoadOptions) -> None:
         self._rows = rows

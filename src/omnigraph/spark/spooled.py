@@ -16,7 +16,7 @@ from pyspark.sql.datasource import WriterCommitMessage
 import omnigraph
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.settings import Settings
 from omnigraph.store.roots import Root, parse_root
 
@@ -26,7 +26,7 @@ class SpooledRows(WriterCommitMessage):  # type: ignore[misc]
     """What a task wrote down; nobody has looked at it yet."""
 
     prefix: str
-    pieces: list[Piece]
+    pieces: list[SpoolPiece]
 
 
 class RowSpool:
@@ -49,7 +49,7 @@ class RowSpool:
                 continue
             rows = pa.Table.from_batches([batch])
             pieces.append(
-                Piece(
+                SpoolPiece(
                     key=spool.write(f"{uuid4().hex}.arrow", rows),
                     table=self._type,
                     given=(),

@@ -1,5 +1,5 @@
-"""Owns what the JVM says on stderr while it starts: everything is handed on but a line that tells
-nobody anything and that no option turns off."""
+"""Owns the stderr of the JVM while it starts: every line is passed on, except one meaningless
+line that no option turns off."""
 
 from __future__ import annotations
 

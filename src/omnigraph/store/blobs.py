@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.store.suspects import reading
+from omnigraph.store.damaged_files import reading
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 

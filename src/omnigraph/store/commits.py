@@ -14,12 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Conflict, Corrupt, StoreFailure
-from omnigraph.model.forms import UNDECODABLE, is_file_name
-from omnigraph.store.panics import explained
+from omnigraph.model.stored_text import UNDECODABLE, is_file_name
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.fragments import mark_of
+from omnigraph.store.lance_errors import explained
 from omnigraph.store.staging import StagedDeletes
-from omnigraph.store.sums import noted, properties, sum_files
-from omnigraph.store.suspects import reading
-from omnigraph.store.tables import Table, fragment_keys, mark_of
+from omnigraph.store.table_checksums import noted, properties, sum_files
+from omnigraph.store.tables import Table, fragment_keys
 from omnigraph.telemetry import Ledger
 
 Group = tuple[Sequence[str], Sequence[str]]
@@ -202,8 +203,8 @@ def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledge
 
 
 def _highest_id(table: Table) -> int:
-    """Of all fragments that the table or any segment ever had, also of those long gone: an id
-    that came back would be taken for the fragment that had it before (hazard 3)."""
+    """The highest id of all fragments that the table or any segment ever had, also of those long
+    gone: an id that came back would be taken for the fragment that had it before (hazard 3)."""
     numbers = [table.highest_fragment, *table.marks]
     with explained(table.location):
         for index in table.handle.describe_indices():

@@ -1,4 +1,4 @@
-"""Owns which files on a disk a power cut must not take, by their keys.
+"""Owns the keys of the files on a disk that must survive a power cut.
 
 Lance syncs nothing. On an object store there is nothing to do.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from omnigraph.errors import Corrupt
 from omnigraph.store.disk import directories_above, sync_files
-from omnigraph.store.panics import explained
+from omnigraph.store.lance_errors import explained
 from omnigraph.store.roots import Root
 from omnigraph.store.tables import Table, fragment_keys
 

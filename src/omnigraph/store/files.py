@@ -1,12 +1,12 @@
-"""Owns the files of table versions: which ones a version cannot be read without."""
+"""Owns the files of table versions: which files a version needs to be read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from omnigraph.store.indexes import list_segments
-from omnigraph.store.occupants import LOCATION
-from omnigraph.store.panics import explained
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.ownership import LOCATION
 from omnigraph.store.tables import Table, version_file
 from omnigraph.store.version_files import transaction_file
 

@@ -32,7 +32,7 @@ _NAME = re.compile(r"([0-9]{20})-([0-9]{20})-([0-9A-Z]{26})-([0-9A-Z]{26})" + re
 
 
 @dataclass(frozen=True)
-class Segment:
+class ArchiveSegment:
     """Numbers and commits, from the first and lowest to the last and highest."""
 
     first: int
@@ -70,10 +70,10 @@ class Archive:
     def __init__(self, branch: str) -> None:
         self._branch = branch
         self._lock = threading.Lock()
-        self._known: list[Segment] | None = None
+        self._known: list[ArchiveSegment] | None = None
         self._open: OrderedDict[str, _Rows] = OrderedDict()
 
-    def segments(self, objects: ObjectStore, *, fresh: bool = False) -> list[Segment]:
+    def segments(self, objects: ObjectStore, *, fresh: bool = False) -> list[ArchiveSegment]:
         """Oldest first."""
         if self._known is None or fresh:
             listed = map(_segment, objects.list(archive_prefix(self._branch)))
@@ -132,7 +132,7 @@ class Archive:
                 raise Corrupt(f"{key} was written, and is not there.")
         self._known = None
 
-    def check(self, objects: ObjectStore, segment: Segment) -> None:
+    def check(self, objects: ObjectStore, segment: ArchiveSegment) -> None:
         """Raises `Absent`, or what is wrong with a segment."""
         from omnigraph.store.history_rows import decode_rows  # needs Arrow
 
@@ -178,7 +178,7 @@ class Archive:
                 return found, time
         raise Absent(f"version {number} of {self._branch}")
 
-    def _rows(self, objects: ObjectStore, segment: Segment) -> _Rows:
+    def _rows(self, objects: ObjectStore, segment: ArchiveSegment) -> _Rows:
         from omnigraph.store.history_rows import decode_rows  # needs Arrow
 
         with self._lock:  # also while it is read: those who read ahead want the same one
@@ -194,23 +194,23 @@ class Archive:
             return rows
 
 
-def _segment(key: str) -> Segment | None:
+def _segment(key: str) -> ArchiveSegment | None:
     """By form: None for what else lies there."""
     found = _NAME.fullmatch(key.rsplit("/", 1)[1])
     if found is None:
         return None
     first, last, low, high = found.groups()
-    return Segment(int(first), int(last), low, high, key)
+    return ArchiveSegment(int(first), int(last), low, high, key)
 
 
-def _within(one: Segment, other: Segment) -> bool:
+def _within(one: ArchiveSegment, other: ArchiveSegment) -> bool:
     """Never the other way round as well: of two that hold the same numbers there is one name."""
     return one.size < other.size and other.holds(one.first) and other.holds(one.last)
 
 
-def _small_runs(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
+def _small_runs(segments: Sequence[ArchiveSegment]) -> Iterator[list[ArchiveSegment]]:
     """Segments that are not full and follow each other without a gap."""
-    run: list[Segment] = []
+    run: list[ArchiveSegment] = []
     for segment in segments:
         fits = run and segment.first <= max(one.last for one in run) + 1
         if segment.size >= SEGMENT or not fits:

@@ -10,17 +10,18 @@ version metadata (`commits.rewrite`), and segments of one index never overlap (`
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from omnigraph.errors import Conflict, StoreFailure
+from omnigraph.model.analysis import ANALYSES, STANDARD
 from omnigraph.model.catalog import IndexKind
 from omnigraph.store.commits import commit_operation
-from omnigraph.store.panics import explained
-from omnigraph.store.sums import sum_files
-from omnigraph.store.suspects import reading
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.fragments import KnownSegment
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.table_checksums import sum_files
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
@@ -44,30 +45,15 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     sums: dict[str, str] = {}
 
 
-@dataclass(frozen=True)
-class KnownSegment:
-    """A segment of a table version. `fragments` may name some that are long gone."""
-
-    uuid: str
-    name: str
-    fragments: frozenset[int]
-    bytes: int | None = None
-
-
-def index_name(column: str, kind: str) -> str:
-    return f"{column}_{kind.lower()}"
+def index_name(column: str, kind: IndexKind, analysis: str = STANDARD.name) -> str:
+    """Segments of one name must agree in how they cut texts, so the analysis is part of it."""
+    name = f"{column}_{kind.lower()}"
+    return f"{name}_{analysis}" if kind == "INVERTED" else name
 
 
 def list_segments(table: Table) -> tuple[KnownSegment, ...]:
     """All segments of all indexes."""
-    with explained(table.location):
-        return tuple(
-            KnownSegment(
-                str(segment.uuid), index.name, frozenset(segment.fragment_ids), segment.size_bytes
-            )
-            for index in table.handle.describe_indices()
-            for segment in index.segments
-        )
+    return table.segments
 
 
 def files_of(table: Table, fragments: Sequence[int]) -> dict[int, tuple[str, ...]]:
@@ -99,10 +85,11 @@ def stage_segment(
     ledger: Ledger,
     *,
     partitions: int | None = None,
+    analysis: str = STANDARD.name,
 ) -> Segment:
     """Builds a segment over fragments of this version. Nobody can see it before it is put in
     place with `replace_segments`, in this version or in a later one that still has the same
-    fragments. `partitions` is for vectors."""
+    fragments. `partitions` is for vectors, `analysis` for texts."""
     from lance.indices import IndexConfig
 
     options: dict[str, Any] = {}
@@ -112,7 +99,8 @@ def stage_segment(
             rows = sum(table.marks[number].rows for number in fragments)
             how = IndexConfig(index_type=kind, parameters={"zone_size": page_rows(rows)})
         case "INVERTED":
-            options["with_position"] = True  # phrases need to know where words stand
+            # Phrases need to know where words stand.
+            options |= {"with_position": True, **dict(ANALYSES[analysis].options)}
         case "IVF_FLAT":
             options |= {"metric": "cosine", "num_partitions": partitions}
     own = table.own_handle()
@@ -120,7 +108,7 @@ def stage_segment(
         built = own.create_index_uncommitted(
             column,
             how,
-            name=index_name(column, kind),
+            name=index_name(column, kind, analysis),
             fragment_ids=sorted(fragments),
             replace=True,
             **options,

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import msgspec
 
 from omnigraph.errors import IntentNotFound, InvalidArgument
-from omnigraph.model.forms import UNDECODABLE, BranchName, Number
+from omnigraph.model.stored_text import UNDECODABLE, BranchName, Number
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
+from omnigraph.store.encoding import encode_readable
 from omnigraph.store.jobs import is_folder
 from omnigraph.store.objects import Absent, ObjectStore
-from omnigraph.store.readable import encode_readable
 
 PREFIX = "__recovery/"
 FORMAT = 1
@@ -33,9 +33,9 @@ ELSEWHERE = "pieces"
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`heartbeat` is when it was last known to be alive, both times in microseconds by the clock
-    of who wrote it. `pins` are versions that it needs; `operation` is that of the commit it will
-    make on `branch`, whose head was `base` when it began. `plan` is what remains to be published,
-    as JSON, once all of it is staged."""
+    of its writer. `pins` are versions that it needs; `operation` is that of the commit it will
+    make on `branch`, whose head was `base` when it began. `plan` is what remains to be
+    published, as JSON, once all of it is staged."""
 
     format: int = FORMAT
     id: str

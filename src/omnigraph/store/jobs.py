@@ -27,8 +27,8 @@ def is_passing(key: str) -> bool:
 
 
 def is_folder(prefix: str) -> bool:
-    """Whether this is the folder of one job, or of one spool, by its form: what lies below it may
-    be deleted whoever named it."""
+    """Whether this is the folder of one job, or of one spool, by its form: what lies below it
+    may be deleted, whatever named it."""
     return _FOLDER.fullmatch(prefix) is not None
 
 

@@ -4,27 +4,35 @@ file of the machine (decision 36), and a flipped bit in one a length that no mem
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import Corrupt
+from omnigraph.store.damaged_files import ReadableTable, reading
 from omnigraph.store.disk import explained_files
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.lance_requests import Hops
 from omnigraph.store.oddities import find_odd, require_plain
-from omnigraph.store.suspects import reading
 from omnigraph.telemetry import Ledger
-
-if TYPE_CHECKING:
-    from omnigraph.store.tables import FragmentMark, Table
 
 _INLINE = 0
 _DEDICATED = 2
 """The last kind that lies in its table; the next one lies anywhere."""
 
 
+class BlobTable(ReadableTable, Protocol):
+    """What this module asks of a table version; `own_blobs` are files that were looked at."""
+
+    @property
+    def own_blobs(self) -> set[str]: ...
+    def scan_hops(self, fragments: Iterable[int]) -> Hops: ...
+    def book(self, ledger: Ledger, purpose: str, *, hops: Hops) -> None: ...
+
+
 def require_own_blobs(
-    table: Table, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
+    table: BlobTable, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
 ) -> None:
     """Each data file is looked at once in a process."""
     names = sorted(columns)
@@ -75,7 +83,7 @@ def _require_room(described: pa.ChunkedArray, what: str, largest: tuple[int, int
 
 
 def _largest(
-    table: Table, marks: Sequence[FragmentMark], files: Sequence[str]
+    table: BlobTable, marks: Sequence[FragmentMark], files: Sequence[str]
 ) -> tuple[int, int | None]:
     """The sizes of the largest data file and of the largest file beside one, if they can be known
     without a request."""
@@ -90,7 +98,7 @@ def _largest(
     return data, max(beside, default=0)
 
 
-def _require_plain_blobs(table: Table, marks: Iterable[FragmentMark]) -> None:
+def _require_plain_blobs(table: BlobTable, marks: Iterable[FragmentMark]) -> None:
     """Large values that lie beside their data file lie there, and are no links."""
     if table.directory is None:
         return

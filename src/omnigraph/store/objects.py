@@ -26,7 +26,7 @@ class Ambiguous(Exception):
 
 class Unsettled(StoreFailure):
     """An object was put and can be seen, and may not be there after a power cut: asking again to
-    sync it proves nothing. Who rests on it must not go on; whether it stays nobody can tell."""
+    sync it proves nothing. Work that rests on it must stop: nobody can tell whether it stays."""
 
     applied = None
 

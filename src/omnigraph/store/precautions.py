@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 
 from omnigraph.errors import Corrupt
-from omnigraph.store.panics import brief
-
-if TYPE_CHECKING:
-    from omnigraph.store.tables import Table
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.lance_errors import brief
 
 _FOOTER = struct.Struct("<QQQIIHH4s")
 _PLACE = struct.Struct("<QQ")
@@ -30,7 +28,24 @@ _MESSAGE = b"\xff\xff\xff\xff"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
-def require_sound_files(table: Table, fragments: Iterable[int] | None) -> None:
+class WatchedTable(Protocol):
+    """What this module asks of a table version: `sound_files` were looked at, and all those of the
+    fragments in `looked_at` are among them."""
+
+    @property
+    def location(self) -> str: ...
+    @property
+    def directory(self) -> Path | None: ...
+    @property
+    def marks(self) -> Mapping[int, FragmentMark]: ...
+    @property
+    def sound_files(self) -> set[str]: ...
+    @property
+    def looked_at(self) -> set[int]: ...
+    def mark_of(self, number: int) -> FragmentMark | None: ...
+
+
+def require_sound_files(table: WatchedTable, fragments: Iterable[int] | None) -> None:
     """Raises if a file of these fragments, or of any, is one that Lance would fall over."""
     if table.directory is None:
         return

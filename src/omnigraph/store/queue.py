@@ -1,4 +1,5 @@
-"""Owns the writers' queue: who goes next. Only a courtesy; the conditional put decides.
+"""Owns the queue of writers: it says which one goes next. It is only a courtesy; the conditional
+put decides.
 
 Without it a loser's rebase is longer than a winner's cycle and the loser starves (hazard 11).
 """
@@ -210,7 +211,8 @@ class Tickets:
         return new
 
     def _line(self, objects: ObjectStore, branch: str) -> list[Ticket]:
-        """Tickets expire when nothing is heard of them; who sees an expired one sweeps it."""
+        """A ticket expires without a sign of life; the next writer that sees an expired one
+        removes it."""
         now = self._milliseconds()
         try:
             names = [key.rsplit("/", 1)[1] for key in objects.list(_prefix(branch), limit=64)]

@@ -167,7 +167,7 @@ class RemoteStore:
 
     @property
     def _variables(self) -> str:
-        """Where the kind of store looks for who asks."""
+        """The variables in which this kind of store looks for credentials."""
         match urlsplit(self._url).scheme:
             case "gs":
                 return "GOOGLE_APPLICATION_CREDENTIALS"

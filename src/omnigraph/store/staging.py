@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.store.panics import explained
-from omnigraph.store.sums import note_fragment
-from omnigraph.store.suspects import reading
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.table_checksums import note_fragment
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 

@@ -1,202 +1,43 @@
-"""Owns opening, creating and reading tables: a Lance dataset per type, pinned by version.
+"""Owns reading tables: one immutable version of the Lance dataset of a type.
 
-Nothing outside `store` holds a Lance handle. How tables change is in `staging` and `commits`.
+Nothing outside `store` holds a Lance handle. `open_tables` opens them; how they
+change is in `staging` and `commits`.
 """
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Corrupt
-from omnigraph.model.forms import is_file_name
-from omnigraph.settings import Settings
+from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (
-    directories_above,
-    explained_files,
     files_below,
-    require_inside,
-    sync_files,
 )
-from omnigraph.store.forks import process_mark, require_own, use_engines
+from omnigraph.store.fragments import (
+    FragmentMark,
+    KnownSegment,
+    TableColumn,
+    field_meanings,
+    mark_of,
+)
+from omnigraph.store.lance_errors import explained
+from omnigraph.store.lance_requests import Hops, Tally, serial_hops
 from omnigraph.store.large_values import require_own_blobs
-from omnigraph.store.oddities import find_odd, require_plain
-from omnigraph.store.panics import explained
-from omnigraph.store.precautions import require_sound_end, wrong_index_files
-from omnigraph.store.suspects import reading
-from omnigraph.store.tally import Hops, Tally, serial_hops
 from omnigraph.store.version_files import highest_fragment
 from omnigraph.telemetry import Ledger
 
-if TYPE_CHECKING:
-    from omnigraph.store.roots import Root
-
 ADDRESS = "_rowaddr"
-_OPEN_TABLES = 512
 _LARGE_ROWS = 64 * 1024
 _LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
-
-
-@dataclass(frozen=True)
-class FragmentMark:
-    """What decides whether two versions share a fragment's rows."""
-
-    id: int
-    files: tuple[str, ...]
-    deletion: str | None
-    rows: int
-    physical: int
-    """With the deleted ones."""
-    bytes: int = field(default=0, compare=False)
-
-
-class Column(NamedTuple):
-    """What decides whether two versions that share a file mean the same by a column: branches
-    that each add one give one field id to both, and one name to two types (hazard 5)."""
-
-    name: str
-    field: int
-    type: str
-
-
-class Tables:
-    """The tables of one root: opens, creates, and keeps handles of immutable versions."""
-
-    def __init__(self, root: Root, *, timeout: float = Settings.request_timeout) -> None:
-        self._root = root
-        self._options = root.lance_options(timeout)
-        self._process = process_mark()
-        self.tally = Tally()
-        self._lock = threading.Lock()
-        self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
-        self._odd: dict[str, frozenset[str]] = {}
-        self._own_blobs: set[str] = set()
-        self._sound_files: set[str] = set()
-
-    @cached_property
-    def _lance(self) -> Any:
-        use_engines()
-        import lance  # 0.7 s: only when the first table is touched
-
-        return lance
-
-    @cached_property
-    def _session(self) -> Any:
-        return self._lance.Session()
-
-    def create(self, location: str, schema: pa.Schema, ledger: Ledger) -> Table:
-        """The only attached commit in the life of a table. A location is never used twice."""
-        require_own(self._process, self._root.uri)
-        uri = f"{self._root.uri}/{location}"
-        with explained(location):
-            handle = self._lance.write_dataset(
-                schema.empty_table(),
-                uri,
-                mode="create",
-                schema=schema,
-                enable_stable_row_ids=False,
-                storage_options=self._options,
-                session=self._session,
-            )
-        table = self._table(handle, location)
-        table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
-        if self._root.directory is not None:
-            created = files_below(Path(uri))
-            sync_files(created, directories_above(created, self._root.directory))
-        return self._remember(table)
-
-    def open(self, location: str, version: str, ledger: Ledger) -> Table:
-        require_own(self._process, self._root.uri)
-        key = (location, version)
-        with self._lock:
-            if (table := self._open.get(key)) is not None:
-                self._open.move_to_end(key)
-                return table
-        self._require_plain(location, version)
-        file = version_file(location, version)
-        with explained(f"{location} ({file})", missing=file):
-            handle = self._lance.dataset(
-                f"{self._root.uri}/{location}",
-                version=int(version),
-                storage_options=self._options,
-                session=self._session,
-            )
-            require_own_files(handle, location, version)
-            self._require_plain_files(handle, location)
-            schema = handle.schema  # Lance reads it now, and panics where it cannot
-        table = self._table(handle, location)
-        table.__dict__["schema"] = schema
-        table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
-        return self._remember(table)
-
-    def _table(self, handle: Any, location: str) -> Table:
-        return Table(
-            handle,
-            location,
-            self._root.directory,
-            tally=self.tally,
-            own_blobs=self._own_blobs,
-            sound_files=self._sound_files,
-        )
-
-    def _require_plain(self, location: str, version: str) -> None:
-        """Neither the folders of a table nor its version file are links (decision 36). Each table
-        is listed once in a process."""
-        root = self._root.directory
-        if root is None:
-            return
-        key = version_file(location, version)
-        with explained_files(key):
-            if location not in self._odd:
-                require_inside(root, location)
-                require_plain(root, (f"{location}/{name}" for name in find_odd(root / location)))
-                self._odd[location] = frozenset(
-                    f"{location}/{folder}/{name}"
-                    for folder, depth in (("data", 0), ("_deletions", 0), ("_indices", 1))
-                    for name in find_odd(root / location / folder, depth=depth)
-                ).union(wrong_index_files(root, location))
-            require_plain(root, [key])
-
-    def _require_plain_files(self, handle: Any, location: str) -> None:
-        """What is odd in a table is no file of it, unless this version says so; nor is an index
-        file that is damaged."""
-        root, odd = self._root.directory, self._odd.get(location)
-        if root is None or not odd:
-            return
-        for fragment in handle.get_fragments():
-            mark = mark_of(fragment.metadata)
-            names = [f"data/{file}" for file in mark.files]
-            names += [] if mark.deletion is None else [mark.deletion]
-            require_plain(root, odd.intersection(f"{location}/{name}" for name in names))
-        for index in handle.describe_indices():
-            for segment in index.segments:
-                folder = f"{location}/_indices/{segment.uuid}"
-                named = [key for key in odd if f"{key}/".startswith(f"{folder}/")]
-                require_plain(root, named)
-                require_sound_end(root, named)
-
-    def _remember(self, table: Table) -> Table:
-        with self._lock:
-            self._open[table.location, table.version] = table
-            while len(self._open) > _OPEN_TABLES:
-                self._open.popitem(last=False)
-        return table
-
-    def keep(self, table: Table) -> None:
-        """Keeps the handle of a version that was just made, so that nobody opens it. What it has
-        to sync is not kept: that is for whoever made it to carry to the put."""
-        self._remember(table.carrying(()))
 
 
 @dataclass(frozen=True)
@@ -230,8 +71,8 @@ class Table:
 
     def own_handle(self) -> Any:
         """This version under a handle that nobody else has, without a request: whatever Lance
-        borrows for itself (building an index, moving a tag) fails everybody else who uses the
-        same one meanwhile."""
+        borrows for itself (building an index, moving a tag) fails every other user of the same
+        handle meanwhile."""
         with explained(self.location):
             return copy(self.handle)
 
@@ -277,15 +118,15 @@ class Table:
         """What each field id of this version means: its path and type."""
         types = {f"/{f.name}": f"{f.type} {f.nullable}" for f in self.schema}
         with explained(self.location):
-            meanings = _field_meanings(self.handle.lance_schema)
+            meanings = field_meanings(self.handle.lance_schema)
         return {n: f"{path} {types.get(path, '')}" for n, path in meanings.items()}
 
     @cached_property
-    def columns(self) -> dict[str, Column]:
+    def columns(self) -> dict[str, TableColumn]:
         """The columns by name."""
         with explained(self.location):
             ids = {field.name(): field.id() for field in self.handle.lance_schema.fields()}
-        return {f.name: Column(f.name, ids[f.name], str(f.type)) for f in self.schema}
+        return {f.name: TableColumn(f.name, ids[f.name], str(f.type)) for f in self.schema}
 
     @cached_property
     def highest_fragment(self) -> int:
@@ -302,8 +143,24 @@ class Table:
 
     @cached_property
     def indexed_columns(self) -> frozenset[str]:
+        return frozenset(column for segment in self.segments for column in segment.columns)
+
+    @cached_property
+    def segments(self) -> tuple[KnownSegment, ...]:
+        """All segments of all indexes."""
         with explained(self.location):
-            return frozenset(c for i in self.handle.describe_indices() for c in i.field_names)
+            return tuple(
+                KnownSegment(
+                    str(segment.uuid),
+                    index.name,
+                    frozenset(segment.fragment_ids),
+                    segment.size_bytes,
+                    tuple(index.field_names),
+                    str(index.type_url),
+                )
+                for index in self.handle.describe_indices()
+                for segment in index.segments
+            )
 
     @cached_property
     def takes_filters(self) -> bool:
@@ -360,9 +217,9 @@ class Table:
         large: bool = False,
         purpose: str = "scan",
     ) -> Iterator[pa.RecordBatch]:
-        """Batches in storage order; with `addresses` each row's address as a last column. `large`
-        ones, of as many rows as fit into some megabytes, are for whoever reads to the end and pays
-        for each batch."""
+        """Batches in storage order; with `addresses` each row's address as a last column.
+        `large` ones, of as many rows as fit into some megabytes, are for callers that read to
+        the end and pay for each batch."""
         options: dict[str, Any] = {}
         if large:
             options |= {"batch_size": _LARGE_ROWS, "batch_size_bytes": _LARGE_BYTES}
@@ -450,36 +307,6 @@ def version_file(location: str, version: str) -> str:
     return f"{location}/_versions/{name}.manifest"
 
 
-def require_own_files(handle: Any, location: str, version: str) -> None:
-    """Raises if a version of a table names files outside of it: a Lance version file can name
-    other folders, and paths in them. It is in memory by now; names of ours have no slash."""
-    if bases := handle._ds.base_paths():  # noqa: SLF001
-        named = ", ".join(sorted(str(base.path) for base in bases.values()))
-        raise Corrupt(f"{version_file(location, version)} names files outside of it: {named}.")
-    if b"/" not in handle._ds.serialized_manifest():  # noqa: SLF001
-        return
-    for fragment in handle.get_fragments():
-        for file in fragment.metadata.files:
-            if not is_file_name(file._path):  # noqa: SLF001
-                raise Corrupt(
-                    f"{version_file(location, version)} names the file {file._path!r}, outside of "  # noqa: SLF001
-                    "its table."
-                )
-
-
-def mark_of(metadata: Any) -> FragmentMark:
-    deletion = metadata.deletion_file
-    return FragmentMark(
-        id=metadata.id,
-        # The public `path` builds a class at each call, 60 µs a time.
-        files=tuple(f._path for f in metadata.files),  # noqa: SLF001
-        deletion=None if deletion is None else str(deletion.path(metadata.id)),
-        rows=metadata.num_rows,
-        physical=metadata.physical_rows,
-        bytes=sum(f.file_size_bytes or 0 for f in metadata.files),
-    )
-
-
 def fragment_keys(table: Table, metadata: Any) -> list[str]:
     """The files of a fragment on a disk: its rows, the blobs that lie beside them because they are
     large, and its deletion file."""
@@ -492,14 +319,3 @@ def fragment_keys(table: Table, metadata: Any) -> list[str]:
     if metadata.deletion_file is not None:
         keys.append(f"{base}/{metadata.deletion_file.path(metadata.id)}")
     return keys
-
-
-def _field_meanings(schema: Any) -> dict[int, str]:
-    meanings: dict[int, str] = {}
-    waiting = [("", f) for f in schema.fields()]
-    while waiting:
-        path, current = waiting.pop()
-        path = f"{path}/{current.name()}"
-        meanings[current.id()] = path
-        waiting += [(path, child) for child in current.children()]
-    return meanings

@@ -23,11 +23,11 @@ from omnigraph.errors import (
     OmnigraphError,
 )
 from omnigraph.model.formats import lift
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.runtime import SYSTEM, Runtime
+from omnigraph.store.encoding import encode_readable
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
-from omnigraph.store.readable import encode_readable
 
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1

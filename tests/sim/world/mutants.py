@@ -25,7 +25,7 @@ from omnigraph.model import keys
 from omnigraph.plan import rebase, successor
 from omnigraph.plan.migrate import properties as migrated
 from omnigraph.plan.schema_merge import properties as merged
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 from tests.sim.world.drawing import run_world
 from tests.sim.world.steps import Fault
 

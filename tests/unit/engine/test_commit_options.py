@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph import Graph
+from omnigraph import CommitOptions, Graph
 from omnigraph.errors import IdempotencyMismatch, InvalidArgument, PreconditionFailed
 from omnigraph.model.options import CommitWords
 from omnigraph.model.version import Commit, GraphVersion
@@ -100,6 +100,7 @@ def test_every_write_is_in_the_table() -> None:
     }
     assert takes | {"algorithm"} == WRITES.keys()
     assert set(CommitWords.__annotations__) == {
+        "options",
         "actor",
         "message",
         "if_commit",
@@ -112,6 +113,18 @@ def test_every_write_is_in_the_table() -> None:
 def test_who_and_why_are_in_the_commit(g: Graph, write: str) -> None:
     WRITES[write](g, actor="ann", message="because", retry_for=5)
     assert said(end_of(g, CHAINS.get(write, "main"))) == ("ann", "because")
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_all_options_can_be_given_as_one_value(g: Graph, write: str) -> None:
+    WRITES[write](g, options=CommitOptions(actor="ada", message="why"), message="better")
+    assert said(end_of(g, CHAINS.get(write, "main"))) == ("ada", "better")
+
+
+def test_options_that_are_no_options_are_refused(g: Graph) -> None:
+    wrong: Any = {"actor": "ada"}
+    with pytest.raises(InvalidArgument, match="is a CommitOptions"):
+        g.optimize(options=wrong)
 
 
 @pytest.mark.parametrize("write", WRITES)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine.history.feed import Block, Feed
+from omnigraph.engine.history.feed import Feed, FeedBlock
 from omnigraph.errors import (
     BranchMoved,
     BranchNotFound,
@@ -60,7 +60,7 @@ def put(g: Graph, name: str, age: int | None = None, branch: str = "main") -> st
     return tx.commit_id
 
 
-def shown(blocks: Iterator[Block]) -> list[tuple[str, list[tuple[str, str]]]]:
+def shown(blocks: Iterator[FeedBlock]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [(b.commit.id, [(str(c.op), c.id) for c in b.changes]) for b in blocks]
 
 
@@ -69,7 +69,7 @@ def contents(g: Graph, branch: str) -> dict[str, Any]:
     return {row["id"]: row for row in rows}
 
 
-def replay(blocks: Iterator[Block], onto: dict[str, Any]) -> dict[str, Any]:
+def replay(blocks: Iterator[FeedBlock], onto: dict[str, Any]) -> dict[str, Any]:
     state = dict(onto)
     for block in blocks:
         for change in block.changes:

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph, runtime
-from omnigraph.engine.upkeep import heartbeat as underway
+from omnigraph.engine.upkeep import heartbeat
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
@@ -44,7 +44,7 @@ def g(place: Path, clock: PassingTime) -> Graph:
 @pytest.fixture
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """A minute is over at once."""
-    monkeypatch.setattr(underway, "_OFTEN", 0.01)
+    monkeypatch.setattr(heartbeat, "_OFTEN", 0.01)
 
 
 def until(found: Callable[[], bool]) -> None:
@@ -192,7 +192,7 @@ def test_what_cleanup_said_while_an_intent_was_there_does_not_outdate_it(
     g: Graph, place: Path, clock: PassingTime
 ) -> None:
     """The cutoff that cleanup publishes lies before what the intent counts on."""
-    work = underway.Heartbeat(g._session, "load", branch="main")
+    work = heartbeat.Heartbeat(g._session, "load", branch="main")
     work.beat()
     Elsewhere(place, clock, beats=False, then=work.beat)()
     assert work.covers(g._session.head("main", Ledger()))
@@ -201,7 +201,7 @@ def test_what_cleanup_said_while_an_intent_was_there_does_not_outdate_it(
 def test_an_intent_that_was_silent_for_too_long_covers_nothing(
     g: Graph, place: Path, clock: PassingTime
 ) -> None:
-    work = underway.Heartbeat(g._session, "load", branch="main")
+    work = heartbeat.Heartbeat(g._session, "load", branch="main")
     work.beat()
     clock.wait(place, 9 * HOUR)
     Elsewhere(place, clock, beats=False)()

@@ -21,7 +21,7 @@ from omnigraph.errors import (
     InvalidArgument,
 )
 from omnigraph.model.version import Commit, GraphVersion
-from omnigraph.plan.lanes import render_lanes
+from omnigraph.plan.log_drawing import render_lanes
 from omnigraph.plan.publish import Merged
 from omnigraph.plan.successor import point_to
 from omnigraph.runtime import SystemRuntime

@@ -14,9 +14,10 @@ from omnigraph.engine import key_index
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.lookup import Lookups
 from omnigraph.store import commits
+from omnigraph.store.open_tables import Tables
 from omnigraph.store.roots import Root
 from omnigraph.store.staging import StagedDeletes, stage_deletes, stage_rows
-from omnigraph.store.tables import ADDRESS, Table, Tables
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), ("age", pa.int64())])

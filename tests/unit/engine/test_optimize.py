@@ -143,7 +143,7 @@ def test_what_the_schema_asks_for_is_indexed_and_cold_readers_use_it(g: Graph) -
         "name_btree",
         "age_btree",
         "bio_btree",
-        "bio_inverted",
+        "bio_inverted_standard",
     }
     with omnigraph.open(g.root, mode="r", settings=BY_HAND) as cold:
         snapshot = cold.snapshot()
@@ -188,7 +188,7 @@ def test_an_index_that_the_schema_no_longer_asks_for_goes(g: Graph) -> None:
     g.optimize()
     g.apply_schema(SCHEMA.replace("bio: String? @index", "bio: String?"))
     done = g.optimize()
-    assert done.types["Person"].dropped == ("bio_btree", "bio_inverted")
+    assert done.types["Person"].dropped == ("bio_btree", "bio_inverted_standard")
     assert {s.name for s in list_segments(table(g))} == {"id_btree", "name_btree", "age_btree"}
 
 

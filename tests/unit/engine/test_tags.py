@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
-from omnigraph.engine import names as naming
+from omnigraph.engine import branches_and_tags as naming
 from omnigraph.errors import (
     BranchExists,
     BranchNotFound,

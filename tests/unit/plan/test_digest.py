@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.plan.digest import Column, digest_values
+from omnigraph.plan.digest import DigestColumn, digest_values
 
 TEXTS = pa.array(["p", None, "r"])
 LISTS = pa.array([[1, 2], None, [], [3]])
@@ -45,36 +45,36 @@ def isin(values: Any) -> pc.Expression:
 
 EQUAL: dict[str, Sequence[object]] = {
     "texts": [
-        Column(TEXTS),
-        Column(TEXTS.cast(pa.large_string())),
-        Column(TEXTS.cast(pa.string_view())),
-        Column(TEXTS.dictionary_encode()),
-        Column(pa.chunked_array([TEXTS[:1], TEXTS[1:]])),
-        Column(pa.array(["before", "p", None, "r", "after"]).slice(1, 3)),
-        Column(pc.if_else(SOME, pa.array(["p", "under the null", "r"]), None)),
+        DigestColumn(TEXTS),
+        DigestColumn(TEXTS.cast(pa.large_string())),
+        DigestColumn(TEXTS.cast(pa.string_view())),
+        DigestColumn(TEXTS.dictionary_encode()),
+        DigestColumn(pa.chunked_array([TEXTS[:1], TEXTS[1:]])),
+        DigestColumn(pa.array(["before", "p", None, "r", "after"]).slice(1, 3)),
+        DigestColumn(pc.if_else(SOME, pa.array(["p", "under the null", "r"]), None)),
     ],
     "numbers": [
-        Column(pa.array([1, None, 3])),
-        Column(pc.if_else(SOME, pa.array([1, 77, 3]), None)),
-        Column(pa.chunked_array([pa.array([1, None]), pa.array([3])])),
-        Column(pa.array([9, 1, None, 3]).slice(1)),
+        DigestColumn(pa.array([1, None, 3])),
+        DigestColumn(pc.if_else(SOME, pa.array([1, 77, 3]), None)),
+        DigestColumn(pa.chunked_array([pa.array([1, None]), pa.array([3])])),
+        DigestColumn(pa.array([9, 1, None, 3]).slice(1)),
     ],
     "lists": [
-        Column(LISTS),
-        Column(LISTS.cast(pa.large_list(pa.int64()))),
-        Column(pa.array([[9], [1, 2], None, [], [3]]).slice(1)),
-        Column(pa.chunked_array([LISTS[:2], LISTS[2:]])),
+        DigestColumn(LISTS),
+        DigestColumn(LISTS.cast(pa.large_list(pa.int64()))),
+        DigestColumn(pa.array([[9], [1, 2], None, [], [3]]).slice(1)),
+        DigestColumn(pa.chunked_array([LISTS[:2], LISTS[2:]])),
     ],
-    "vectors": [Column(VECTORS), Column(pa.chunked_array([VECTORS[:1], VECTORS[1:]]))],
-    "structs": [Column(STRUCTS), Column(pa.concat_arrays([STRUCTS, STRUCTS]).slice(3))],
+    "vectors": [DigestColumn(VECTORS), DigestColumn(pa.chunked_array([VECTORS[:1], VECTORS[1:]]))],
+    "structs": [DigestColumn(STRUCTS), DigestColumn(pa.concat_arrays([STRUCTS, STRUCTS]).slice(3))],
     "truth": [
-        Column(pa.array([True, None, False])),
-        Column(pa.array([False, True, None, False]).slice(1)),
+        DigestColumn(pa.array([True, None, False])),
+        DigestColumn(pa.array([False, True, None, False]).slice(1)),
     ],
-    "floats": [Column(pa.array([1.0, float("nan")])), Column(pa.array(odd_nan()))],
+    "floats": [DigestColumn(pa.array([1.0, float("nan")])), DigestColumn(pa.array(odd_nan()))],
     "decimals": [
-        Column(pa.array([Decimal("1.10")])),
-        Column(pa.array([Decimal("9.99"), Decimal("1.10")]).slice(1)),
+        DigestColumn(pa.array([Decimal("1.10")])),
+        DigestColumn(pa.array([Decimal("9.99"), Decimal("1.10")]).slice(1)),
     ],
     "an integer": [1, np.int64(1), np.uint8(1), pa.scalar(1), np.array(1)],
     "a list": [
@@ -125,19 +125,19 @@ def test_whatever_differs_has_another() -> None:
     middle = [*range(1500), -1, *range(1501, 3000)]
     others: list[object] = [
         *(values[0] for values in EQUAL.values()),
-        Column(pa.array(["p", "", "r"])),
-        Column(pa.array(["pr", None, ""])),
-        Column(pa.array([None, "p", "r"])),
-        Column(pa.array(["p", "r"])),
-        Column(pa.array([b"p", None, b"r"])),
-        Column(pa.array([[1], [2], [], [3]])),
-        Column(pa.array([[1, 2, 3], None, [], []])),
-        Column(pa.array([[1, 2], [], None, [3]])),
-        Column(pa.array([1.0, 2.0])),
-        Column(pa.array([1.0, 2.0], pa.float32())),
-        Column(pa.array([], pa.int64())),
-        Column(pa.array([], pa.string())),
-        Column(pa.array([None, None], pa.int64())),
+        DigestColumn(pa.array(["p", "", "r"])),
+        DigestColumn(pa.array(["pr", None, ""])),
+        DigestColumn(pa.array([None, "p", "r"])),
+        DigestColumn(pa.array(["p", "r"])),
+        DigestColumn(pa.array([b"p", None, b"r"])),
+        DigestColumn(pa.array([[1], [2], [], [3]])),
+        DigestColumn(pa.array([[1, 2, 3], None, [], []])),
+        DigestColumn(pa.array([[1, 2], [], None, [3]])),
+        DigestColumn(pa.array([1.0, 2.0])),
+        DigestColumn(pa.array([1.0, 2.0], pa.float32())),
+        DigestColumn(pa.array([], pa.int64())),
+        DigestColumn(pa.array([], pa.string())),
+        DigestColumn(pa.array([None, None], pa.int64())),
         [],
         [[]],
         [[1], [2]],
@@ -185,18 +185,18 @@ def test_pieces_do_not_matter(values: list[str | None], data: st.DataObject) -> 
     places = [0, *cuts, len(values)]
     chunks = [whole.slice(a, b - a) for a, b in pairwise(places)]
     cut = pa.chunked_array(chunks, pa.string())
-    assert Column(cut).digest() == Column(whole).digest()
+    assert DigestColumn(cut).digest() == DigestColumn(whole).digest()
 
 
 SAME = """
 import datetime, pyarrow as pa, pyarrow.compute as pc
-from omnigraph.plan.digest import Column, digest_values
+from omnigraph.plan.digest import DigestColumn, digest_values
 rows = pa.table({"a": ["x", None], "b": [1.5, float("nan")]})
 print(digest_values([
     {"k": {1, 2, 3}, "l": frozenset("abc")},
     datetime.date(2020, 1, 1),
     pc.field("n").isin(["a", "b"]),
-    *map(Column, rows.columns),
+    *map(DigestColumn, rows.columns),
 ]))
 """
 

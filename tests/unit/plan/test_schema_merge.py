@@ -25,7 +25,7 @@ from omnigraph.model.schema import (
 )
 from omnigraph.model.types import Base, EnumType, PropertyType, ScalarType, VectorType
 from omnigraph.plan.migrate import apply_steps, plan_migration
-from omnigraph.plan.schema_merge import ConflictKind, SchemaMerge, merge_schemas
+from omnigraph.plan.schema_merge import SchemaConflictKind, SchemaMerge, merge_schemas
 from tests.strategies.evolutions import evolutions
 from tests.strategies.schemas import schemas
 
@@ -73,7 +73,9 @@ def merged(base: Schema, ours: Schema, theirs: Schema) -> Schema:
     return declared(result.catalog)
 
 
-def conflict(base: Schema, ours: Schema, theirs: Schema) -> tuple[ConflictKind, str, str | None]:
+def conflict(
+    base: Schema, ours: Schema, theirs: Schema
+) -> tuple[SchemaConflictKind, str, str | None]:
     result, mirrored = merge(base, ours, theirs), merge(base, theirs, ours)
     assert result.catalog is None
     (found,) = result.conflicts
@@ -190,7 +192,7 @@ N = node("P", prop("n", I32))
             N,
             node("P", prop("n", I64)),
             node("P", prop("n", F64)),
-            ConflictKind.CHANGED_BOTH,
+            SchemaConflictKind.CHANGED_BOTH,
             "n",
             id="widened to different types",
         ),
@@ -198,7 +200,7 @@ N = node("P", prop("n", I32))
             N,
             node("P", prop("n", I32, description="one")),
             node("P", prop("n", I32, description="two")),
-            ConflictKind.CHANGED_BOTH,
+            SchemaConflictKind.CHANGED_BOTH,
             "n",
             id="described differently",
         ),
@@ -206,7 +208,7 @@ N = node("P", prop("n", I32))
             N,
             node("P"),
             node("P", prop("n", I64)),
-            ConflictKind.DROPPED_AND_CHANGED,
+            SchemaConflictKind.DROPPED_AND_CHANGED,
             "n",
             id="dropped and widened",
         ),
@@ -214,7 +216,7 @@ N = node("P", prop("n", I32))
             N,
             node("P", prop("x", I32, rename_from="n")),
             node("P", prop("y", I32, rename_from="n")),
-            ConflictKind.CHANGED_BOTH,
+            SchemaConflictKind.CHANGED_BOTH,
             "x",
             id="renamed to different names",
         ),
@@ -222,7 +224,7 @@ N = node("P", prop("n", I32))
             node("P"),
             node("P", prop("n", I32)),
             node("P", prop("n", STRING)),
-            ConflictKind.CHANGED_BOTH,
+            SchemaConflictKind.CHANGED_BOTH,
             "n",
             id="added with different types",
         ),
@@ -230,7 +232,7 @@ N = node("P", prop("n", I32))
             N,
             node("P"),
             node("P", prop("n", I32), indexes=(("n",),)),
-            ConflictKind.DANGLING,
+            SchemaConflictKind.DANGLING,
             None,
             id="dropped and indexed",
         ),
@@ -238,7 +240,7 @@ N = node("P", prop("n", I32))
             N,
             node("P", prop("n", I32), prop("m")),
             node("P", prop("m", I32, rename_from="n")),
-            ConflictKind.NAME_TAKEN,
+            SchemaConflictKind.NAME_TAKEN,
             "m",
             id="added under a name that the other side renamed to",
         ),
@@ -246,7 +248,7 @@ N = node("P", prop("n", I32))
             N,
             node("P", prop("n", I32), ranges=(Range("n", 0, 5),)),
             node("P", prop("n", I32), ranges=(Range("n", 0, 8),)),
-            ConflictKind.CHANGED_BOTH,
+            SchemaConflictKind.CHANGED_BOTH,
             "n",
             id="given different ranges",
         ),
@@ -254,7 +256,7 @@ N = node("P", prop("n", I32))
             node("P", prop("n", I32, nullable=False)),
             node("P", prop("n", I32, nullable=False), key=("n",)),
             N,
-            ConflictKind.INVALID,
+            SchemaConflictKind.INVALID,
             "n",
             id="made key and made nullable",
         ),
@@ -262,14 +264,18 @@ N = node("P", prop("n", I32))
             node("P", prop("k", EnumType(("a", "b")))),
             node("P", prop("k", EnumType(("a",)))),
             node("P", prop("k", EnumType(("a", "b")), default=Default("b"))),
-            ConflictKind.INVALID,
+            SchemaConflictKind.INVALID,
             "k",
             id="narrowed away from a new default",
         ),
     ],
 )
 def test_contradictions_about_properties_are_conflicts(
-    base: NodeDecl, ours: NodeDecl, theirs: NodeDecl, kind: ConflictKind, prop_name: str | None
+    base: NodeDecl,
+    ours: NodeDecl,
+    theirs: NodeDecl,
+    kind: SchemaConflictKind,
+    prop_name: str | None,
 ) -> None:
     found = conflict(schema(base), schema(ours), schema(theirs))
     if prop_name == "x":
@@ -281,7 +287,10 @@ def test_contradictions_about_properties_are_conflicts(
 def test_a_type_added_under_a_name_that_ours_renamed_to_is_another_type() -> None:
     ours = schema(node("N", *P.properties, rename_from="P"))
     found = merge(schema(P), ours, schema(node("N", *P.properties))).conflicts
-    assert {c.kind for c in found} == {ConflictKind.DROPPED_AND_CHANGED, ConflictKind.NAME_TAKEN}
+    assert {c.kind for c in found} == {
+        SchemaConflictKind.DROPPED_AND_CHANGED,
+        SchemaConflictKind.NAME_TAKEN,
+    }
 
 
 def test_a_side_that_came_back_to_the_base_still_counts_its_generations() -> None:
@@ -304,37 +313,37 @@ def test_what_the_checker_would_refuse_is_no_result() -> None:
     bare = prop("n", I32)
     ours = schema(node("P", prop("n", I32, default=Default(9))))
     theirs = schema(node("P", bare, ranges=(Range("n", 0, 5),)))
-    assert conflict(schema(node("P", bare)), ours, theirs)[0] is ConflictKind.INVALID
+    assert conflict(schema(node("P", bare)), ours, theirs)[0] is SchemaConflictKind.INVALID
 
 
 def test_contradictions_about_types_are_conflicts() -> None:
     edge = EdgeDecl(name="E", source="P", target="P")
     dropped = conflict(schema(P), schema(), schema(node("P", prop("a"), prop("b"), prop("c"))))
-    assert dropped == (ConflictKind.DROPPED_AND_CHANGED, "node:P", None)
+    assert dropped == (SchemaConflictKind.DROPPED_AND_CHANGED, "node:P", None)
     joined = conflict(schema(P), schema(), schema(P, edge))
-    assert joined == (ConflictKind.DANGLING, "edge:E", None)
+    assert joined == (SchemaConflictKind.DANGLING, "edge:E", None)
     named = conflict(
         schema(P), schema(node("Q", *P.properties, rename_from="P")), schema(P, node("Q"))
     )
-    assert named == (ConflictKind.NAME_TAKEN, "node:Q", None)
+    assert named == (SchemaConflictKind.NAME_TAKEN, "node:Q", None)
     carded = conflict(
         schema(P, edge),
         schema(P, msgspec.structs.replace(edge, card=Card(0, 1))),
         schema(P, msgspec.structs.replace(edge, card=Card(0, 2))),
     )
-    assert carded == (ConflictKind.CHANGED_BOTH, "edge:E", None)
+    assert carded == (SchemaConflictKind.CHANGED_BOTH, "edge:E", None)
     ends = conflict(
         schema(P, node("R")),
         schema(P, node("R"), edge),
         schema(P, node("R"), msgspec.structs.replace(edge, target="R")),
     )
-    assert ends == (ConflictKind.CHANGED_BOTH, "edge:E", None)
+    assert ends == (SchemaConflictKind.CHANGED_BOTH, "edge:E", None)
     keys = conflict(
         schema(),
         schema(node("K", prop("a", nullable=False), key=("a",))),
         schema(node("K", prop("a", nullable=False))),
     )
-    assert keys == (ConflictKind.CHANGED_BOTH, "node:K", None)
+    assert keys == (SchemaConflictKind.CHANGED_BOTH, "node:K", None)
 
 
 def test_interfaces_merge_with_the_nodes_that_implement_them() -> None:
@@ -354,9 +363,9 @@ def test_interfaces_merge_with_the_nodes_that_implement_them() -> None:
     )
     new_node = schema(*base.interfaces, *base.nodes, node("Q", title, implements=("I",)))
     found = conflict(base, ours, new_node)
-    assert found == (ConflictKind.INVALID, "node:Q", "tags")
+    assert found == (SchemaConflictKind.INVALID, "node:Q", "tags")
     gone = conflict(base, schema(node("P", title)), new_node)
-    assert gone == (ConflictKind.DANGLING, "node:Q", None)
+    assert gone == (SchemaConflictKind.DANGLING, "node:Q", None)
 
 
 def test_every_contradiction_is_reported_at_once() -> None:

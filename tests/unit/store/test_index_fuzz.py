@@ -20,8 +20,8 @@ from lance import LanceOperation
 from omnigraph.errors import Conflict, Corrupt
 from omnigraph.model.catalog import IndexKind
 from omnigraph.store import commits, indexes
+from omnigraph.store.fragments import KnownSegment
 from omnigraph.store.indexes import (
-    KnownSegment,
     Segment,
     files_of,
     index_name,
@@ -29,6 +29,7 @@ from omnigraph.store.indexes import (
     replace_segments,
     stage_segment,
 )
+from omnigraph.store.open_tables import Tables
 from omnigraph.store.roots import parse_root
 from omnigraph.store.staging import (
     StagedDeletes,
@@ -37,7 +38,7 @@ from omnigraph.store.staging import (
     stage_deletes,
     stage_rows,
 )
-from omnigraph.store.tables import ADDRESS, Table, Tables
+from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 SCHEMA = pa.schema(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from omnigraph.cli.options import NAMES
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
     (
         "Begin",
         (
-            _command("init", "Create a graph from a schema", "begin"),
+            _command("init", "Create a graph from a schema", "init"),
             _command("stats", "Show what is in the graph", "stats"),
             _command("shell", "Talk to the graph", "shell"),
-            _command("version", "Print the version of the program", "begin"),
+            _command("version", "Print the version of the program", "init"),
             _command("completion", "Print a completion script for your shell", "completion"),
         ),
     ),
@@ -48,10 +48,10 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("schema show", "Print the schema, or one type of it", "schema"),
             _command("schema plan", "Show what applying a schema would do", "schema"),
             _command("schema apply", "Make a schema the accepted one", "schema", "apply_"),
-            _command("schema fmt", "Bring .pg files into the one style", "files", "fmt_schema"),
-            _command("schema lint", "Check .pg files", "files", "lint_schema"),
-            _command("lint", "Check .gq and .pg files", "files"),
-            _command("fmt", "Bring .gq and .pg files into the one style", "files"),
+            _command("schema fmt", "Bring .pg files into the one style", "fmt", "fmt_schema"),
+            _command("schema lint", "Check .pg files", "fmt", "lint_schema"),
+            _command("lint", "Check .gq and .pg files", "fmt"),
+            _command("fmt", "Bring .gq and .pg files into the one style", "fmt"),
         ),
     ),
     (
@@ -89,18 +89,18 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("snapshot", "Show the graph version that a ref names", "stats"),
             _command("entity", "Show one entity, now or at a ref", "entity"),
             _command("history", "Show the commits that changed one entity", "entity"),
-            _command("restore", "Make a branch what it was at a ref", "undo"),
-            _command("revert", "Undo what one commit did", "undo"),
+            _command("restore", "Make a branch what it was at a ref", "restore"),
+            _command("revert", "Undo what one commit did", "restore"),
         ),
     ),
     (
         "Operate",
         (
-            _command("optimize", "Rewrite small fragments, build indexes", "maintain"),
+            _command("optimize", "Rewrite small fragments, build indexes", "optimize"),
             _command("cleanup", "Delete what is old and what nothing needs", "upkeep"),
             _command("verify", "Look for damage", "upkeep"),
-            _command("copy", "Copy the graph to another place", "copying"),
-            _command("delete", "Delete a graph for good", "copying"),
+            _command("copy", "Copy the graph to another place", "copy"),
+            _command("delete", "Delete a graph for good", "copy"),
             _command("recover list", "List long operations, also dead ones", "recover", "list_"),
             _command("recover resume", "Finish what an operation had staged", "recover"),
             _command("recover discard", "Give up what an operation had staged", "recover"),

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, AtRef, Cli, IfCommit, Key, Limit, Message
+from omnigraph.cli.arguments import NO_FLAGS, AtRef, Cli, CommitFlags, Limit
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -76,10 +76,7 @@ def algo(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Rank, group and measure the nodes: a value for each, the most telling ones first.
@@ -114,7 +111,7 @@ def algo(
         if write_to is None:
             done = g.at(ref).algorithm(algorithm, **asked)
         else:
-            commit = cli.commit(actor, message, if_commit, key)
+            commit = flags.words(cli)
             done = g.branch(ref).algorithm(algorithm, write_to=write_to, **asked, **commit)
         if write_to is not None:
             _tell_written(done, write_to, ref, cli)

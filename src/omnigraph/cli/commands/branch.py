@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message, Yes
-from omnigraph.cli.paint import Paint, cut
-from omnigraph.cli.texts import count_text, one_line, time_text
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, Yes
+from omnigraph.cli.colours import Paint, cut
+from omnigraph.cli.value_text import count_text, one_line, time_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -24,10 +24,7 @@ def create(
     from_: Annotated[
         str, Parameter(name=["--from", "-f"], help="where it begins: a branch, tag or other ref")
     ] = "main",
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Start a branch at a ref. It takes one request, whatever the size of the graph.
@@ -37,7 +34,7 @@ def create(
         omnigraph branch create fix --from main~3
     """
     with cli.writing(name) as g:
-        commit = g.create_branch(name, from_, **cli.commit(actor, message, if_commit, key))
+        commit = g.create_branch(name, from_, **flags.words(cli))
     row = {"branch": name, "from": from_, "commit": commit.id}
     cli.out.value(
         row,
@@ -101,10 +98,7 @@ def delete(
     name: Name,
     /,
     *,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     yes: Yes = False,
     dry_run: DryRun = False,
     cli: Cli,
@@ -129,7 +123,7 @@ def delete(
         if ahead and not cli.out.confirm(told, yes=yes):
             cli.out.warn("Nothing was changed.")
             return 1
-        g.delete_branch(name, **cli.commit(actor, message, if_commit, key))
+        g.delete_branch(name, **flags.words(cli))
     cli.done = "The branch is deleted."
     cli.out.value(row, lambda paint: [f"Deleted {paint('green', name)}."])
     return 0
@@ -139,10 +133,7 @@ def protect(
     name: Name,
     /,
     *,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Close a branch to direct writes and to deletion. Merges into it go on.
@@ -151,7 +142,7 @@ def protect(
         omnigraph protect main --as ada
     """
     with cli.writing(name) as g:
-        g.protect(name, **cli.commit(actor, message, if_commit, key))
+        g.protect(name, **flags.words(cli))
     row = {"branch": name, "protected": True}
     cli.out.value(row, lambda paint: [f"{paint('green', name)} takes merges alone now."])
 
@@ -160,10 +151,7 @@ def unprotect(
     name: Name,
     /,
     *,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Open a branch to direct writes again.
@@ -172,7 +160,7 @@ def unprotect(
         omnigraph unprotect main --as ada
     """
     with cli.writing(name) as g:
-        g.unprotect(name, **cli.commit(actor, message, if_commit, key))
+        g.unprotect(name, **flags.words(cli))
     row = {"branch": name, "protected": False}
     cli.out.value(row, lambda paint: [f"{paint('green', name)} takes direct writes again."])
 

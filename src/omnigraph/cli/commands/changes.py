@@ -10,7 +10,7 @@ from omnigraph.cli.arguments import Cli, Kinds, Limit, OfBranch, Ops, Types
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.history.feed import Block
+    from omnigraph.engine.history.feed import FeedBlock
 
 
 def changes(
@@ -51,7 +51,7 @@ def changes(
             poll=poll,
         )
         if not cli.out.is_table:
-            cli.out.rows(_told(blocks, cli))
+            cli.out.rows(_block_rows(blocks, cli))
             return
         for number, block in enumerate(blocks):
             if number:
@@ -60,7 +60,7 @@ def changes(
             cli.out.flush()
 
 
-def _told(blocks: Any, cli: Invocation) -> Any:
+def _block_rows(blocks: Any, cli: Invocation) -> Any:
     """Rows as they come; each is out before the next one is waited for."""
     from omnigraph.cli.views.changes import change_row
     from omnigraph.cli.views.commits import commit_row
@@ -75,7 +75,7 @@ def _told(blocks: Any, cli: Invocation) -> Any:
         cli.out.flush()
 
 
-def _print_block(block: Block, cli: Invocation) -> None:
+def _print_block(block: FeedBlock, cli: Invocation) -> None:
     from omnigraph.cli.views.changes import change_lines
     from omnigraph.cli.views.commits import log_lines
     from omnigraph.plan.migrate import step_text

@@ -8,8 +8,8 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli, Limit, OfBranch
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import literal_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import literal_text
 from omnigraph.errors import NotFound
 
 TypeName = Annotated[str, Parameter(help="its type, such as Person")]

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli, Types, Yes
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.paths import STDIN, unwritable
-from omnigraph.cli.texts import count_text, json_text
+from omnigraph.cli.value_text import count_text, json_text
 from omnigraph.errors import AlreadyExists, InvalidArgument
 
 if TYPE_CHECKING:

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.texts import count_text, json_text, plain
+from omnigraph.cli.value_text import count_text, json_text, plain
 from omnigraph.cli.views.changes import count_lines
 from omnigraph.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.load.result import LoadResult, Progress
+    from omnigraph.engine.load.result import LoadProgress, LoadResult
 
 _SHOWN = 5
 _SMALL = 64 << 20
@@ -68,10 +68,7 @@ def load(
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Bring entities in from files, as one commit or not at all.
@@ -93,7 +90,7 @@ def load(
         _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: LoadProgress) -> None:
             doing = _doing(progress)
             if progress.tasks:
                 report(progress.tasks_done, progress.tasks, doing)
@@ -116,7 +113,7 @@ def load(
                 engine=chosen,
                 job=job,
                 progress=tell,
-                **cli.commit(actor, message, if_commit, key),
+                **flags.words(cli),
             )
     if rejected is not None:
         _write_rejected(done, rejected)
@@ -126,7 +123,7 @@ def load(
     _note_rejected(done, rejected, cli)
 
 
-def _doing(progress: Progress) -> str:
+def _doing(progress: LoadProgress) -> str:
     """The stage, with rows and rate where they are known: on Spark those of tasks that are done."""
     words = [progress.stage]
     if progress.total_rows:

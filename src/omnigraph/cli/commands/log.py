@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import one_line, time_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import one_line, time_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.history.log import LogWords

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, DryRun, IfCommit, Key, Message
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument, InvalidData, MergeFailed
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def merge(
         str | None,
         Parameter(help="a file of rows that settle single entities, one JSON object a line"),
     ] = None,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     dry_run: DryRun = False,
     cli: Cli,
 ) -> int:
@@ -68,7 +65,7 @@ def merge(
                 strategy=chosen,
                 resolve=resolved,
                 dry_run=dry_run,
-                **cli.commit(actor, message, if_commit, key),
+                **flags.words(cli),
             )
             if dry_run and done.outcome == "fast_forward":  # which compares nothing by itself
                 done = replace(done, changes=g.at(source).diff(into).summary())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands.query import (
     File,
     Inline,
@@ -15,9 +16,8 @@ from omnigraph.cli.commands.query import (
     placed,
     read_query,
 )
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.texts import plain
+from omnigraph.cli.value_text import plain
 from omnigraph.cli.views.changes import count_lines
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ def mutate(
     params: Params = None,
     param: Param = (),
     branch: OnBranch = "main",
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Change the graph: insert, update and delete, all statements as one commit.
@@ -55,7 +52,7 @@ def mutate(
             text,
             name,
             values,
-            **cli.commit(actor, message, if_commit, key),
+            **flags.words(cli),
         )
     show_mutation(done, cli)
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument, InvalidQuery
 
 if TYPE_CHECKING:

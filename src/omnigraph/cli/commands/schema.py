@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import (
-    Actor,
+    NO_FLAGS,
     AtRef,
     Cli,
+    CommitFlags,
     DryRun,
-    IfCommit,
-    Key,
-    Message,
     OfBranch,
     OnBranch,
     Yes,
 )
-from omnigraph.cli.paint import Paint
+from omnigraph.cli.colours import Paint
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -86,10 +84,7 @@ def apply_(
     /,
     *,
     branch: OnBranch = "main",
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     allow_data_loss: Annotated[
         bool, Parameter(negative=(), help="older versions go too, if something is dropped")
     ] = False,
@@ -129,7 +124,7 @@ def apply_(
         done = g.branch(branch).apply_schema(
             text,
             allow_data_loss=allow_data_loss,
-            **cli.commit(actor, message, if_commit, key),
+            **flags.words(cli),
         )
     commit = None if done.commit is None else done.commit.id
     row = {"applied": done.applied, "commit": commit, "branch": branch}

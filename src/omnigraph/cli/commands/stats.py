@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
-from omnigraph.cli.paint import Paint, pad
-from omnigraph.cli.texts import count_text, one_line, time_text
+from omnigraph.cli.colours import Paint, pad
+from omnigraph.cli.value_text import count_text, one_line, time_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.snapshot import Snapshot

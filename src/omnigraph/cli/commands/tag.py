@@ -7,9 +7,9 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import Actor, Cli, IfCommit, Key, Message
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import one_line, time_text
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import one_line, time_text
 
 Name = Annotated[str, Parameter(help="the name of the tag")]
 
@@ -19,10 +19,7 @@ def create(
     ref: Annotated[str, Parameter(help="the commit that gets the name")] = "main",
     /,
     *,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Give a commit a name that stays. A tag can be read like a branch, and never written to.
@@ -32,7 +29,7 @@ def create(
         omnigraph tag create before-import main~2
     """
     with cli.writing(name) as g:
-        commit = g.create_tag(name, ref, **cli.commit(actor, message, if_commit, key))
+        commit = g.create_tag(name, ref, **flags.words(cli))
     cli.done = "The tag is created."
     row = {"tag": name, "commit": commit.id}
     cli.out.value(
@@ -76,10 +73,7 @@ def delete(
     name: Name,
     /,
     *,
-    actor: Actor = None,
-    message: Message = None,
-    if_commit: IfCommit = None,
-    key: Key = None,
+    flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
     """Delete a tag. The commit stays.
@@ -88,7 +82,7 @@ def delete(
         omnigraph tag delete v1
     """
     with cli.writing(name) as g:
-        g.delete_tag(name, **cli.commit(actor, message, if_commit, key))
+        g.delete_tag(name, **flags.words(cli))
     cli.done = "The tag is deleted."
     cli.out.value(
         {"tag": name, "deleted": True}, lambda paint: [f"Deleted the tag {paint('yellow', name)}."]

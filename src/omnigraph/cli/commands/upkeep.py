@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli, DryRun, Yes
-from omnigraph.cli.paint import Paint
-from omnigraph.cli.texts import count_text, size_text
+from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import count_text, size_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
-    from omnigraph.engine.upkeep.formats import FormatReport
+    from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
 
 

@@ -1,5 +1,4 @@
-"""Owns what the shell offers to complete a word with: commands, words, types, properties,
-branches."""
+"""Owns completion in the shell: it offers commands, keywords, types, properties and branches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Owns the shell: lines in, statements out, with the graph open all the time.
 
 A line that begins with `\\` is a command of the shell or of the program; anything else is the
-language. Whatever fails is told, and the shell goes on; a script stops.
+language. An error is printed, and the shell goes on; a script stops.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import replace
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands import COMMANDS, GROUPS, find_command
 from omnigraph.cli.failures import failure_lines
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.options import split_options
 from omnigraph.cli.output import Output
-from omnigraph.cli.paint import Paint
 from omnigraph.cli.shell.reading import Item, goes_on, read_statements
 from omnigraph.errors import InvalidArgument, OmnigraphError
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -122,12 +122,15 @@ class Shell:
 
     def _run(self, item: Item, text: str) -> int:
         from omnigraph.cli.ledger import ledger_lines
-        from omnigraph.cli.shell.statements import run_item
+        from omnigraph.cli.shell.statements import ShellState, run_item
         from omnigraph.telemetry import watch_requests
 
+        state = ShellState(
+            self.cli, self.graph, self.ref, self.actor, self.parameters, self.run_program
+        )
         began = time.monotonic()
         with watch_requests() as watched:
-            code = run_item(self, item, text)
+            code = run_item(state, item, text)
         if self.timing:
             self.out.warn(self.out.note_paint("dim", f"{time.monotonic() - began:.3f} s"))
         if self.io:
@@ -136,7 +139,7 @@ class Shell:
         return code
 
     def _refuse(self, text: str, diagnostics: Any) -> int:
-        from omnigraph.cli.commands.files import report_diagnostics
+        from omnigraph.cli.commands.fmt import report_diagnostics
 
         report_diagnostics(diagnostics, text, "input", self.cli)
         if goes_on(text):

@@ -1,4 +1,5 @@
-"""Owns when a statement is complete: text that only lacks its end waits for another line."""
+"""Owns the decision whether a statement is complete: a text that lacks only its end waits for
+another line."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _OPEN_ENDED = frozenset({"Q003", "Q004", "Q007", "Q008"})
 
 
 @dataclass(frozen=True)
-class Read:
+class ReadText:
     """`open` wants another line; `wrong` has diagnostics; `complete` has statements to run."""
 
     state: State
@@ -33,19 +34,19 @@ def goes_on(line: str) -> bool:
     return _GOES_ON.match(line) is not None
 
 
-def read_statements(text: str) -> Read:
+def read_statements(text: str) -> ReadText:
     """A statement ends with the line on which it is complete, or at `;`. A blank line ends what
     is not: its mistakes are then told."""
     given = text.rstrip()
     ended = given.endswith(";") or (bool(given) and text.endswith("\n\n"))
     given = given.rstrip("; \n\t")
     if not given:
-        return Read("empty", "")
+        return ReadText("empty", "")
     parsed = parse_queries(given)
     if not parsed.diagnostics:
         items = tuple(item for item in parsed.file.items if not isinstance(item, Wreck))
-        return Read("complete" if items else "open", given, items)
+        return ReadText("complete" if items else "open", given, items)
     lacks_end = all(d.code in _OPEN_ENDED or d.span.end >= len(given) for d in parsed.diagnostics)
     if lacks_end and not ended:
-        return Read("open", given)
-    return Read("wrong", given, diagnostics=parsed.diagnostics)
+        return ReadText("open", given)
+    return ReadText("wrong", given, diagnostics=parsed.diagnostics)

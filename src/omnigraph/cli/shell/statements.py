@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
 from omnigraph.cli.commands.query import show_result
-from omnigraph.cli.texts import count_text
+from omnigraph.cli.invocation import Invocation
+from omnigraph.cli.output import Output
+from omnigraph.cli.value_text import count_text
 from omnigraph.lang.gq.tree import (
     BranchCreate,
     BranchDelete,
@@ -17,11 +21,27 @@ from omnigraph.lang.gq.tree import (
 )
 
 if TYPE_CHECKING:
-    from omnigraph.cli.shell.loop import Shell
     from omnigraph.cli.shell.reading import Item
+    from omnigraph.engine.graph import Graph
 
 
-def run_item(shell: Shell, item: Item, text: str) -> int:
+@dataclass(frozen=True)
+class ShellState:
+    """What a statement needs to know of the shell that it runs in."""
+
+    cli: Invocation
+    graph: Graph
+    ref: str
+    actor: str | None
+    parameters: Mapping[str, Any]
+    run_program: Callable[[list[str]], int]
+
+    @property
+    def out(self) -> Output:
+        return self.cli.out
+
+
+def run_item(shell: ShellState, item: Item, text: str) -> int:
     """One statement; its exit code."""
     match item:
         case Query(body=Read()):
@@ -45,7 +65,7 @@ def run_item(shell: Shell, item: Item, text: str) -> int:
     return 0
 
 
-def _ask(shell: Shell, item: Query, text: str) -> int:
+def _ask(shell: ShellState, item: Query, text: str) -> int:
     found = shell.graph.at(shell.ref).query(_slice(item, text), None, _given(shell, item))
     count = show_result(found, shell.cli)
     if count is not None:
@@ -53,7 +73,7 @@ def _ask(shell: Shell, item: Query, text: str) -> int:
     return 0
 
 
-def _change(shell: Shell, item: Query, text: str) -> int:
+def _change(shell: ShellState, item: Query, text: str) -> int:
     from omnigraph.cli.commands.mutate import show_mutation
 
     done = shell.graph.branch(shell.ref).mutate(
@@ -63,16 +83,16 @@ def _change(shell: Shell, item: Query, text: str) -> int:
     return 0
 
 
-def _program(shell: Shell, *words: str) -> int:
+def _program(shell: ShellState, *words: str) -> int:
     return shell.run_program(list(words))
 
 
-def _by(shell: Shell) -> list[str]:
+def _by(shell: ShellState) -> list[str]:
     """Who the shell writes as, for a command that writes too."""
     return [] if shell.actor is None else ["--as", shell.actor]
 
 
-def _name(given: Any, shell: Shell) -> str:
+def _name(given: Any, shell: ShellState) -> str:
     return shell.ref if given is None else given.text
 
 
@@ -80,7 +100,7 @@ def _slice(query: Query, text: str) -> str:
     return text[query.span.start : query.span.end]
 
 
-def _given(shell: Shell, query: Query) -> dict[str, Any]:
-    """Of the parameters that were set, those that the query declares."""
+def _given(shell: ShellState, query: Query) -> dict[str, Any]:
+    """The parameters that were set and that the query declares."""
     names = {parameter.variable.name for parameter in query.parameters}
     return {name: value for name, value in shell.parameters.items() if name in names}

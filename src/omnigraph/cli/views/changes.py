@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, Protocol
 
-from omnigraph.cli.paint import Paint, cut, visible_width
-from omnigraph.cli.texts import count_text, literal_text, one_line
+from omnigraph.cli.colours import Paint, cut, visible_width
+from omnigraph.cli.value_text import count_text, literal_text, one_line
 from omnigraph.model.changes import Change, Op
 
 SIGNS = {Op.INSERT: ("+", "green"), Op.UPDATE: ("~", "yellow"), Op.DELETE: ("-", "red")}

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from omnigraph.cli.paint import Paint, cut, visible_width
-from omnigraph.cli.texts import moment_text, one_line, time_text
+from omnigraph.cli.colours import Paint, cut, visible_width
+from omnigraph.cli.value_text import moment_text, one_line, time_text
 from omnigraph.model.version import Commit
-from omnigraph.plan.lanes import LogEntry, draw_lanes, render_lanes
+from omnigraph.plan.log_drawing import LogEntry, draw_lanes, render_lanes
 
 Labels = Mapping[str, tuple[str, ...]]
 _INDENT = "  "

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from omnigraph.cli.paint import Paint, cut, fold
-from omnigraph.cli.texts import count_text, literal_text, one_line
+from omnigraph.cli.colours import Paint, cut, fold
+from omnigraph.cli.value_text import count_text, literal_text, one_line
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 
 _SHOWN = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from omnigraph.cli.paint import Paint, fold
-from omnigraph.cli.texts import plain
+from omnigraph.cli.colours import Paint, fold
+from omnigraph.cli.value_text import plain
 from omnigraph.plan.migrate import MigrationPlan, Tier, render_plan, step_text
 
 _WIDTH = 80

@@ -15,7 +15,7 @@ from omnigraph.engine.algorithms.kernels import UNREACHED
 from omnigraph.engine.algorithms.network import Network, build_network
 from omnigraph.engine.algorithms.registry import VALUES, find_algorithm
 from omnigraph.engine.algorithms.result import Target
-from omnigraph.engine.algorithms.scope import Scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.transaction import Transaction
@@ -92,7 +92,11 @@ class LocalValues:
 
 
 def compute_here(
-    session: Session, snapshot: GraphView, scope: Scope, name: str, options: Mapping[str, Any]
+    session: Session,
+    snapshot: GraphView,
+    scope: AlgorithmScope,
+    name: str,
+    options: Mapping[str, Any],
 ) -> LocalValues:
     network = build_network(session, snapshot, scope)
     answer = _RUNS[name](network, **options)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.algorithms.kernels import Ints
-from omnigraph.engine.algorithms.scope import Scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.query.adjacency.arrays import Adjacency
@@ -82,7 +82,7 @@ class Network:
         return np.array(found, dtype=np.int64)
 
 
-def build_network(session: Session, snapshot: GraphView, scope: Scope) -> Network:
+def build_network(session: Session, snapshot: GraphView, scope: AlgorithmScope) -> Network:
     entities = Entities(snapshot.view, Columns.shared_by(session), snapshot.io)
     ids, ranks, starts = [], {}, [0]
     for kind in scope.nodes:
@@ -108,7 +108,7 @@ def build_network(session: Session, snapshot: GraphView, scope: Scope) -> Networ
     return Network(scope.nodes, tuple(starts), tuple(ids), np.concatenate(src), np.concatenate(dst))
 
 
-def _kept(snapshot: GraphView, scope: Scope, rows: TypeRows) -> Ints:
+def _kept(snapshot: GraphView, scope: AlgorithmScope, rows: TypeRows) -> Ints:
     """The positions of the rows that take part."""
     condition = scope.condition(snapshot.catalog, rows.kind)
     if condition is None:
@@ -124,7 +124,7 @@ def _kept(snapshot: GraphView, scope: Scope, rows: TypeRows) -> Ints:
 def _ends(
     session: Session,
     snapshot: GraphView,
-    scope: Scope,
+    scope: AlgorithmScope,
     entities: Entities,
     edge: EdgeType,
     ranks: Mapping[str, np.ndarray],

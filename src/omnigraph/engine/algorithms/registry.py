@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.types import FLOATS, Base, ScalarType, type_text
 
 ValueKind = Literal["number", "count", "label"]

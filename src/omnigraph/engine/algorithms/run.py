@@ -16,7 +16,7 @@ from omnigraph.engine.algorithms.registry import (
     read_options,
 )
 from omnigraph.engine.algorithms.result import AlgorithmResult, Computed, Target
-from omnigraph.engine.algorithms.scope import Edges, Scope, Where, read_scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope, Edges, Where, read_scope
 from omnigraph.engine.executors import configured_master, find_executor, registered
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
@@ -98,7 +98,7 @@ def _choose(asked: str) -> str:
 
 def _scope(
     session: Session, snapshot: GraphView, algorithm: Algorithm, call: AlgorithmCall
-) -> Scope:
+) -> AlgorithmScope:
     direction = call.direction or algorithm.direction
     now = session.runtime.now()
     return read_scope(snapshot.catalog, call.edges, direction, call.where, now)
@@ -107,7 +107,7 @@ def _scope(
 def _compute(
     session: Session,
     snapshot: GraphView,
-    scope: Scope,
+    scope: AlgorithmScope,
     call: AlgorithmCall,
     engine: str,
     options: Mapping[str, Any],
@@ -130,7 +130,9 @@ def _result(
     )
 
 
-def _check_target(scope: Scope, algorithm: Algorithm, call: AlgorithmCall, property: str) -> None:
+def _check_target(
+    scope: AlgorithmScope, algorithm: Algorithm, call: AlgorithmCall, property: str
+) -> None:
     """All node types must have a fitting property."""
     fitting = fitting_types(algorithm)
     for kind in scope.nodes:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.condition import Condition, Filter, read_condition
 from omnigraph.errors import InvalidArgument, TypeNotFound
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType
 
 Direction = Literal["out", "in", "both"]
@@ -23,7 +23,7 @@ Where: TypeAlias = Filter | Mapping[str, Filter] | None
 
 
 @dataclass(frozen=True)
-class Scope:
+class AlgorithmScope:
     """Node types are in the order of their names. `where` holds the conditions by table key."""
 
     edges: tuple[tuple[EdgeType, str], ...]
@@ -36,7 +36,9 @@ class Scope:
         return None if text is None else read_condition(catalog, kind, text, self.now)
 
 
-def read_scope(catalog: Catalog, edges: Edges, direction: str, where: Where, now: int) -> Scope:
+def read_scope(
+    catalog: Catalog, edges: Edges, direction: str, where: Where, now: int
+) -> AlgorithmScope:
     """What is meant, checked against the schema."""
     given = _read_edges(catalog, edges, direction)
     chosen = tuple((catalog.edge_names[name], way) for name, way in given.items())
@@ -45,7 +47,7 @@ def read_scope(catalog: Catalog, edges: Edges, direction: str, where: Where, now
     conditions = _read_where([edge for edge, _ in chosen], nodes, where)
     for kind, text in conditions:
         read_condition(catalog, kind, text, now)
-    return Scope(chosen, nodes, {kind.table_key: text for kind, text in conditions}, now)
+    return AlgorithmScope(chosen, nodes, {kind.table_key: text for kind, text in conditions}, now)
 
 
 def _read_edges(catalog: Catalog, edges: Edges, direction: str) -> dict[str, str]:

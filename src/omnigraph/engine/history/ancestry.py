@@ -1,4 +1,4 @@
-"""Owns the question what two heads have in common: their merge base, from what they carry.
+"""Owns finding the merge base of two heads, from what the heads carry.
 
 Every version knows up to which version each other chain is part of its past. The past of a
 version is closed under parents, so on each chain it is a beginning of it, and what two pasts

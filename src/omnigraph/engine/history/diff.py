@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.graph_view import GraphView, find_type
-from omnigraph.engine.history.differ import TypeDelta, diff_type
+from omnigraph.engine.history.table_diff import TypeDelta, diff_type
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op

@@ -23,7 +23,7 @@ from omnigraph.engine.history.cursor import (
     recreated,
 )
 from omnigraph.engine.history.diff import Diff, make_diff
-from omnigraph.engine.history.path import Path
+from omnigraph.engine.history.first_parents import Path
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session, hash_call
 from omnigraph.errors import InvalidArgument, RefNotFound
@@ -35,7 +35,7 @@ from omnigraph.telemetry import Ledger
 
 
 @dataclass(frozen=True)
-class Block:
+class FeedBlock:
     """One commit and what it did. `changes` are read when they are iterated, type by type;
     `cursor` is the place after this block."""
 
@@ -118,7 +118,7 @@ class Feed:
         follow: bool,
         poll: float,
         stopped: Callable[[], bool],
-    ) -> Generator[Block, None, None]:
+    ) -> Generator[FeedBlock, None, None]:
         """Up to the head or, with `follow`, for ever: until the generator is closed or `stopped`
         says so. A block is made whole before it is given, so it can be asked for again."""
         place = after
@@ -158,7 +158,7 @@ class Feed:
         arrived = Place(self._branch, path.head.first)
         return path.read(place), path.read(arrived), path.settle(arrived)
 
-    def _block(self, old: GraphVersion | None, new: GraphVersion, place: Place) -> Block:
+    def _block(self, old: GraphVersion | None, new: GraphVersion, place: Place) -> FeedBlock:
         after = view_of(self._session, new, self._ledger)
         if old is None:
             nothing = msgspec.structs.replace(new, tables=())
@@ -175,7 +175,7 @@ class Feed:
             commit=new.commit.id,
         )
         tables = self._changed_tables(before.graph_version, new)
-        return Block(
+        return FeedBlock(
             new.commit,
             cursor.text,
             Diff(before, after, tables, self._chosen.kinds, self._chosen.ops),

@@ -18,7 +18,7 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, InvalidArgument, OmnigraphError
 from omnigraph.model.version import Commit, GraphVersion, chain_key
-from omnigraph.plan.lanes import LaneRow, LogEntry, draw_lanes
+from omnigraph.plan.log_drawing import LaneRow, LogEntry, draw_lanes
 from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
@@ -78,7 +78,7 @@ def make_log(
     until: str | datetime | None = None,
     first_parent: bool = False,
 ) -> Log:
-    """The starts are pinned; what is behind them is read by who goes on."""
+    """The starts are pinned; the commits behind them are read as the iteration goes on."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))

@@ -1,9 +1,10 @@
 """Owns holding an old version in place while something is bound to it.
 
 The head of a branch is safe from cleanup for as long as the grace period lasts. An older version
-is not: cleanup may decide on it at any moment. So an intent that names it is written first, and
-only then is looked whether it is still there. Cleanup does both in the other order: it says what
-will go, and then looks for intents. Whatever happens in between, one of the two sees the other.
+is not: cleanup may decide on it at any moment. So this module first writes an intent that names
+the version, and then looks whether the version is still there. Cleanup uses the other order: it
+announces what will go, and then looks for intents. Whatever happens in between, one of the two
+sees the other.
 """
 
 from __future__ import annotations

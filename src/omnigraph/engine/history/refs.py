@@ -1,4 +1,4 @@
-"""Owns the way back: from a ref to the graph version that it names, and the log of a branch."""
+"""Owns resolving refs: it finds the graph version that a ref names, and the log of a branch."""
 
 from __future__ import annotations
 
@@ -115,8 +115,8 @@ class History:
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
         """On the chains themselves first, then in what they took in: a commit that a log shows
-        may have been made on a branch that is gone. Of one that was reclaimed another branch may
-        still hold what it was."""
+        may have been made on a branch that is gone. If cleanup has reclaimed it, another branch
+        may still hold its contents."""
         starts = [self._head(ref.branch)] if ref.branch is not None else self._roots()
         reclaimed: Reclaimed | None = None
         for chain in self._chains(starts):
@@ -277,7 +277,7 @@ class History:
         near: str,
         early: Callable[[GraphVersion], bool],
     ) -> tuple[int, int]:
-        """Of a stretch in the archive, the part from the beginning of the last segment that is
+        """Gives the part of a stretch in the archive that begins with the last segment that is
         early enough. The name of a segment may promise too much if it reaches back over the
         beginning of the branch, so it is looked at; those that promise nothing are not."""
         session = self._session

@@ -30,7 +30,7 @@ KIND = "restore"
 
 
 @dataclass
-class _Pinned:
+class _PinnedRef:
     """A restore as the publisher sees it: bound to one head, planned again by its caller."""
 
     plan: PublishPlan
@@ -99,7 +99,7 @@ def _restore(
         )
         left = max(0.0, deadline - session.runtime.monotonic())
         try:
-            work = _Pinned(plan, head, late)
+            work = _PinnedRef(plan, head, late)
             published = publish(session, work, ledger, retry_for=left)
         except Conflict as error:
             if not error.retryable or late() or session.runtime.monotonic() > deadline:

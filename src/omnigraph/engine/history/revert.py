@@ -1,12 +1,13 @@
 """Owns reverting: a new commit that undoes the row changes of one commit, three-way.
 
-What the commit did is the base, what it found is wanted, and the head has the say where a later
-commit has changed the same again.
+The state after the commit is the base, and the state before it is the goal. Where a later commit
+changed the same value again, the head wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 
 import msgspec
@@ -15,8 +16,8 @@ import pyarrow as pa
 
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.diff import make_diff
-from omnigraph.engine.history.differ import TypeDelta
 from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.history.undo import Undone, undo_type
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.integrity import check_integrity
@@ -40,26 +41,18 @@ from omnigraph.telemetry import Ledger
 KIND = "revert"
 
 
+@dataclass
 class Reversal:
     """A revert under way, as the publisher sees it; made again on every new head."""
 
-    plan: PublishPlan
-
-    def __init__(
-        self,
-        session: Session,
-        deltas: Sequence[TypeDelta],
-        lineage: Lineage,
-        if_commit: str | None,
-        ledger: Ledger,
-    ) -> None:
-        self._session = session
-        self._deltas = deltas
-        self._lineage = lineage
-        self._if_commit = if_commit
-        self._ledger = ledger
-        self._base: GraphVersion | None = None
-        self._staged_at = 0
+    session: Session
+    deltas: Sequence[TypeDelta]
+    lineage: Lineage
+    if_commit: str | None
+    ledger: Ledger
+    plan: PublishPlan = field(init=False)
+    _base: GraphVersion | None = None
+    _staged_at: int = 0
 
     @property
     def base(self) -> GraphVersion:
@@ -67,26 +60,26 @@ class Reversal:
         return self._base
 
     def stale(self, head: GraphVersion) -> bool:
-        age = (self._session.runtime.now() - self._staged_at) / 1e6
-        return self._staged_at <= head.gc_cutoff or age >= self._session.settings.grace / 2
+        age = (self.session.runtime.now() - self._staged_at) / 1e6
+        return self._staged_at <= head.gc_cutoff or age >= self.session.settings.grace / 2
 
     def replan(self, head: GraphVersion) -> None:
         require_unprotected(head, KIND)
         self._base = head
-        work = Work(view_of(self._session, head, self._ledger))
+        work = Work(view_of(self.session, head, self.ledger))
         self._undo(work)
         check_integrity(work)
-        self._staged_at = self._session.runtime.now()
-        staged = stage_work(work, StagedAppends(), self._ledger)
+        self._staged_at = self.session.runtime.now()
+        staged = stage_work(work, StagedAppends(), self.ledger)
         reach("staged")
         self.plan = PublishPlan(
             branch=head.branch,
             base_version=head.version,
             base_incarnation=head.incarnation,
             actions=staged.actions,
-            lineage=self._lineage,
+            lineage=self.lineage,
             checks={table: head.pins[table].content for table in work.checks},
-            if_commit=self._if_commit,
+            if_commit=self.if_commit,
         )
 
     def _undo(self, work: Work) -> None:
@@ -94,13 +87,13 @@ class Reversal:
         violations: list[Violation] = []
         removed: dict[str, list[str]] = {}
         kinds = {kind.id: kind for kind in work.snapshot.catalog.types}
-        for delta in self._deltas:
+        for delta in self.deltas:
             assert delta.new is not None
             kind = kinds.get(delta.new.id)
             if kind is None:
                 conflicts.append(_dropped(delta.new.name))
                 continue
-            undone: Undone = undo_type(delta, work.read(kind), self._ledger)
+            undone: Undone = undo_type(delta, work.read(kind), self.ledger)
             conflicts += undone.conflicts
             violations += check_rows(kind, undone.rows)
             work.change(kind, undone.rows, undone.origins, undone.gone)

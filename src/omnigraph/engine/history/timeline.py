@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from omnigraph.engine.graph_view import GraphView, find_type, view_of
-from omnigraph.engine.history.differ import TypeDelta, diff_type
 from omnigraph.engine.history.refs import History
+from omnigraph.engine.history.table_diff import TypeDelta, diff_type
 from omnigraph.engine.session import Session
 from omnigraph.errors import HistoryGap, InvalidArgument, Reclaimed
 from omnigraph.model.catalog import GraphType
@@ -97,10 +97,10 @@ def _change(
         ledger,
         entity=id,
     )
-    return None if delta.empty else _told(delta, id)
+    return None if delta.empty else _change_of(delta, id)
 
 
-def _told(delta: TypeDelta, id: str) -> Change:
+def _change_of(delta: TypeDelta, id: str) -> Change:
     kind = delta.new or delta.old
     assert kind is not None
     side, name = kind.table_key.split(":", 1)

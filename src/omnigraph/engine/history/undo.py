@@ -1,4 +1,5 @@
-"""Owns the way back for one type: which rows undo a change, and where that can no longer be."""
+"""Owns the undo of a change to one type: which rows undo it, and where it can no longer be
+undone."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.history.differ import TypeDelta, differing_properties
+from omnigraph.engine.history.table_diff import TypeDelta, differing_properties
 from omnigraph.engine.overlay import NEW
 from omnigraph.engine.view import TableView
 from omnigraph.model.arrow import row_schema

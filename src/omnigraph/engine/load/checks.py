@@ -1,168 +1,168 @@
-"""Owns how a load checks the rules between its rows and the graph: which relations each rule joins,
-and what may be left out because a cheaper look has shown that nothing is wrong. It is the same for
-every engine; an engine brings the relations."""
+"""Owns how a load checks the rules between its rows and the graph: which relations each rule
+joins, and what may be skipped because a cheaper check has shown that nothing is wrong. It is the
+same for every engine; an engine brings the relations."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
-from omnigraph.engine.load.ground import Ground, R
 from omnigraph.engine.load.phases import H
+from omnigraph.engine.load.relations import LoadRelations, R
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.rules import joins
 from omnigraph.plan.rules.book import (
-    Card,
+    CardRule,
     Ends,
     NewId,
     OneRow,
     Orphans,
-    Unique,
+    UniqueRule,
     final_rules,
 )
 
 
-def check_load(ground: Ground[H, R]) -> None:
+def check_load(relations: LoadRelations[H, R]) -> None:
     """Ids first, then whole rows, then the rules of the book. The load ends at the first stage that
     refuses anything, unless rows are set aside."""
-    state = ground.state
-    check_ids(ground)
+    state = relations.state
+    check_ids(relations)
     state.halt()
     if state.mode == "append":
-        check_new(ground)
+        check_new(relations)
     elif state.mode == "merge":
-        ground.complete()
+        relations.complete()
     state.halt()
-    check_rules(ground)
+    check_rules(relations)
     state.halt()
 
 
-def check_ids(ground: Ground[H, R]) -> None:
+def check_ids(relations: LoadRelations[H, R]) -> None:
     """An id stands once in an input, whatever the mode."""
-    for kind in ground.kinds:
-        if ground.generated(kind) or ground.left(kind) < 2:
+    for kind in relations.kinds:
+        if relations.generated(kind) or relations.left(kind) < 2:
             continue
-        if not ground.may_exceed(kind, ("id",)):
+        if not relations.may_exceed(kind, ("id",)):
             continue
-        rows = ground.arriving(kind, ("id",))
-        again = joins.repeated(ground, rows, ("id",))
-        ground.refuse(OneRow(kind), joins.later(ground, rows, again, ("id",)))
+        rows = relations.arriving(kind, ("id",))
+        again = joins.repeated(relations, rows, ("id",))
+        relations.refuse(OneRow(kind), joins.later(relations, rows, again, ("id",)))
 
 
-def check_new(ground: Ground[H, R]) -> None:
+def check_new(relations: LoadRelations[H, R]) -> None:
     """What is appended must not be there."""
-    for kind in ground.kinds:
-        if ground.generated(kind) or not ground.left(kind) or not ground.keeps(kind):
+    for kind in relations.kinds:
+        if relations.generated(kind) or not relations.left(kind) or not relations.keeps(kind):
             continue
-        if ground.many(kind) and not ground.may_exceed(kind, ("id",), stored=True):
+        if relations.many(kind) and not relations.may_exceed(kind, ("id",), stored=True):
             continue
-        rows = ground.sized(ground.arriving(kind, ("id",)), ground.left(kind))
-        stored = _sized(ground, kind, ground.stored(kind, ("id",)))
-        ground.refuse(NewId(kind), joins.sharing(ground, rows, stored, ("id",)))
+        rows = relations.sized(relations.arriving(kind, ("id",)), relations.left(kind))
+        stored = _sized(relations, kind, relations.stored(kind, ("id",)))
+        relations.refuse(NewId(kind), joins.sharing(relations, rows, stored, ("id",)))
 
 
-def check_rules(ground: Ground[H, R]) -> None:
+def check_rules(relations: LoadRelations[H, R]) -> None:
     """In the order of the book. With `every` a refused row takes no further part, else nobody
     asks what would follow from it."""
-    changed = {kind.table_key for kind in ground.kinds}
-    replaced = {kind.table_key for kind in ground.kinds if ground.replaced(kind)}
-    for rule in final_rules(ground.snapshot.catalog, changed, replaced):
+    changed = {kind.table_key for kind in relations.kinds}
+    replaced = {kind.table_key for kind in relations.kinds if relations.replaced(kind)}
+    for rule in final_rules(relations.snapshot.catalog, changed, replaced):
         match rule:
-            case Unique():
+            case UniqueRule():
                 # Refusing a row gives back the value that the entity had, which may clash again.
-                while _check_unique(ground, rule) and ground.every:
+                while _check_unique(relations, rule) and relations.every:
                     pass
             case Ends():
-                if ground.left(rule.kind):
-                    ground.refuse(rule, ground.missing(rule))
-            case Card():
-                _check_card(ground, rule)
+                if relations.left(rule.kind):
+                    relations.refuse(rule, relations.missing(rule))
+            case CardRule():
+                _check_card(relations, rule)
             case Orphans():
-                _check_orphans(ground, rule)
+                _check_orphans(relations, rule)
             case OneRow() | NewId():
                 raise AssertionError("ids are checked before rows are whole")
             case _:
                 assert_never(rule)
 
 
-def _sized(ground: Ground[H, R], kind: GraphType, relation: R) -> R:
-    return ground.sized(relation, ground.snapshot.view(kind).table.rows)
+def _sized(relations: LoadRelations[H, R], kind: GraphType, relation: R) -> R:
+    return relations.sized(relation, relations.snapshot.view(kind).table.rows)
 
 
-def _check_unique(ground: Ground[H, R], rule: Unique) -> int:
+def _check_unique(relations: LoadRelations[H, R], rule: UniqueRule) -> int:
     kind, columns = rule.kind, rule.columns
-    if not ground.left(kind):
+    if not relations.left(kind):
         return 0
-    keeps = ground.keeps(kind)
-    together = keeps and ground.many(kind) and not ground.replacing(kind)
-    repeats = ground.may_exceed(kind, columns, stored=together)
+    keeps = relations.keeps(kind)
+    together = keeps and relations.many(kind) and not relations.replacing(kind)
+    repeats = relations.may_exceed(kind, columns, stored=together)
     if not repeats and (together or not keeps):
         return 0
-    rows = ground.arriving(kind, ("id",), columns)
-    keys = ground.keys(kind, columns)
+    rows = relations.arriving(kind, ("id",), columns)
+    keys = relations.keys(kind, columns)
     found: list[R] = []
     if repeats:
-        again = joins.repeated(ground, rows, keys)
-        found.append(joins.later(ground, rows, again, keys))
+        again = joins.repeated(relations, rows, keys)
+        found.append(joins.later(relations, rows, again, keys))
     if keeps:
-        others = ground.stored(kind, unique=columns)
-        if ground.replacing(kind):
-            others = joins.staying(ground, others, ground.origins(kind))
-        found.append(joins.sharing(ground, rows, _sized(ground, kind, others), keys))
+        others = relations.stored(kind, unique=columns)
+        if relations.replacing(kind):
+            others = joins.staying(relations, others, relations.origins(kind))
+        found.append(joins.sharing(relations, rows, _sized(relations, kind, others), keys))
     clashing = found[0]
     for more in found[1:]:
-        clashing = joins.either(ground, clashing, more, ["place", "id", *keys])
-    return ground.refuse(rule, clashing)
+        clashing = joins.either(relations, clashing, more, ["place", "id", *keys])
+    return relations.refuse(rule, clashing)
 
 
-def _check_card(ground: Ground[H, R], rule: Card) -> None:
+def _check_card(relations: LoadRelations[H, R], rule: CardRule) -> None:
     kind, low, high = rule.kind, rule.kind.card.low, rule.kind.card.high
-    if high is not None and ground.left(kind) and _may_exceed_card(ground, kind, high):
-        rows, held = _edges(ground, kind)
-        wrong = joins.totals(ground, rows, held, f"n > {high}")
-        if not ground.is_empty(wrong):  # as a rule it is, and then no row has to travel
-            replacing = ground.replacing(kind)
-            found = joins.beyond(ground, rows, held, wrong, high, replacing=replacing)
-            ground.refuse(rule, found)
-    if low and ground.left(kind):
-        rows, held = _edges(ground, kind)
-        wrong = joins.totals(ground, rows, held, f"n < {low}")
-        ground.refuse(rule, joins.of_sources(ground, rows, wrong))
-    if low and ground.replaced(kind):
-        _check_abandoned(ground, rule)
+    if high is not None and relations.left(kind) and _may_exceed_card(relations, kind, high):
+        rows, held = _edges(relations, kind)
+        wrong = joins.totals(relations, rows, held, f"n > {high}")
+        if not relations.is_empty(wrong):  # as a rule it is, and then no row has to travel
+            replacing = relations.replacing(kind)
+            found = joins.beyond(relations, rows, held, wrong, high, replacing=replacing)
+            relations.refuse(rule, found)
+    if low and relations.left(kind):
+        rows, held = _edges(relations, kind)
+        wrong = joins.totals(relations, rows, held, f"n < {low}")
+        relations.refuse(rule, joins.of_sources(relations, rows, wrong))
+    if low and relations.replaced(kind):
+        _check_abandoned(relations, rule)
 
 
-def _may_exceed_card(ground: Ground[H, R], kind: EdgeType, high: int) -> bool:
-    stays = ground.keeps(kind)
-    if stays and ground.replacing(kind):
+def _may_exceed_card(relations: LoadRelations[H, R], kind: EdgeType, high: int) -> bool:
+    stays = relations.keeps(kind)
+    if stays and relations.replacing(kind):
         return True  # what is replaced would count twice
-    return ground.may_exceed(kind, ("src",), high, stored=stays)
+    return relations.may_exceed(kind, ("src",), high, stored=stays)
 
 
-def _edges(ground: Ground[H, R], kind: EdgeType) -> tuple[R, R | None]:
+def _edges(relations: LoadRelations[H, R], kind: EdgeType) -> tuple[R, R | None]:
     """Arriving edges, and how many each source keeps in the table."""
-    rows = ground.arriving(kind, ("src",))
-    if not ground.keeps(kind):
+    rows = relations.arriving(kind, ("src",))
+    if not relations.keeps(kind):
         return rows, None
-    stored = ground.stored(kind, ("src",))
-    if ground.replacing(kind):
-        stored = joins.staying(ground, stored, ground.origins(kind))
-    return rows, joins.counted(ground, stored)
+    stored = relations.stored(kind, ("src",))
+    if relations.replacing(kind):
+        stored = joins.staying(relations, stored, relations.origins(kind))
+    return rows, joins.counted(relations, stored)
 
 
-def _check_abandoned(ground: Ground[H, R], rule: Card) -> None:
+def _check_abandoned(relations: LoadRelations[H, R], rule: CardRule) -> None:
     """Sources that had edges before everything was replaced, and are still there."""
     kind = rule.kind
-    if not ground.snapshot.view(kind).table.rows:
+    if not relations.snapshot.view(kind).table.rows:
         return
-    rows = ground.arriving(kind, ("src",)) if ground.left(kind) else None
-    lost = joins.without_any(ground, ground.before(kind, ("src",)), rows)
-    node = ground.snapshot.catalog.node_names[kind.source]
-    ground.tell(rule, ground.alive(lost, node))
+    rows = relations.arriving(kind, ("src",)) if relations.left(kind) else None
+    lost = joins.without_any(relations, relations.before(kind, ("src",)), rows)
+    node = relations.snapshot.catalog.node_names[kind.source]
+    relations.report(rule, relations.alive(lost, node))
 
 
-def _check_orphans(ground: Ground[H, R], rule: Orphans) -> None:
-    if not ground.keeps(rule.edge):
+def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:
+    if not relations.keeps(rule.edge):
         return
-    edges = ground.before(rule.edge, ("id",), rule.end)
-    nodes = ground.nodes(rule.kind)
-    ground.tell(rule, edges if nodes is None else joins.loose(ground, edges, nodes))
+    edges = relations.before(rule.edge, ("id",), rule.end)
+    nodes = relations.nodes(rule.kind)
+    relations.report(rule, edges if nodes is None else joins.loose(relations, edges, nodes))

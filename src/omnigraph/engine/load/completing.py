@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class MergedRows:
+class CompletedRows:
     """Whole rows, each with the address that it replaces; and by place the rows that cannot become
     whole, with the reason."""
 
@@ -47,7 +47,7 @@ class MergedRows:
 
 def complete_merge(
     view: TableView, parts: Sequence[Part], known: pa.Table, room: Room, ledger: Ledger
-) -> MergedRows:
+) -> CompletedRows:
     """Makes whole rows of the parts. `known` are the ids that the table has, as `v`, with the
     address of each."""
     kind = view.kind
@@ -65,7 +65,7 @@ def complete_merge(
         for start in range(0, rows.num_rows, _BATCH):
             piece = rows.slice(start, _BATCH)
             whole.add(_complete(view, part.given, piece, schema, ledger))
-    return MergedRows(whole.table(), tuple(refused.items()))
+    return CompletedRows(whole.table(), tuple(refused.items()))
 
 
 def _located(table: pa.Table, known: pa.Table) -> pa.Table:

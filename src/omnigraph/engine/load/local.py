@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from omnigraph.engine.joins import Joins
+from omnigraph.engine.duckdb_sql import Joins
 from omnigraph.engine.load.checks import check_load
 from omnigraph.engine.load.completing import Part
 from omnigraph.engine.load.indexing import prepare_indexes
-from omnigraph.engine.load.local_ground import LocalGround
+from omnigraph.engine.load.local_relations import LocalRelations
 from omnigraph.engine.load.local_rows import LocalRows
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import Pinned, ReadRows, Resolved, require_kinds
-from omnigraph.engine.load.reading import Reader
-from omnigraph.engine.load.result import Progress
-from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.reading import SourceReader
+from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.sources import InputSource
 from omnigraph.engine.load.spool import GatheredRows, Room, Spool
 from omnigraph.engine.load.staging import StagedFiles, stage_load
 from omnigraph.engine.load.state import TOLD, LoadState, refuse_load
@@ -28,7 +28,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.plan.load.places import Reject
 from omnigraph.plan.load.shaping import TypedRows
 from omnigraph.plan.publish import PublishPlan
@@ -74,7 +74,7 @@ class LocalEngine:
     def __init__(
         self,
         session: Session,
-        sources: list[Source],
+        sources: list[InputSource],
         options: LoadOptions,
         spool: Spool,
         ledger: Ledger,
@@ -114,7 +114,7 @@ class LocalEngine:
     def report(self, stage: str) -> None:
         if self._options.progress is not None:
             tally = self._tally
-            self._options.progress(Progress(stage, tally.rows, tally.bytes, self._total))
+            self._options.progress(LoadProgress(stage, tally.rows, tally.bytes, self._total))
 
     def creating(self, branch: str) -> None:
         """Nobody takes up a load of one process, so nobody has to be told."""
@@ -143,7 +143,7 @@ class LocalEngine:
         def saw(count: int) -> None:
             tally.bytes += count
 
-        reader = Reader(
+        reader = SourceReader(
             catalog=catalog,
             names=self._names,
             complete=pinned.mode != "merge",
@@ -189,7 +189,7 @@ class LocalEngine:
             every=self._every,
             ledger=self._ledger,
         )
-        check_load(LocalGround(state, self._joins, self._room))
+        check_load(LocalRelations(state, self._joins, self._room))
         reach("load checked")
         self.report("writing")
         self._files.begin(self._session.runtime.now())

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic
 
-from omnigraph.engine import names
+from omnigraph.engine import branches_and_tags
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.load.options import LoadOptions
@@ -129,7 +129,7 @@ class Load(Generic[H]):
         has moved since they were checked: then they are checked again."""
         options, checked = self._pinned.options, self.base
         self._engine.creating(options.branch)
-        made = names.create_branch(
+        made = branches_and_tags.create_branch(
             self._pinned.session,
             options.branch,
             source,
@@ -154,7 +154,7 @@ class Load(Generic[H]):
         """Deletes the branch that this load made, and that nothing came to."""
         options = self._pinned.options
         with contextlib.suppress(BranchMoved):  # somebody else has deleted it
-            names.delete_branch(
+            branches_and_tags.delete_branch(
                 self._pinned.session,
                 options.branch,
                 CommitOptions(options.commit.actor),

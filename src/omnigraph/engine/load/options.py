@@ -9,8 +9,8 @@ from omnigraph.engine.load.result import OnLoadProgress
 from omnigraph.engine.session import hash_call
 from omnigraph.engine.write.published import hash_key
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.commit_text import plain_words, read_word
 from omnigraph.model.options import NO_OPTIONS, CommitOptions
-from omnigraph.model.words import plain_words, read_word
 
 
 @dataclass(frozen=True, kw_only=True)

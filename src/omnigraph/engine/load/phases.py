@@ -25,7 +25,7 @@ from omnigraph.plan.publish import Lineage, PublishPlan, TableAction
 Mode = Literal["append", "merge", "overwrite"]
 
 
-class TypeRows(Protocol):
+class LoadedType(Protocol):
     """The rows of one type that a load brings, wherever they are."""
 
     @property
@@ -51,7 +51,7 @@ class TypeRows(Protocol):
         ...
 
 
-H = TypeVar("H", bound=TypeRows)
+H = TypeVar("H", bound=LoadedType)
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,12 @@ import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
 from omnigraph.engine.load.chunks import LongLine, cut_lines
-from omnigraph.engine.load.sources import Source
+from omnigraph.engine.load.sources import InputSource
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.violation import Violation
+from omnigraph.plan.arrow_checks import Unsound, reason_of, require_names, require_sound
+from omnigraph.plan.load.csv_values import read_texts
 from omnigraph.plan.load.jsonl import shape_jsonl
 from omnigraph.plan.load.lines import Fault, read_entry
 from omnigraph.plan.load.places import Reject, SourceName, first_place, places
@@ -28,8 +30,6 @@ from omnigraph.plan.load.shaping import (
     shape_portion,
     show_row,
 )
-from omnigraph.plan.load.text import read_texts
-from omnigraph.plan.soundness import Unsound, reason_of, require_names, require_sound
 
 _BATCH_ROWS = 128 * 1024
 _BOM = b"\xef\xbb\xbf"
@@ -38,7 +38,7 @@ _READ_ERRORS = (OSError, EOFError, ValueError, MemoryError, pa.ArrowException, U
 
 
 @dataclass(frozen=True)
-class Reader:
+class SourceReader:
     """How to read: whole entities or parts of them, and whether every fault has to be told."""
 
     catalog: Catalog
@@ -50,7 +50,7 @@ class Reader:
     seen: Callable[[int], None]
     line_bytes: int = 64 << 20
 
-    def read(self, number: int, source: Source) -> Iterator[ShapedPortion]:
+    def read(self, number: int, source: InputSource) -> Iterator[ShapedPortion]:
         """Typed rows of one source. A fault of the source as a whole ends the load."""
         kind = source.kind(self.catalog)
         try:
@@ -78,7 +78,7 @@ class Reader:
     # Lines
 
     def _read_lines(
-        self, number: int, source: Source, kind: GraphType | None
+        self, number: int, source: InputSource, kind: GraphType | None
     ) -> Iterator[ShapedPortion]:
         line = 1
         chunks = self._chunks(source)
@@ -106,7 +106,7 @@ class Reader:
             line += count
             yield shaped
 
-    def _chunks(self, source: Source) -> Iterator[bytes | LongLine]:
+    def _chunks(self, source: InputSource) -> Iterator[bytes | LongLine]:
         first = True
 
         def read(size: int) -> bytes:
@@ -175,7 +175,9 @@ class Reader:
 
     # Tables
 
-    def _tables(self, number: int, source: Source, kind: GraphType) -> Iterator[tuple[Any, Any]]:
+    def _tables(
+        self, number: int, source: InputSource, kind: GraphType
+    ) -> Iterator[tuple[Any, Any]]:
         done = 0
         first = 2 if source.format == "csv" else 1  # a CSV file begins with the names
         batches = self._batches(source, kind)
@@ -198,7 +200,7 @@ class Reader:
                 rows = read_texts(kind, rows)
             yield rows, at
 
-    def _batches(self, source: Source, kind: GraphType) -> Iterator[Any]:
+    def _batches(self, source: InputSource, kind: GraphType) -> Iterator[Any]:
         match source.format:
             case "csv":
                 batches = self._csv(source)
@@ -214,7 +216,7 @@ class Reader:
             self.seen(table.nbytes)
             yield _renamed(table, source, kind)
 
-    def _csv(self, source: Source) -> Iterator[pa.RecordBatch]:
+    def _csv(self, source: InputSource) -> Iterator[pa.RecordBatch]:
         first = _first_line(source, self.line_bytes)
         header = pcsv.open_csv(
             pa.BufferReader(first),
@@ -244,7 +246,7 @@ def _bytes_of(data: Any) -> bytes:
     return bytes(data)
 
 
-def _first_line(source: Source, longest: int) -> bytes:
+def _first_line(source: InputSource, longest: int) -> bytes:
     """The names of a CSV file, to read every column as text."""
     if source.path is None:
         raise InvalidArgument("CSV is read from files, not from streams.")
@@ -272,7 +274,7 @@ def _line_numbers(table: pa.Table) -> Any:
     return np.concatenate([[0], np.cumsum(lines)])
 
 
-def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
+def _parquet(source: InputSource) -> Iterator[pa.RecordBatch]:
     with pq.ParquetFile(source.path) as file:
         require_names(file.schema_arrow)
         names = list(source.columns.values()) or None
@@ -282,7 +284,7 @@ def _parquet(source: Source) -> Iterator[pa.RecordBatch]:
         yield from file.iter_batches(_BATCH_ROWS, row_groups=groups, columns=names)
 
 
-def _arrow(source: Source) -> Iterator[pa.RecordBatch]:
+def _arrow(source: InputSource) -> Iterator[pa.RecordBatch]:
     """Read, not mapped: a mapped file that somebody cuts meanwhile ends the process."""
     with pa.OSFile(str(source.path), "rb") as file:
         begins = file.read(len(_ARROW_FILE))
@@ -298,7 +300,7 @@ def _arrow(source: Source) -> Iterator[pa.RecordBatch]:
             yield reader.get_batch(number)
 
 
-def _renamed(table: pa.Table, source: Source, kind: GraphType) -> pa.Table:
+def _renamed(table: pa.Table, source: InputSource, kind: GraphType) -> pa.Table:
     """The columns that the mapping names, under the names of the properties."""
     if not source.columns:
         return table
@@ -350,7 +352,7 @@ def _sound(batch: pa.RecordBatch) -> pa.Table:
     return pa.Table.from_batches([batch])
 
 
-def _unreadable(source: Source, where: str, error: BaseException) -> InvalidData:
+def _unreadable(source: InputSource, where: str, error: BaseException) -> InvalidData:
     reason = reason_of(error)
     if "straddling object" in reason:
         reason = (

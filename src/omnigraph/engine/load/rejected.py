@@ -1,5 +1,5 @@
-"""Owns the rows that a load sets aside: in memory while they are few, in files when they are many,
-and one sequence for whoever reads them."""
+"""Owns the rows that a load sets aside: in memory while they are few, in files when they are
+many, and one sequence for their reader."""
 
 from __future__ import annotations
 

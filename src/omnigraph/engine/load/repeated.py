@@ -1,4 +1,5 @@
-"""Owns how a load is known again: its key, and the commit that an earlier call with it made."""
+"""Owns the recognition of a repeated load: its key, and the commit that an earlier call with
+this key made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what a load tells of itself: while it runs and when it is done."""
+"""Owns what a load reports: its progress and its result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.telemetry import Ledger
 
 
 @dataclass(frozen=True)
-class Progress:
+class LoadProgress:
     """`stage` is reading, checking, writing, indexing or publishing; `bytes` of `total_bytes`
     were read (None if nobody knows how many there are). On Spark also of how many rows a stage is,
     how many of the `tasks` that run now are done, and how many seconds the stage has taken, for the
@@ -36,7 +36,7 @@ class Progress:
         return self.rows / self.elapsed if self.rows and self.elapsed > 0 else None
 
 
-OnLoadProgress = Callable[[Progress], None]
+OnLoadProgress = Callable[[LoadProgress], None]
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from omnigraph.engine.load.operation import Load
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.repeated import repeated_load
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.engine.load.sources import Source, estimate_rows, find_sources, source_names
+from omnigraph.engine.load.sources import InputSource, estimate_rows, find_sources, source_names
 from omnigraph.engine.load.spool import temporary_spool
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument
-from omnigraph.plan.load.choice import Choice, LoadFacts, resolve_engine
+from omnigraph.plan.load.engine_choice import Choice, LoadFacts, resolve_engine
 from omnigraph.telemetry import Ledger
 
 __all__ = ["LoadOptions", "load"]
@@ -36,7 +36,7 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     options = replace(options, names=source_names(source))
     spark = registered("spark")
     owned = _is_of_spark(source)
-    sources: list[Source] = []
+    sources: list[InputSource] = []
     if options.engine != "spark" and not owned:
         if (done := repeated_load(session, options, Ledger())) is not None:
             return done

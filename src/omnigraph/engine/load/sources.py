@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.plan.load.choice import BYTES_A_ROW
+from omnigraph.plan.load.engine_choice import BYTES_A_ROW
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
 from omnigraph.plan.load.places import SourceName
 
@@ -55,7 +55,7 @@ def _whole(path: str | os.PathLike[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Source:
+class InputSource:
     """One file, stream or set of rows. `type` is the name that the caller, the mapping or the
     file name gives; a JSONL file without one says it on every line. `row_groups` are those of a
     Parquet file that are meant, None for all."""
@@ -108,16 +108,16 @@ class Source:
     def open_natively(self) -> pa.NativeFile:
         """The bytes for a reader with threads of its own that reads ahead and may do so for a
         while after its user gave up. So no Python object is behind them (a thread that wants the
-        interpreter while it ends takes the process with it, or waits for ever), and nobody
-        closes them but the last who holds them (a number that was closed under a reader may
-        already be another file)."""
+        interpreter while it ends takes the process with it, or waits for ever), and only their
+        last holder closes them (a number that was closed under a reader may already be another
+        file)."""
         file = pa.OSFile(str(self.path), "rb")
         if self.compression is None:
             return file
         return pa.CompressedInputStream(file, self.compression)
 
 
-def find_sources(source: Any, type: str | None, mapping: Any) -> list[Source]:
+def find_sources(source: Any, type: str | None, mapping: Any) -> list[InputSource]:
     """Every source that the argument means, in a fixed order."""
     if mapping is not None:
         if type is not None:
@@ -142,7 +142,7 @@ def find_sources(source: Any, type: str | None, mapping: Any) -> list[Source]:
             "Rows of a data frame or an Arrow table do not say what they are.",
             help="Give their type: g.load(rows, type='Person').",
         )
-    return [Source("rows", "rows", rows=source, type=type)]
+    return [InputSource("rows", "rows", rows=source, type=type)]
 
 
 def _are_paths(items: Iterable[Any]) -> bool:
@@ -158,9 +158,9 @@ def _needs_type(source: Any) -> bool:
     )
 
 
-def _stream(stream: Any, name: str, type: str | None) -> Source:
+def _stream(stream: Any, name: str, type: str | None) -> InputSource:
     """A stream is JSONL; text streams have their bytes below them."""
-    return Source(name, "jsonl", stream=getattr(stream, "buffer", stream), type=type)
+    return InputSource(name, "jsonl", stream=getattr(stream, "buffer", stream), type=type)
 
 
 def _stream_name(stream: Any) -> str:
@@ -168,7 +168,7 @@ def _stream_name(stream: Any) -> str:
     return name if isinstance(name, str) else "stream"
 
 
-def _from_path(text: str, type: str | None) -> list[Source]:
+def _from_path(text: str, type: str | None) -> list[InputSource]:
     path = Path(text)
     if path.is_dir():
         if (path / "_graph.json").is_file():
@@ -206,7 +206,7 @@ def _format_of(path: Path) -> Format | None:
     return _FORMATS.get(suffixes[-1]) if suffixes else None
 
 
-def _file(path: Path, type: str | None, columns: Mapping[str, str] | None = None) -> Source:
+def _file(path: Path, type: str | None, columns: Mapping[str, str] | None = None) -> InputSource:
     held = _format_of(path)
     if held is None:
         raise InvalidArgument(f"What {path} holds cannot be told.", help=_known_formats())
@@ -214,7 +214,7 @@ def _file(path: Path, type: str | None, columns: Mapping[str, str] | None = None
     if compression is not None and held not in ("jsonl", "csv"):
         raise InvalidArgument(f"{path} must not be compressed; {held} compresses by itself.")
     stem = None if held == "jsonl" else path.name.split(".")[0]
-    return Source(
+    return InputSource(
         path.name,
         held,
         path=path,
@@ -224,7 +224,7 @@ def _file(path: Path, type: str | None, columns: Mapping[str, str] | None = None
     )
 
 
-def _mapped(source: Any, mapping: Any) -> list[Source]:
+def _mapped(source: Any, mapping: Any) -> list[InputSource]:
     base = Path()
     if isinstance(mapping, Mapping):
         entries = read_mapping(mapping, "given")
@@ -254,7 +254,7 @@ def _text_of(path: Path) -> str:
         ) from None
 
 
-def _mapped_files(base: Path, entry: MappedSource) -> list[Source]:
+def _mapped_files(base: Path, entry: MappedSource) -> list[InputSource]:
     text = str(base / entry.file)
     matches = sorted(glob.glob(text)) if glob.has_magic(text) else [text]  # noqa: PTH207
     if not matches or not all(Path(match).is_file() for match in matches):
@@ -262,7 +262,7 @@ def _mapped_files(base: Path, entry: MappedSource) -> list[Source]:
     return [_file(Path(match), entry.type, entry.columns) for match in matches]
 
 
-def estimate_rows(sources: Iterable[Source]) -> int | None:
+def estimate_rows(sources: Iterable[InputSource]) -> int | None:
     """From Parquet footers, else the bytes by 100; None if nobody can tell."""
     total = 0
     for source in sources:

@@ -24,7 +24,7 @@ PIECE_ROWS = 1024 * 1024
 PIECE_BYTES = 128 << 20
 
 
-class Piece(msgspec.Struct, frozen=True, kw_only=True):
+class SpoolPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A file of rows of one type. `given` names the properties that all its rows give. `shift` is
     added to the places of the rows: a task does not know how many lines precede its own."""
 
@@ -59,7 +59,7 @@ class Spool:
         writer.close()
         return name
 
-    def read(self, piece: Piece, columns: list[str] | None = None) -> pa.Table:
+    def read(self, piece: SpoolPiece, columns: list[str] | None = None) -> pa.Table:
         """Reads a piece. The places of its rows are those in their source."""
         rows = self.table(piece.key)
         if columns is not None:

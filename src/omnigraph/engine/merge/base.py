@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.history.ancestry import find_merge_bases
-from omnigraph.engine.history.differ import TypeDelta
+from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.merge.sides import delta_as, diff_sides, entities_in, kind_in, same_rows
 from omnigraph.engine.session import Session
 from omnigraph.model.arrow import row_schema

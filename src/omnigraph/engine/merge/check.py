@@ -155,7 +155,7 @@ def _overlay(view: TableView, rows: RowMerge, ledger: Ledger) -> Overlay:
 
 
 def _taken_rows(merged: MergedRows) -> list[tuple[str, RowMerge]]:
-    """Of tables taken by pointer the rows that came and went, if our side changed what they
+    """The rows that came and went in tables taken by pointer, if our side changed what they
     depend on or brought rules that they have not met."""
     m, found = merged.inputs, []
     for key in merged.pointed:

@@ -102,7 +102,7 @@ def merge_branches(
             # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
             seen, theirs = session.runtime.now(), session.live_head(source, ledger)
         try:
-            call = _Call(said, pinned, options.patience(session.settings.retry_for), dry_run)
+            call = _MergeCall(said, pinned, options.patience(session.settings.retry_for), dry_run)
             return _merge(session, ours, theirs, seen, chosen, call, ledger)
         except (BranchMoved, MergeFailed):
             raise
@@ -112,7 +112,7 @@ def merge_branches(
 
 
 @dataclass(frozen=True)
-class _Call:
+class _MergeCall:
     """What a merge is to say of itself, and under which condition it is done."""
 
     lineage: Lineage
@@ -156,7 +156,7 @@ def _merge(
     theirs: GraphVersion,
     seen: int,
     strategy: Strategy,
-    call: _Call,
+    call: _MergeCall,
     ledger: Ledger,
 ) -> Merge:
     dry_run = call.dry_run
@@ -214,7 +214,7 @@ def _fast_forward(
     ours: GraphVersion,
     theirs: GraphVersion,
     seen: int,
-    call: _Call,
+    call: _MergeCall,
     ledger: Ledger,
 ) -> Commit:
     """A commit by which the target shows what the source shows: tables and schema by pointer."""
@@ -269,8 +269,8 @@ def _write_schema(
 
 
 def _joining(
-    call: _Call, ours: GraphVersion, theirs: GraphVersion, *, forwarded: bool = False
-) -> _Call:
+    call: _MergeCall, ours: GraphVersion, theirs: GraphVersion, *, forwarded: bool = False
+) -> _MergeCall:
     """The call, with the second parent that its commit will have."""
     merged = Merged(
         commit=theirs.commit.id,
@@ -288,7 +288,7 @@ def _publish(
     seen: int,
     schema: SchemaChange | None,
     actions: tuple[TableAction, ...],
-    call: _Call,
+    call: _MergeCall,
     ledger: Ledger,
 ) -> Commit:
     plan = PublishPlan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.history.differ import TypeDelta, diff_type
+from omnigraph.engine.history.table_diff import TypeDelta, diff_type
 from omnigraph.model.arrow import arrow_type, row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import TablePin

@@ -1,6 +1,6 @@
-"""Owns the phases of a merge as values: what goes in, the rows that come of it, and what the check
-says of these. Each is made from the one before and never changes; actions come only of a merge that
-was checked (`commit.py`), and before that nothing is written.
+"""Owns the phases of a merge as values: the inputs, the merged rows, and the checked merge. Each
+is made from the one before it and never changes. Only a checked merge gives actions
+(`commit.py`), and nothing is written before that.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.history.differ import TypeDelta
+from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.merge.base import BaseTable, MergeBase, delta_between
 from omnigraph.engine.merge.sides import (
     diff_sides,
@@ -59,8 +59,8 @@ class MergeInputs:
         )
 
     def delta(self, side: GraphView, kind: GraphType) -> TypeDelta:
-        """What a side did to a type, as rows of that side; read once. Of a base that is only
-        imagined, what it did since the nearest that is real."""
+        """What a side did to a type, as rows of that side; read once. For a base that exists
+        only in memory, this is what the side did since the nearest stored base."""
         key = (id(side), kind.id)
         if key not in self._deltas:
             was = self.base.table(kind).snapshot

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.merge.answers import check_places, read_answers
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.columns import find_narrowed, settle_columns
+from omnigraph.engine.merge.resolutions import check_places, read_answers
 from omnigraph.engine.merge.sides import kind_in, pin_in, same_rows
 from omnigraph.engine.merge.state import MergedRows, MergeInputs
 from omnigraph.engine.session import Session

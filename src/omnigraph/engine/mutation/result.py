@@ -1,4 +1,4 @@
-"""Owns what a mutation tells of itself when it is done."""
+"""Owns the result of a mutation."""
 
 from __future__ import annotations
 

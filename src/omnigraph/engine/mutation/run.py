@@ -37,7 +37,7 @@ def mutate(
     if params is not None and not isinstance(params, Mapping):
         raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
-    call = _Call(session, branch, text, name, params, session.runtime.now())
+    call = _MutationCall(session, branch, text, name, params, session.runtime.now())
     write = Write(
         session,
         branch=branch,
@@ -56,7 +56,7 @@ def mutate(
     return _result(call, write, write.publish(), ledger)
 
 
-def _first_lowering(call: _Call, write: Write) -> list[Statement]:
+def _first_lowering(call: _MutationCall, write: Write) -> list[Statement]:
     """On the head as last seen, if that does; a refusal may be due to an old schema."""
     catalog = write.catalog(reading=False)
     try:
@@ -73,7 +73,9 @@ def _first_lowering(call: _Call, write: Write) -> list[Statement]:
     return call.lower(fresh)
 
 
-def _repeated(call: _Call, write: Write, first: GraphVersion, ledger: Ledger) -> MutationResult:
+def _repeated(
+    call: _MutationCall, write: Write, first: GraphVersion, ledger: Ledger
+) -> MutationResult:
     """What was told the first time. A call that its schema does not allow was another one."""
     try:
         call.read(write.catalog(reading=False))
@@ -84,7 +86,7 @@ def _repeated(call: _Call, write: Write, first: GraphVersion, ledger: Ledger) ->
 
 
 @dataclass
-class _Call:
+class _MutationCall:
     """What the caller gave. Ids that it makes up are the same whenever it is run again."""
 
     session: Session
@@ -121,7 +123,7 @@ class _Call:
 
 
 def _result(
-    call: _Call, write: Write, published: Published | None, ledger: Ledger
+    call: _MutationCall, write: Write, published: Published | None, ledger: Ledger
 ) -> MutationResult:
     effects = {key: count for key, count in write.effects.items() if count}
     counts: dict[str, TypeCounts] = {}

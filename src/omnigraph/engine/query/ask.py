@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.columns import Columns
+from omnigraph.engine.embedding.models import embed_query
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.entities import Entities
@@ -184,6 +186,7 @@ class Asked:
             guard=self._guard,
             now=session.runtime.now(),
             rows_in_memory=session.settings.query_rows,
+            embed=partial(embed_query, session),
             observer=observer,
         )
 
@@ -203,6 +206,7 @@ class Asked:
             summary=(
                 f"{counted(rows, 'row')} in {seconds * 1000:.2f} ms, "
                 f"{counted(ledger.reads, 'request')}, {counted(ledger.read_bytes, 'byte')} read"
+                + "".join(f", {name} by {how}" for name, how in sorted(run.searches.used.items()))
                 + (
                     f", expanded by {' and '.join(sorted(run.expander.used))}"
                     * bool(run.expander.used)

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame
-from omnigraph.errors import SearchNotBuilt
 from omnigraph.lang.gq.checked import (
     Bm25,
     EdgeKind,
@@ -18,6 +17,7 @@ from omnigraph.lang.gq.checked import (
     Exists,
     Expression,
     FunctionCall,
+    Highlight,
     Nearest,
     NodeKind,
     ParameterValue,
@@ -39,8 +39,6 @@ from omnigraph.plan.values.times import INSTANT
 if TYPE_CHECKING:
     from omnigraph.engine.query.context import QueryContext
 
-_SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
-
 
 class FrameLeaves:
     """The values of one frame; what was fetched once is kept while it is looked at."""
@@ -57,8 +55,6 @@ class FrameLeaves:
     def leaf(self, expression: Expression) -> Value:
         make = _VALUES.get(type(expression))
         if make is None:
-            if isinstance(expression, _SEARCHES):
-                raise SearchNotBuilt("This query searches by text or vector.")
             raise TypeError(f"{type(expression).__name__} has no value here")
         return make(self, expression)
 
@@ -106,6 +102,21 @@ class FrameLeaves:
             found |= self._run.entities.of_type(kind, numbers)
         return pa.array(found, mask=numbers < 0)
 
+    def text_search(self, value: TextSearch) -> Value:
+        return self._run.searches.matches(value, self)
+
+    def score(self, value: Bm25) -> Value:
+        return self._run.searches.scores(value, self)
+
+    def distance(self, value: Nearest) -> Value:
+        return self._run.searches.distances(value, self)
+
+    def fused(self, value: Rrf) -> Value:
+        return self._run.searches.fused(value, self)
+
+    def passage(self, value: Highlight) -> Value:
+        return self._run.searches.passages(value, self)
+
     def existence(self, value: Exists) -> Value:
         return pa.array(self._run.exists(value, self.frame))
 
@@ -123,6 +134,11 @@ _VALUES: dict[type, Callable[[FrameLeaves, Any], Value]] = {
     TypeTest: FrameLeaves.type_test,
     Exists: FrameLeaves.existence,
     PatternAggregate: FrameLeaves.pattern_aggregate,
+    TextSearch: FrameLeaves.text_search,
+    Bm25: FrameLeaves.score,
+    Nearest: FrameLeaves.distance,
+    Rrf: FrameLeaves.fused,
+    Highlight: FrameLeaves.passage,
 }
 
 

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.gather import chosen_frames
-from omnigraph.engine.query.pattern import run_pattern
 from omnigraph.engine.query.run import Run
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Variable
@@ -67,8 +65,7 @@ def _bound_entities(
     listing = plan_listing(plan)
     run = start(listing)
     found: dict[int, list[np.ndarray]] = {v.id: [np.array([], np.int64)] for v in wanted}
-    frames = run_pattern(run, listing.pattern, Frame.unit())
-    for frame in chosen_frames(run, listing, frames):
+    for frame in chosen_frames(run, listing, run.frames()):
         for key, parts in found.items():
             parts.append(np.unique(frame.columns[key]))
     ordered = sorted(wanted, key=lambda v: isinstance(v.kind, EdgeKind))

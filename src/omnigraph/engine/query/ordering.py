@@ -16,8 +16,11 @@ from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.shape import Rows, batch_of, shaped, take_rows
 from omnigraph.engine.query.spill import Spill
 from omnigraph.lang.gq.checked import (
+    RANKS,
     Column,
     EdgeKind,
+    Expression,
+    KeyValue,
     NodeKind,
     OutputValue,
     Variable,
@@ -46,7 +49,7 @@ def finished(
             size = sum(value.nbytes for value in rows.values)
             run.guard.fits(2 * size + _RANKS * rows.rows * (len(query.order) + 1))
         keys = [
-            (_output_ranks(run, rows, query.columns, key.value.index), key.descending)
+            (_output_ranks(run, rows, plan, key.value.index, key.descending), key.descending)
             for key in query.order
             if isinstance(key.value, OutputValue)
         ]
@@ -85,14 +88,17 @@ def _made(
 
 
 def _output_ranks(
-    run: QueryContext, rows: Rows, columns: Sequence[Column], index: int
+    run: QueryContext, rows: Rows, plan: Plan, index: int, descending: bool
 ) -> np.ndarray:
-    value = rows.values[index]
+    value, column = rows.values[index], plan.query.columns[index]
     if isinstance(value, np.ndarray):
-        kind = columns[index].type.kind
+        kind = column.type.kind
         assert isinstance(kind, NodeKind | EdgeKind)
         return ranks(run.ids(kind.types, value))
-    return ranks(value)
+    asked = column.value
+    if isinstance(asked, KeyValue) and plan.query.group is not None:
+        asked = plan.query.group.keys[asked.index]
+    return ranks(unranked_last(asked, value, descending=descending))
 
 
 def _output_ties(
@@ -197,8 +203,16 @@ def _order_values(run: QueryContext, plan: Plan, frame: Frame) -> list[pa.Array]
         value = key.value
         if isinstance(value, OutputValue):
             value = plan.query.columns[value.index].value
-        found.append(argument_values(run, value, frame, leaves))
+        values = argument_values(run, value, frame, leaves)
+        found.append(unranked_last(value, values, descending=key.descending))
     return found
+
+
+def unranked_last(value: Expression, values: pa.Array, *, descending: bool) -> pa.Array:
+    """Values to order by: what has no rank comes after all that have one, in either direction."""
+    if descending or not isinstance(value, RANKS) or not values.null_count:
+        return values
+    return values.fill_null(float("inf"))
 
 
 def _named(plan: Plan) -> list[Variable]:

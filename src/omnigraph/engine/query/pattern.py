@@ -14,7 +14,7 @@ from omnigraph.engine.query.hops import Reached, TypedHop
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.scan import find_by_key, scan_type
 from omnigraph.errors import MemoryLimit
-from omnigraph.lang.gq.checked import Expression, Traversal, Variable
+from omnigraph.lang.gq.checked import Expression, TextSearch, Traversal, Variable
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.plan.query import ROW, PatternPlan, Step
 from omnigraph.plan.query.steps import (
@@ -317,6 +317,8 @@ def _passing_one(
     run: QueryContext, test: Expression, frame: Frame, leaves: FrameLeaves
 ) -> np.ndarray:
     used = used_variables(test)
+    if isinstance(test, TextSearch):
+        return run.searches.passing(test, leaves)
     if len(used) == 1:
         (variable,) = used
         numbers = frame.columns[variable]

@@ -4,11 +4,11 @@ by its id reads nothing else."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.query.adjacency.vertices import Vertices
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 from omnigraph.telemetry import Ledger
 
 _FEW = 512
@@ -47,6 +47,11 @@ class TypeRows:
     @property
     def kind(self) -> GraphType:
         return self.view.kind
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where requests are booked right now."""
+        return self._books.ledger
 
     @property
     def is_plain(self) -> bool:
@@ -83,6 +88,15 @@ class TypeRows:
         plain = TypeRows(view, self._columns, self.base, self._books)
         plain.vertices = self.vertices
         return plain
+
+    def remember(self, key: tuple[Any, ...], make: Callable[[], tuple[Any, int]]) -> Any:
+        """What is derived from the table version, with its bytes, kept as long as there is room."""
+        whole = (self.view.table.location, self.view.table.version, *key)
+        found = self._columns.get(whole)
+        if found is None:
+            found, size = make()
+            self._columns.keep(whole, found, size)
+        return found
 
     # Which rows there are
 

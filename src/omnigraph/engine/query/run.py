@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame
-from omnigraph.engine.query.gather import batches
+from omnigraph.engine.query.gather import amount, batches
 from omnigraph.engine.query.groups import pattern_aggregate
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.leaves import FrameLeaves, objects_of
 from omnigraph.engine.query.pattern import exists, run_pattern
+from omnigraph.engine.query.search.ranking import best_rows
+from omnigraph.engine.query.search.searches import EmbedText, Searches
 from omnigraph.engine.query.workspace import Workspace
 from omnigraph.lang.gq.checked import EdgeKind, Exists, NodeKind, PatternAggregate
 from omnigraph.model.catalog import GraphType
@@ -44,6 +47,7 @@ class Run:
         guard: Guard,
         now: int,
         rows_in_memory: int,
+        embed: EmbedText,
         observer: Observer | None = None,
     ) -> None:
         self.plan = plan
@@ -58,10 +62,23 @@ class Run:
             query.order or query.group or query.distinct
         )
         self._observer = observer
+        self._embed = embed
+
+    @cached_property
+    def searches(self) -> Searches:
+        return Searches(self, self._embed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        return batches(self, self.plan, self.frames())
+
+    def frames(self) -> Iterator[Frame]:
+        """The rows of the match, or those of them that can be among the best."""
         frames = run_pattern(self, self.plan.pattern, Frame.unit())
-        return batches(self, self.plan, frames)
+        if not self.plan.has_ranks:
+            return frames
+        limit = amount(self.plan.query.limit, self.parameters, "limit")
+        offset = amount(self.plan.query.offset, self.parameters, "offset") or 0
+        return best_rows(self, self.searches, frames, None if limit is None else limit + offset)
 
     def observed(self, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
         return frames if self._observer is None else self._observer.watch(step, frames)

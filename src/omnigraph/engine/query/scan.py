@@ -15,13 +15,15 @@ from omnigraph.engine.query.entities import NONE
 from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
+from omnigraph.engine.query.search.searches import fixed_value
 from omnigraph.lang.gq.checked import (
     Expression,
     PropertyValue,
     SystemValue,
+    TextSearch,
     Variable,
 )
-from omnigraph.lang.gq.walk import walk
+from omnigraph.lang.gq.walk import used_variables, walk
 from omnigraph.plan.query.keys import asked_ids
 from omnigraph.plan.query.logical import KeyTest
 from omnigraph.plan.values.push import Field, is_comparable, pushed
@@ -46,6 +48,11 @@ def scan_type(
     run: QueryContext, rows: TypeRows, variable: Variable, tests: tuple[Expression, ...]
 ) -> tuple[np.ndarray, tuple[Expression, ...]]:
     """Positions of all entities that may pass, and the tests that are still to be made."""
+    searches = [t for t in tests if isinstance(t, TextSearch) and _is_fixed(t)]
+    if searches:
+        return _searched(run, rows, variable, searches), tuple(
+            test for test in tests if not any(test is one for one in searches)
+        )
     if not tests or rows.stored < _SMALL:
         return rows.live, tests
     names = {
@@ -67,6 +74,28 @@ def scan_type(
     rest = tuple(test for test, condition in conditions if condition is None)
     # Pending rows are few, and judged by the tests themselves.
     return rows.matching(together), rest if rows.is_plain else tests
+
+
+def _is_fixed(test: TextSearch) -> bool:
+    """Whether what is looked for is the same for all rows."""
+    parts = (test.words,) if test.edits is None else (test.words, test.edits)
+    return not any(used_variables(part) for part in parts)
+
+
+def _searched(
+    run: QueryContext, rows: TypeRows, variable: Variable, searches: list[TextSearch]
+) -> np.ndarray:
+    """Positions of the entities whose texts answer: fewer than all, and found at once."""
+    fixed = FrameLeaves(Frame({}, 1), run)
+    place = variable.kind.types.index(rows.kind)
+    found: np.ndarray | None = None
+    for one in searches:
+        words = fixed_value(one.words, fixed)
+        edits = None if one.edits is None else fixed_value(one.edits, fixed)
+        positions = run.searches.positions(one, words, edits, rows, place)
+        found = positions if found is None else np.intersect1d(found, positions)
+    assert found is not None
+    return found
 
 
 def _column_of(rows: TypeRows, place: int) -> Field:

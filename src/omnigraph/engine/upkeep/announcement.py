@@ -1,17 +1,19 @@
-"""Owns what cleanup says before it deletes: on every branch a commit that carries the floor and the
-time since when everything must have been staged that is bound to it (hazard 7)."""
+"""Owns the announcement of a cleanup before it deletes: a commit on every branch. The commit
+carries the floor, and a time; only what was staged after that time may be bound to it (hazard
+7)."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.survey import Chain, survey_chain
+from omnigraph.engine.upkeep.survey import SurveyedChain, survey_chain
 from omnigraph.engine.write.chain import Step, extend
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage
-from omnigraph.plan.retain import Cutoffs, Policy, resolve_floor, resolve_spent_chains
+from omnigraph.plan.retention import Cutoffs, Policy, resolve_floor, resolve_spent_chains
 from omnigraph.plan.successor import Announce
 from omnigraph.telemetry import Ledger
 
@@ -19,24 +21,17 @@ ACTOR = "omnigraph:maintenance"
 KIND = "cleanup"
 
 
+@dataclass(frozen=True)
 class Announcement:
     """One cleanup's: what it may take at most, and the versions that something needs."""
 
-    def __init__(
-        self,
-        session: Session,
-        policy: Policy,
-        cutoffs: Cutoffs,
-        wanted: Collection[tuple[str, int]],
-        ledger: Ledger,
-    ) -> None:
-        self._session = session
-        self._policy = policy
-        self._cutoffs = cutoffs
-        self._wanted = wanted
-        self._ledger = ledger
+    session: Session
+    policy: Policy
+    cutoffs: Cutoffs
+    wanted: Collection[tuple[str, int]]
+    ledger: Ledger
 
-    def publish(self, chains: Mapping[str, Chain]) -> None:
+    def publish(self, chains: Mapping[str, SurveyedChain]) -> None:
         """Until every chain carries the cutoff: one that was created meanwhile may not yet."""
         waiting = dict(chains)
         spent = self._spent_chains(chains)
@@ -44,14 +39,14 @@ class Announcement:
             for chain in waiting.values():
                 self._publish_on(chain, spent)
             waiting = {
-                end.branch: survey_chain(self._session, end.branch, self._ledger)
-                for end in History(self._session, self._ledger).ends()
-                if not end.deleted and end.gc_cutoff < self._cutoffs.binding
+                end.branch: survey_chain(self.session, end.branch, self.ledger)
+                for end in History(self.session, self.ledger).ends()
+                if not end.deleted and end.gc_cutoff < self.cutoffs.binding
             }
 
-    def _spent_chains(self, chains: Mapping[str, Chain]) -> set[str]:
+    def _spent_chains(self, chains: Mapping[str, SurveyedChain]) -> set[str]:
         """Branches that are gone with all their versions, and that nobody has to know of."""
-        session, ledger = self._session, self._ledger
+        session, ledger = self.session, self.ledger
         points: list[GraphVersion] = []
         for branch, chain in chains.items():
             for version in chain.versions:
@@ -64,8 +59,8 @@ class Announcement:
             points, lambda key, n: session.read_record(key.split(":", 1)[1], n, ledger)
         )
 
-    def _publish_on(self, chain: Chain, spent: Collection[str]) -> None:
-        session, ledger = self._session, self._ledger
+    def _publish_on(self, chain: SurveyedChain, spent: Collection[str]) -> None:
+        session, ledger = self.session, self.ledger
 
         def propose(end: GraphVersion | None) -> Step | None:
             nonlocal chain
@@ -77,23 +72,21 @@ class Announcement:
 
         extend(session, chain.end.branch, lambda _: chain.end, propose, ledger)
 
-    def _announce(self, chain: Chain, spent: frozenset[str]) -> Announce | None:
+    def _announce(self, chain: SurveyedChain, spent: frozenset[str]) -> Announce | None:
         end = chain.end
-        floor = resolve_floor(chain.versions, chain.put_at, self._policy, self._cutoffs)
+        floor = resolve_floor(chain.versions, chain.put_at, self.policy, self.cutoffs)
         if end.deleted and floor == end.floor:
             return None  # nobody binds to it, and there is nothing to say
         # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
         # cleanup has taken since this one looked.
         kept = {
-            number
-            for branch, number in self._wanted
-            if branch == end.branch and end.retains(number)
+            number for branch, number in self.wanted if branch == end.branch and end.retains(number)
         }
-        lineage = Lineage(kind=KIND, operation=self._session.runtime.ulid(), actor=ACTOR)
+        lineage = Lineage(kind=KIND, operation=self.session.runtime.ulid(), actor=ACTOR)
         return Announce(
             lineage,
             floor=floor,
             kept=tuple(sorted(number for number in kept if number < floor)),
-            cutoff=self._cutoffs.binding,
+            cutoff=self.cutoffs.binding,
             spent=spent,
         )

@@ -1,5 +1,5 @@
-"""Owns what is known of the bytes of files: checksums from the moment that they were written, and
-from deep looks. What cleanup takes does not take them along.
+"""Owns the known checksums of files: from when they were written, and from deep checks. They
+outlive the versions that cleanup takes.
 """
 
 from __future__ import annotations
@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL
-from omnigraph.store.digests import PREFIX, read_digests, write_digests
+from omnigraph.engine.upkeep.reachable_files import PARALLEL
+from omnigraph.store.file_checksums import PREFIX, read_digests, write_digests
 from omnigraph.store.objects import Absent
-from omnigraph.store.sums import read_sums
+from omnigraph.store.table_checksums import read_sums
 from omnigraph.telemetry import Ledger
 
 _TRANSACTIONS = "/_transactions/"
@@ -61,7 +61,8 @@ def keep_checksums(
 
 
 def known_checksums(session: Session, files: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
-    """Of all files of a graph whose bytes are known, where that is no request for each."""
+    """The known checksums of all files of a graph, where finding them takes no request for each
+    file."""
     known = read_digests(session.metered(ledger))
     written = {} if session.root.directory is None else read_written(session, files, ledger)
     return written | known

@@ -15,26 +15,26 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.announcement import Announcement
 from omnigraph.engine.upkeep.checksums import keep_checksums
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Reason, Removal
-from omnigraph.engine.upkeep.deletion import delete_objects, delete_versions
-from omnigraph.engine.upkeep.store_time import read_store_time
-from omnigraph.engine.upkeep.survey import FIRST, Chain, needed_versions, survey_chains
-from omnigraph.engine.upkeep.trace import (
+from omnigraph.engine.upkeep.object_deletion import delete_objects, delete_versions
+from omnigraph.engine.upkeep.reachable_files import (
     Trace,
     holds,
     list_files,
     read_versions,
     require_version,
 )
+from omnigraph.engine.upkeep.store_time import read_store_time
+from omnigraph.engine.upkeep.survey import FIRST, SurveyedChain, needed_versions, survey_chains
 from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.retain import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
+from omnigraph.plan.retention import Cutoffs, Policy, below_floor, resolve_cutoffs, resolve_floor
 from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import lost_version
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.occupants import is_unfinished
+from omnigraph.store.ownership import is_unfinished
 from omnigraph.store.versions import version_number
 from omnigraph.telemetry import Ledger
 
@@ -43,7 +43,7 @@ from omnigraph.telemetry import Ledger
 class _Needs:
     """What was found: chains, what is needed below their floors, and intents."""
 
-    chains: dict[str, Chain]
+    chains: dict[str, SurveyedChain]
     floors: dict[str, int]
     wanted: set[tuple[str, int]]
     kept: dict[str, tuple[int, ...]]
@@ -55,8 +55,8 @@ def cleanup(
     session: Session, policy: Policy, *, dry_run: bool, writable: bool, ledger: Ledger
 ) -> Cleaned:
     """Deletes versions that are neither among the last ones nor young, and every file that no
-    version needs. Without anything to delete it publishes nothing. Who may not write cannot ask
-    the store for its time, and goes by their own."""
+    version needs. Without anything to delete it publishes nothing. A caller that may not write
+    cannot ask the store for its time, and uses its own clock."""
     if policy.keep < 1:
         raise InvalidArgument(f"keep={policy.keep}: a branch keeps at least its newest version.")
     if policy.grace < int(session.settings.grace * 1e6):
@@ -126,7 +126,7 @@ class _Cleanup:
                 return True
         return False
 
-    def _settled(self, now: int, cutoffs: Cutoffs, before: dict[str, Chain]) -> _Needs:
+    def _settled(self, now: int, cutoffs: Cutoffs, before: dict[str, SurveyedChain]) -> _Needs:
         needs = self._look(now, cutoffs=cutoffs, before=before)
         self._archive(needs)
         reach("cleanup archived")
@@ -137,10 +137,10 @@ class _Cleanup:
         now: int,
         *,
         cutoffs: Cutoffs | None = None,
-        before: dict[str, Chain] | None = None,
+        before: dict[str, SurveyedChain] | None = None,
     ) -> _Needs:
         """With the chains as they were `before` the announcement, floors are those that the
-        branches carry, whoever announced them."""
+        branches carry, whichever cleanup announced them."""
         settled = before is not None
         session, ledger = self._session, self._ledger
         chains = survey_chains(session, ledger)

@@ -1,4 +1,4 @@
-"""Owns what cleanup tells: what went, or would go, and why."""
+"""Owns the report of a cleanup: what went, or would go, and why."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ import msgspec
 from omnigraph.arguments import checked
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.checksums import known_checksums
+from omnigraph.engine.upkeep.reachable_files import Trace, holds
 from omnigraph.engine.upkeep.survey import (
     FIRST,
-    Chain,
+    SurveyedChain,
     needed_versions,
     survey_chain,
     survey_chains,
 )
-from omnigraph.engine.upkeep.trace import Trace, holds
 from omnigraph.errors import (
     Conflict,
     Corrupt,
@@ -36,17 +36,17 @@ from omnigraph.errors import (
     NotApplied,
     RefNotFound,
 )
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import GraphVersion, chain_key
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
-from omnigraph.store.digests import write_digests
+from omnigraph.store.file_checksums import write_digests
 from omnigraph.store.files import is_candidate, location_of
-from omnigraph.store.history import Archive, Segment
+from omnigraph.store.history import Archive, ArchiveSegment
 from omnigraph.store.objects import Absent, Ambiguous, StoredFile
-from omnigraph.store.occupants import is_of_the_system, list_occupants, refuse_foreign
+from omnigraph.store.ownership import is_of_the_system, list_occupants, refuse_foreign
 from omnigraph.store.roots import parse_root
-from omnigraph.store.sums import Checked
+from omnigraph.store.table_checksums import ChecksumResult
 from omnigraph.store.versions import STAMP_KEY, encode_version, named_branches, version_key
 from omnigraph.telemetry import Ledger
 
@@ -161,7 +161,7 @@ class _Copy:
 
     # What there is
 
-    def _survey(self, names: Sequence[str] | None) -> dict[str, Chain]:
+    def _survey(self, names: Sequence[str] | None) -> dict[str, SurveyedChain]:
         """The chains to copy, such that each end finds what it refers to: a merge may come
         between the look at its source and the look at its target."""
         chains = survey_chains(self._source, self._ledger)
@@ -182,7 +182,7 @@ class _Copy:
                 return chains
             chains |= {branch: survey_chain(self._source, branch, self._ledger) for branch in late}
 
-    def _closure(self, names: set[str], chains: dict[str, Chain]) -> set[str]:
+    def _closure(self, names: set[str], chains: dict[str, SurveyedChain]) -> set[str]:
         """With the chains that their history goes through, for logs and merges to come."""
         found: set[str] = set()
         waiting = set(names)
@@ -193,7 +193,7 @@ class _Copy:
             waiting |= (referred & chains.keys()) - found
         return found
 
-    def _moved(self, chains: dict[str, Chain]) -> bool:
+    def _moved(self, chains: dict[str, SurveyedChain]) -> bool:
         for branch, chain in chains.items():
             self._source.forget_head(branch)
             if self._source.head(branch, self._ledger).floor > chain.end.floor:
@@ -202,7 +202,7 @@ class _Copy:
 
     # Tables
 
-    def _copied_tables(self, chains: dict[str, Chain]) -> bool:
+    def _copied_tables(self, chains: dict[str, SurveyedChain]) -> bool:
         """False: cleanup of the source has passed something, and what it left is to be copied."""
         try:
             self._copy_tables(chains)
@@ -212,7 +212,7 @@ class _Copy:
             return False
         return True
 
-    def _copy_tables(self, chains: dict[str, Chain]) -> None:
+    def _copy_tables(self, chains: dict[str, SurveyedChain]) -> None:
         ledger, source = self._ledger, self._source
         trace = Trace(source, ledger)
         roots: list[GraphVersion] = []
@@ -251,7 +251,7 @@ class _Copy:
         files = self._source.objects.files("_schema/")
         self._copy_files([(file.key, file.size) for file in files if _SCHEMA.fullmatch(file.key)])
 
-    def _copy_history(self, branch: str, chains: dict[str, Chain]) -> None:
+    def _copy_history(self, branch: str, chains: dict[str, SurveyedChain]) -> None:
         """As far as the copy goes: what was folded since is not part of it, and the copy will have
         other versions at those numbers. A segment that goes meanwhile is part of a larger one."""
         objects, archive = self._source.metered(self._ledger), Archive(branch)
@@ -272,7 +272,7 @@ class _Copy:
                 continue
             return
 
-    def _listed(self, segments: Sequence[Segment]) -> list[StoredFile]:
+    def _listed(self, segments: Sequence[ArchiveSegment]) -> list[StoredFile]:
         keys = {one.key for one in segments}
         prefixes = sorted({one.key.rsplit("/", 1)[0] + "/" for one in segments})
         return [f for p in prefixes for f in self._source.objects.files(p) if f.key in keys]
@@ -290,7 +290,7 @@ class _Copy:
 
         def one(item: tuple[str, int]) -> int:
             key, size = item
-            sums = Checked(key, (known or {}).get(key))
+            sums = ChecksumResult(key, (known or {}).get(key))
             if size > _LARGE:
                 parts = sums.passing(self._source.objects.get_parts(key))
                 self._target.objects.put_parts(key, parts)
@@ -311,7 +311,7 @@ class _Copy:
 
     # Versions
 
-    def _write_chain(self, chain: Chain) -> None:
+    def _write_chain(self, chain: SurveyedChain) -> None:
         end = chain.end
         versions = [version for version in chain.versions if version.version >= end.bottom]
         if end.bottom > FIRST:

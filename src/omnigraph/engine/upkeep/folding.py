@@ -17,7 +17,7 @@ from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.options import CommitOptions
 from omnigraph.plan.optimize import BY_ITSELF, LAGGING, Limits, tail_length
-from omnigraph.store.panics import is_failure
+from omnigraph.store.lance_errors import is_failure
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger, report_failure
 

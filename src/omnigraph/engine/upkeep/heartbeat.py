@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from types import TracebackType
 
 import msgspec
 
@@ -25,8 +24,8 @@ _OFTEN = 60.0
 
 
 class Heartbeat:
-    """A block of work. `since` is when the first of the files was staged that it counts on, `base`
-    the version that it rests on, which is held in place for who may publish it."""
+    """A block of work. `since` is when the first file that it needs was staged. `base` is the
+    version that it rests on; it is held in place for the process that may publish the work."""
 
     def __init__(
         self, session: Session, kind: str, *, branch: str | None, actor: str | None = None
@@ -49,12 +48,7 @@ class Heartbeat:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Whatever became of it: what is left is cleanup's, as if it had been short."""
         self._ended.set()
         if self._thread is not None:

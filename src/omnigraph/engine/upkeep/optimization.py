@@ -10,7 +10,7 @@ import msgspec
 
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.chain_fold import ChainFold
+from omnigraph.engine.upkeep.chain_archive import ChainFold
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Progress, TypeReport
 from omnigraph.engine.upkeep.workers import OwnWorkers, Workers

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.query.adjacency.refresh import refresh_adjacency
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.chain_fold import archive_fold, plan_fold, prune_fold
+from omnigraph.engine.upkeep.chain_archive import archive_fold, plan_fold, prune_fold
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimization import ACTOR, KIND, NothingLeft, Optimization, TooSlow
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized

@@ -1,4 +1,5 @@
-"""Owns what maintenance tells: what became of each type, what was left and why, how far it is."""
+"""Owns the report of maintenance: its progress, what it did to each type, and what it left and
+why."""
 
 from __future__ import annotations
 

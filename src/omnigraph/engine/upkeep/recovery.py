@@ -1,4 +1,4 @@
-"""Owns what becomes of intents: shown with their age, resumed from their plan, or discarded.
+"""Owns recovery: it lists intents with their age, resumes them from their plan, or discards them.
 
 Resuming publishes what was staged, once: whether that happened already is looked up in every
 version since the intent was written, and not only among recent keys (hazard 17).
@@ -11,15 +11,15 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.durability import sync_actions
 from omnigraph.engine.write.publisher import publish
 from omnigraph.errors import Conflict, Corrupt, IntentNotFound, InvalidArgument, ReadOnly
+from omnigraph.model.commit_text import read_word
 from omnigraph.model.formats import lift_plan
-from omnigraph.model.forms import UNDECODABLE
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import Commit, ForkPoint, GraphVersion
-from omnigraph.model.words import read_word
 from omnigraph.plan.publish import Lineage, PublishPlan
 from omnigraph.store.intents import (
     FILES,

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from omnigraph.engine.history.ancestry import find_merge_bases, shared_past
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import PARALLEL, read_versions
+from omnigraph.engine.upkeep.reachable_files import PARALLEL, read_versions
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion
-from omnigraph.plan.points import Points
+from omnigraph.plan.merge_points import Points
 from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.versions import encode_branch, is_version, version_number
@@ -25,7 +25,7 @@ whoever creates a branch or a tag puts this number, and must find out that the n
 
 
 @dataclass(frozen=True)
-class Chain:
+class SurveyedChain:
     """All versions of a chain that can be read, oldest first, contiguous to the end, with the
     times at which the store took them; those below the bottom are in the archive. `files` are on
     the chain; `left` are those below its bottom that an earlier cleanup, or fold, did not come to
@@ -41,7 +41,7 @@ class Chain:
         return self.versions[-1]
 
 
-def survey_chains(session: Session, ledger: Ledger) -> dict[str, Chain]:
+def survey_chains(session: Session, ledger: Ledger) -> dict[str, SurveyedChain]:
     """Every chain as it is now, side by side. A version that cannot be read stops it: what is
     damaged is not cleaned."""
     branches = session.versions(ledger).list_branches()
@@ -52,7 +52,7 @@ def survey_chains(session: Session, ledger: Ledger) -> dict[str, Chain]:
     return dict(zip(branches, chains, strict=True))
 
 
-def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
+def survey_chain(session: Session, branch: str, ledger: Ledger) -> SurveyedChain:
     while True:
         held = list_chain(session, branch, ledger)
         end = session.versions(ledger).read(branch, max(held))
@@ -70,7 +70,7 @@ def survey_chain(session: Session, branch: str, ledger: Ledger) -> Chain:
             versions.append(one)
         put_at |= {number: file.modified for number, file in held.items()}
         left = tuple(held[number] for number in sorted(held) if FIRST < number < end.bottom)
-        return Chain(tuple(versions), put_at, held, left)
+        return SurveyedChain(tuple(versions), put_at, held, left)
 
 
 def list_chain(session: Session, branch: str, ledger: Ledger) -> dict[int, StoredFile]:

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from omnigraph.engine.session import Session
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.version import GraphVersion, TablePin
-from omnigraph.store.tags import point_tag
+from omnigraph.store.lance_tags import point_tag
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.survey import needed_versions
-from omnigraph.engine.upkeep.trace import (
+from omnigraph.engine.upkeep.reachable_files import (
     Trace,
     TracedTable,
     holds,
@@ -20,6 +19,7 @@ from omnigraph.engine.upkeep.trace import (
     pinned,
     read_versions,
 )
+from omnigraph.engine.upkeep.survey import needed_versions
 from omnigraph.engine.upkeep.verify_bytes import check_bytes
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.engine.upkeep.verify_rows import RowChecks

@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.checksums import is_transaction, read_written
-from omnigraph.engine.upkeep.trace import PARALLEL, holds
+from omnigraph.engine.upkeep.reachable_files import PARALLEL, holds
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.errors import Corrupt, OmnigraphError, OutOfMemory
-from omnigraph.store.digests import PREFIX, read_digests, write_digests
+from omnigraph.store.file_checksums import PREFIX, read_digests, write_digests
 from omnigraph.store.files import TableFiles
 from omnigraph.store.objects import Absent, MeteredStore, StoredFile
-from omnigraph.store.sums import fits
+from omnigraph.store.table_checksums import fits
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
 

@@ -1,4 +1,4 @@
-"""Owns what verifying tells: findings, each of one object, and whether the graph is sound."""
+"""Owns the report of `verify`: findings, each about one object, and whether the graph is sound."""
 
 from __future__ import annotations
 

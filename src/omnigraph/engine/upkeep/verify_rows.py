@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.duckdb_sql import Joins, joining
 from omnigraph.engine.graph_view import GraphView, view_of
-from omnigraph.engine.joins import Joins, joining
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.trace import Trace, pinned
+from omnigraph.engine.upkeep.reachable_files import Trace, pinned
 from omnigraph.engine.upkeep.verify_report import Verification
-from omnigraph.engine.whole_rules import WholeTables
+from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.errors import OmnigraphError, OutOfMemory
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.identity import derive_ids
@@ -22,7 +22,8 @@ from omnigraph.model.version import GraphVersion
 from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.rules.book import OneRow, describe_key, final_rules
 from omnigraph.plan.validate import check_rows
-from omnigraph.store.tables import FragmentMark, Table, version_file
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.tables import Table, version_file
 from omnigraph.telemetry import Ledger
 
 _TOLD = 5

@@ -1,5 +1,5 @@
-"""Owns the heavy part of maintenance, which may be done elsewhere: writing fragments anew and
-building segments. Everything else, and every decision, stays with who asks."""
+"""Owns the heavy part of maintenance, which may be done elsewhere: rewriting fragments and
+building segments. Everything else, and every decision, stays with the caller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns a write under way: statements over one pinned base, and the plan that they come to.
+"""Owns one attempt at a write: statements over one pinned base, and the plan that they give.
 
 After a lost race it is made again on the new head: a write is a function of its snapshot.
 """
@@ -10,21 +10,21 @@ from collections.abc import Callable
 
 import msgspec
 
-from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.graph_view import GraphView, view_of
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.answers import (
+from omnigraph.engine.write.integrity import check_integrity
+from omnigraph.engine.write.precondition import require_commit
+from omnigraph.engine.write.published import Published, another_call, find_keyed, hash_key, recalled
+from omnigraph.engine.write.publisher import publish, require_unprotected
+from omnigraph.engine.write.recorded_answers import (
     Effects,
     effects_of,
     number_of,
     pack_effects,
     pack_numbers,
 )
-from omnigraph.engine.write.integrity import check_integrity
-from omnigraph.engine.write.precondition import require_commit
-from omnigraph.engine.write.published import Published, another_call, find_keyed, hash_key, recalled
-from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
 from omnigraph.engine.write.statements import Statement, hash_statements
 from omnigraph.engine.write.work import Work

@@ -1,5 +1,6 @@
-"""Owns what a plan rests on that somebody else may publish: every file that it names is on the disk
-before the plan is written down, else a power cut would leave the plan and take the files."""
+"""Owns the files of a plan that another process may publish: every file that the plan names is
+on the disk before the plan is written. Otherwise a power cut could leave the plan and take the
+files."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from omnigraph.telemetry import Ledger
 def sync_actions(
     session: Session, base: GraphVersion, actions: Iterable[TableAction], ledger: Ledger
 ) -> None:
-    """Of the rows that actions bring, staged on this base. Maintenance and changes of the schema
-    are never written down as plans."""
+    """Syncs the files of the rows that actions bring, staged on this base. Maintenance and
+    changes of the schema are never written down as plans."""
     if session.root.directory is None:
         return
     for action in actions:

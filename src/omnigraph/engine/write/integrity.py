@@ -16,13 +16,13 @@ from omnigraph.engine.write.work import SHOWN, Work, refuse
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.rules.book import (
-    Card,
+    CardRule,
     Ends,
     NewId,
     OneRow,
     Orphans,
     Rule,
-    Unique,
+    UniqueRule,
     describe,
     edges_of,
     ends_of,
@@ -50,11 +50,11 @@ def find_violations(work: Work, removed: Mapping[str, Sequence[str]]) -> Iterato
 
 def _broken(work: Work, rule: Rule, loosened: Mapping[str, Sequence[_Loose]]) -> Iterator[Row]:
     match rule:
-        case Unique():
+        case UniqueRule():
             return _shared(work, rule)
         case Ends():
             return _endless(work, rule, loosened.get(rule.kind.table_key, ()))
-        case Card():
+        case CardRule():
             return _miscounted(work, rule)
         case Orphans():
             return _orphaned(work, rule)
@@ -90,7 +90,7 @@ def _loosened(work: Work, removed: Mapping[str, Sequence[str]]) -> dict[str, lis
     return found
 
 
-def _shared(work: Work, rule: Unique) -> Iterator[Row]:
+def _shared(work: Work, rule: UniqueRule) -> Iterator[Row]:
     overlay = work.overlays.get(rule.kind.table_key)
     if overlay is None or not overlay.rows.num_rows:
         return
@@ -141,7 +141,7 @@ def _orphaned(work: Work, rule: Orphans) -> Iterator[Row]:
                 yield {"id": entity, "node": value}
 
 
-def _miscounted(work: Work, rule: Card) -> Iterator[Row]:
+def _miscounted(work: Work, rule: CardRule) -> Iterator[Row]:
     if rule.kind.table_key in work.overlays:
         sources = _changed_sources(work, work.read(rule.kind))
         yield from _wrong_counts(work, rule.kind, sources)
@@ -149,7 +149,7 @@ def _miscounted(work: Work, rule: Card) -> Iterator[Row]:
 
 def check_sources(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterator[Violation]:
     """Whether these nodes have as many edges as the type allows."""
-    yield from (describe(Card(kind), row) for row in _wrong_counts(work, kind, sources))
+    yield from (describe(CardRule(kind), row) for row in _wrong_counts(work, kind, sources))
 
 
 def _wrong_counts(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterator[Row]:

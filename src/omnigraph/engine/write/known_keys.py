@@ -25,7 +25,7 @@ ReadKeys = Callable[[int], Keys]
 
 
 class KnownKeys:
-    """Of all chains of a session."""
+    """The known keys of all chains of a session."""
 
     @classmethod
     def shared_by(cls, session: Session) -> KnownKeys:

@@ -1,5 +1,5 @@
-"""Owns what a commit will say of itself, made from the options of its call, and whether an earlier
-call with the same idempotency key has said it already."""
+"""Owns the record of a commit, made from the options of its call, and the search for an earlier
+call with the same idempotency key."""
 
 from __future__ import annotations
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pyarrow as pa
 
+from omnigraph.engine.duckdb_sql import joining
 from omnigraph.engine.graph_view import GraphView, view_of
-from omnigraph.engine.joins import joining
 from omnigraph.engine.session import Session
-from omnigraph.engine.whole_rules import WholeTables
+from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import publish
@@ -52,10 +52,10 @@ from omnigraph.plan.publish import (
     Tombstone,
 )
 from omnigraph.plan.rows.convert import convert_values
-from omnigraph.plan.rules.book import Card, Unique, final_rules
+from omnigraph.plan.rules.book import CardRule, UniqueRule, final_rules
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import Runtime, reach
-from omnigraph.store.tables import Tables
+from omnigraph.store.open_tables import Tables
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
@@ -119,43 +119,37 @@ def fnv1a64(text: str) -> int:
     return value
 
 
+@dataclass
 class Migration:
     """A schema change under way, as the publisher sees it."""
 
-    def __init__(
-        self,
-        session: Session,
-        snapshot: GraphView,
-        text: str,
-        lineage: Lineage,
-        ledger: Ledger,
-        *,
-        forgets: bool = False,
-        if_commit: str | None = None,
-    ) -> None:
-        self._forgets = forgets
-        self._if_commit = if_commit
-        self._session = session
-        self._snapshot = snapshot
-        self._ledger = ledger
-        pins = snapshot.graph_version.pins
+    session: Session
+    snapshot: GraphView
+    text: str
+    lineage: Lineage
+    ledger: Ledger
+    forgets: bool = False
+    if_commit: str | None = None
+    steps: MigrationPlan = field(init=False)
+
+    def __post_init__(self) -> None:
+        pins = self.snapshot.graph_version.pins
         populated = {key for key, pin in pins.items() if pin.rows}
-        self.steps = plan_migration(snapshot.catalog, read_schema(text), populated=populated)
+        schema = read_schema(self.text)
+        self.steps = plan_migration(self.snapshot.catalog, schema, populated=populated)
         self._refuse_unsupported()
-        self._text = text
-        self._lineage = lineage
 
     @property
     def base(self) -> GraphVersion:
-        return self._snapshot.graph_version
+        return self.snapshot.graph_version
 
     def prepare(self) -> None:
         """Checks the data and creates what can be created unseen."""
-        snapshot = self._snapshot
-        self._began = self._session.runtime.now()
+        snapshot = self.snapshot
+        self._began = self.session.runtime.now()
         catalog = apply_steps(snapshot.catalog, self.steps.steps)
         checks = self._validate(catalog)
-        schema, digest = self._session.write_schema(self._text, catalog, self._ledger)
+        schema, digest = self.session.write_schema(self.text, catalog, self.ledger)
         actions = tuple(self._actions(catalog))
         reach("schema staged")
         self.plan = PublishPlan(
@@ -163,11 +157,11 @@ class Migration:
             base_version=snapshot.version,
             base_incarnation=self.base.incarnation,
             actions=actions,
-            lineage=self._lineage,
+            lineage=self.lineage,
             reads={table: self.base.pins[table].content for table in checks},
             schema=SchemaChange(schema=schema, catalog=digest),
-            if_commit=self._if_commit,
-            forgets=self._forgets and bool(self.steps.of_tier(Tier.DESTRUCTIVE)),
+            if_commit=self.if_commit,
+            forgets=self.forgets and bool(self.steps.of_tier(Tier.DESTRUCTIVE)),
         )
 
     def replan(self, head: GraphVersion) -> None:
@@ -175,7 +169,7 @@ class Migration:
 
     def stale(self, head: GraphVersion) -> bool:
         """Tables that were created for it may be gone (hazard 7); its caller begins anew."""
-        return self._session.outlived(self._began, head)
+        return self.session.outlived(self._began, head)
 
     def _refuse_unsupported(self) -> None:
         wrong = self.steps.unsupported
@@ -203,7 +197,7 @@ class Migration:
                     added.setdefault(step.type, []).append(step)
                 case DropProperty():
                     dropped.setdefault(step.type, []).append(step.column)
-        pins = create_tables(self._session.tables, self._session.runtime, new, self._ledger)
+        pins = create_tables(self.session.tables, self.session.runtime, new, self.ledger)
         for pin in pins:
             yield Register(table=pin.key, pin=pin)
         for key, old in renamed.items():
@@ -222,7 +216,7 @@ class Migration:
         keys = {step.type for step in self.steps.of_tier(Tier.VALIDATED)}
         old_of = {
             new.table_key: old
-            for old in self._snapshot.catalog.by_key.values()
+            for old in self.snapshot.catalog.by_key.values()
             if (new := by_id.get(old.id)) is not None and new.table_key in keys
         }
         violations: list[Violation] = []
@@ -234,7 +228,7 @@ class Migration:
 
     def _check_values(self, old: GraphType, new: GraphType) -> Iterator[Violation]:
         kept = _kept(old, new)
-        for batch in self._snapshot.view(old).scan(self._ledger):
+        for batch in self.snapshot.view(old).scan(self.ledger):
             yield from check_rows(new, _as_new(pa.Table.from_batches([batch]), new, kept))
 
     def _check_rules(self, catalog: Catalog, old_of: dict[str, GraphType]) -> list[Violation]:
@@ -244,7 +238,7 @@ class Migration:
             old = old_of[new.table_key]
             kept = _kept(old, new)
             names = [kept.get(name, name) for name in columns]
-            for batch in self._snapshot.view(old).scan(self._ledger, columns=names):
+            for batch in self.snapshot.view(old).scan(self.ledger, columns=names):
                 rows = _as_new(pa.Table.from_batches([batch]), new, kept)
                 yield from rows.select(list(columns)).combine_chunks().to_batches()
 
@@ -252,12 +246,12 @@ class Migration:
         rules = [
             rule
             for rule in final_rules(catalog, old_of)
-            if (isinstance(rule, Unique) and _can_clash(old_of[rule.kind.table_key], rule))
-            or (isinstance(rule, Card) and rule.kind.table_key in counted)
+            if (isinstance(rule, UniqueRule) and _can_clash(old_of[rule.kind.table_key], rule))
+            or (isinstance(rule, CardRule) and rule.kind.table_key in counted)
         ]
         if not rules:
             return []
-        with joining(self._session.settings.load_memory // 2, "schema") as joins:
+        with joining(self.session.settings.load_memory // 2, "schema") as joins:
             return list(WholeTables(joins, read, SHOWN).check(rules))
 
 
@@ -267,7 +261,7 @@ def _kept(old: GraphType, new: GraphType) -> dict[str, str]:
     return {p.name: was[p.id] for p in new.properties if p.id in was}
 
 
-def _can_clash(old: GraphType, rule: Unique) -> bool:
+def _can_clash(old: GraphType, rule: UniqueRule) -> bool:
     """Rows have no values yet of a property that is new: the planner answers for those."""
     kept = _kept(old, rule.kind)
     return all(name in kept or name in system_columns(rule.kind) for name in rule.columns)

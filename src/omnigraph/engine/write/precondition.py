@@ -1,5 +1,5 @@
-"""Owns `if_commit`: whether a branch is still what a caller saw there, whatever maintenance has
-done to it since."""
+"""Owns `if_commit`: whether a branch still shows what the caller saw, apart from what
+maintenance has done since."""
 
 from __future__ import annotations
 

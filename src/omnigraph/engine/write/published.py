@@ -1,4 +1,5 @@
-"""Owns what a write comes to: the version that it made, or that an earlier call made already."""
+"""Owns the outcome of a write: the version that it made, or that an earlier call had already
+made."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ def find_keyed(
 
 
 def recalled(first: GraphVersion, call: str | None) -> Published:
-    """What is answered to a call whose key the commit of this version used. Of a call from before
-    format 2 nobody knows what it was."""
+    """The answer to a call whose key the commit of this version used. Before format 2, calls
+    were not recorded."""
     if first.keys.call and first.keys.call.hex() != call:
         raise another_call(first)
     return Published(None, first.commit.id, repeated=True, first=first)

@@ -1,4 +1,4 @@
-"""Owns publishing: binds a plan to the head of its branch, and tells what happened."""
+"""Owns publishing: it binds a plan to the head of its branch, and returns what happened."""
 
 from __future__ import annotations
 

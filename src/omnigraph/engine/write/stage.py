@@ -1,4 +1,4 @@
-"""Owns the lowering of pending rows to table actions, with their files written."""
+"""Owns the step from pending rows to table actions: it writes their files."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from omnigraph.engine.graph_view import find_type
 from omnigraph.lang.gq.checked import Expression, Update
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.types import PropertyType
-from omnigraph.plan.digest import Column, digest_values
+from omnigraph.plan.digest import DigestColumn, digest_values
 from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rows.typed import Shaped
 from omnigraph.plan.values.rows import Bindings
@@ -114,9 +114,9 @@ def _parts(statement: Statement, catalog: Catalog) -> Iterator[object]:
                 for name, column in zip(group.table.column_names, group.table.columns, strict=True):
                     if name != "id":
                         yield name
-                        yield Column(column)
+                        yield DigestColumn(column)
                     elif not statement.generated_ids:
-                        yield Column(_given_ids(column, statement.made_up))
+                        yield DigestColumn(_given_ids(column, statement.made_up))
                 yield group.table.num_rows
         case UpdateRows():
             types = {p.name: p.type for p in kind.properties}
@@ -149,4 +149,4 @@ def _as_typed(value: Any, kind: PropertyType | None) -> object:
     if kind is None or isinstance(value, pc.Expression):
         return value
     done = convert_values([value], kind)
-    return value if done.misfits else Column(done.array)
+    return value if done.misfits else DigestColumn(done.array)

@@ -21,8 +21,8 @@ from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.view import TableView
-from omnigraph.engine.write.answers import Effect, Effects
 from omnigraph.engine.write.assignments import set_values
+from omnigraph.engine.write.recorded_answers import Effect, Effects
 from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
     AppendRows,
@@ -37,7 +37,7 @@ from omnigraph.engine.write.statements import (
     WhereText,
 )
 from omnigraph.errors import InvalidArgument, InvalidData
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
 from omnigraph.plan.rows.complete import complete_rows, shape_values
@@ -121,8 +121,8 @@ class Work:
     def change(
         self, kind: GraphType, rows: pa.Table, origins: np.ndarray, gone: np.ndarray
     ) -> None:
-        """Puts rows and hides addresses just so: whoever gives them has looked at the table and
-        answers for what hangs on it."""
+        """Puts rows and hides addresses without a check: the caller has looked at the table and
+        answers for the consequences."""
         self._put(kind, self._overlay(kind).hiding(gone).adding(rows, origins))
 
     def _append(self, kind: GraphType, statement: AppendRows) -> int:

@@ -5,17 +5,19 @@ The methods carry the names of the rules in gq.lark; the parser calls them while
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
-from omnigraph.lang.words import Token, integer_value, string_value
+from omnigraph.lang.tokens import Token, integer_value, string_value
+from omnigraph.lang.tree_building import Children
+from omnigraph.lang.tree_building import all_of as _all
+from omnigraph.lang.tree_building import item_span as _item_span
+from omnigraph.lang.tree_building import span_of as _span
 from omnigraph.model.schema import Atom
 
-T = TypeVar("T")
-Children = list[Any]
 _CONSTANTS: dict[str, Atom] = {"TRUE": True, "FALSE": False, "NULL": None}
 
 
@@ -42,10 +44,6 @@ class _Body:
         self.span = _span(children)
 
 
-def _all(children: Children, kind: type[T]) -> tuple[T, ...]:
-    return tuple([child for child in children if type(child) is kind])
-
-
 def _has(children: Children, terminal: str) -> bool:
     return any(type(child) is Token and child.type == terminal for child in children)
 
@@ -60,19 +58,6 @@ def _name(token: Token) -> tree.Name:
 
 def _variable(token: Token) -> tree.Variable:
     return tree.Variable(token.text[1:], _of(token))
-
-
-def _span(children: Children) -> Span:
-    """From the first child to the last that stands for text."""
-    first, last = children[0], children[-1]
-    start = first.start if type(first) is Token else first.span.start
-    return Span(start, last.end if type(last) is Token else last.span.end)
-
-
-def _item_span(children: Children) -> Span:
-    """Like `_span`, but the comma that may follow an item is not part of it."""
-    last = children[-1]
-    return _span(children[:-1] if type(last) is Token and last.type == "COMMA" else children)
 
 
 def _atom(token: Token) -> Atom:
@@ -247,7 +232,8 @@ class BodyBuilder:
         return _Keys(children)
 
     def key(self, children: Children) -> tree.Key:
-        return tree.Key(children[0], _has(children[1:], "DESC"), _span(children))
+        said = _has(children[1:], "DESC") if len(children) > 1 else None
+        return tree.Key(children[0], said, _span(children))
 
     def limit(self, children: Children) -> tree.Amount:
         token = children[1]

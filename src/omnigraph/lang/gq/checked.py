@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from omnigraph.model.catalog import EdgeType, NodeType, Property
 from omnigraph.model.schema import Literal as LiteralValue
@@ -362,6 +362,18 @@ class TextSearch:
     type: Type
 
 
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """The passage of a text that the words are in."""
+
+    target: PropertyValue
+    words: Expression
+    type: Type
+
+
+RANKS: Final = (Nearest, Bm25, Rrf)
+SEARCHES: Final = (*RANKS, TextSearch, Highlight)
+
 Expression = (
     Constant
     | ParameterValue
@@ -394,6 +406,7 @@ Expression = (
     | Bm25
     | Rrf
     | TextSearch
+    | Highlight
 )
 
 

@@ -7,8 +7,9 @@ from typing import Final
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
 from omnigraph.lang.gq.grammar import Grammar
-from omnigraph.lang.near import near
-from omnigraph.lang.words import END, Token, shorten
+from omnigraph.lang.grammar_tables import expected_terminals
+from omnigraph.lang.suggestions import near
+from omnigraph.lang.tokens import END, Token, shorten
 
 _OTHER_LANGUAGES: Final = {
     "where": "return",
@@ -51,7 +52,6 @@ _EXPRESSION: Final = frozenset(
     | {"CALL", "EXISTS", "COUNT", "NOT", "ARG", "AT"}
 )
 _CLAUSE: Final = _EXPRESSION | {"LEAD", "OPTIONAL"}
-_NEVER: Final = frozenset({"ERROR", "BROKEN"})
 _LITERAL: Final = frozenset({"STRING", "TRUE", "FALSE", "NULL", "INTEGER", "FLOAT", "NEG", "LSQB"})
 
 
@@ -95,11 +95,6 @@ def repair_keyword(
     """The keyword that a misspelled word stands for, so that the parser can go on with it."""
     meant = _meant(expected_terminals(grammar, states), token, words)
     return Token(words[meant], token.text, token.start) if meant else None
-
-
-def expected_terminals(grammar: Grammar, states: list[int]) -> frozenset[str]:
-    row = grammar.actions[states[-1]]
-    return frozenset(t for t in row if t not in _NEVER and grammar.expects(states, t))
 
 
 def describe(wanted: frozenset[str], words: Mapping[str, str]) -> tuple[str, ...]:

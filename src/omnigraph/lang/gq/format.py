@@ -5,18 +5,17 @@ A comment on the line of a token stays behind it, any other has a line of its ow
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 import msgspec
 
+from omnigraph.lang.comments import INDENT, LINE_END, comment_text
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.gq.grammar import load_grammar
-from omnigraph.lang.gq.layout import INDENT, Plan, plan_layout
+from omnigraph.lang.gq.layout import Plan, plan_layout
 from omnigraph.lang.gq.parse import parse_queries
-from omnigraph.lang.words import COMMENTS, END, Token
+from omnigraph.lang.tokens import COMMENTS, END, Token
 
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _NO_SPACE_AFTER: Final = frozenset({"LPAR", "LSQB", "DOT", "AT"})
 _NO_SPACE_BEFORE: Final = frozenset({"RPAR", "RSQB", "COMMA", "COLON", "QMARK", "DOT"})
 _CALLERS: Final = frozenset({"NAME", "TYPE"})
@@ -42,7 +41,7 @@ def format_queries(text: str) -> Formatted:
         if token.start in plan.dropped:
             continue
         gap = text[end : token.start]
-        breaks = len(_LINE_END.findall(gap))
+        breaks = len(LINE_END.findall(gap))
         if token.type in COMMENTS:
             writer.put_comment(token, breaks)
         elif token.type != END:
@@ -101,7 +100,7 @@ class _Writer:
                 is_first = self._is_opened() and not self.after_comment
                 is_apart = not self.after_comment and self._follows_apart(token)
                 self._new_line(blank=(breaks > 1 or is_apart) and not is_first)
-        self.parts.append(_comment_text(token, self.depth))
+        self.parts.append(comment_text(token, self.depth))
         self.must_break = token.type == "LINE_COMMENT" or breaks > 0 or self.must_break
         self.after_comment = self.after_comment or breaks > 0 or not self.parts
         self.before = self.before or token
@@ -142,12 +141,3 @@ class _Writer:
         if left in _NO_SPACE_AFTER or right in _NO_SPACE_BEFORE:
             return False
         return not (right == "LPAR" and left in _CALLERS)
-
-
-def _comment_text(token: Token, depth: int) -> str:
-    if token.type == "LINE_COMMENT":
-        return token.text.rstrip()
-    first, *others = _LINE_END.split(token.text)
-    if others and all(line.lstrip().startswith("*") for line in others):
-        others = [f"{INDENT * depth} {line.strip()}" for line in others]
-    return "\n".join([first, *others])

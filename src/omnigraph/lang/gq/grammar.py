@@ -7,11 +7,11 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from omnigraph.lang.gq.reader import Lexer
-from omnigraph.lang.tables import Actions, Moves, after, expects, load_tables
+from omnigraph.lang.grammar_tables import Actions, Moves, after, expects, load_tables
 
 
 class Grammar(NamedTuple):
-    """The tables as `omnigraph.lang.tables` describes them."""
+    """The tables as `omnigraph.lang.grammar_tables` describes them."""
 
     actions: Actions
     moves: Moves

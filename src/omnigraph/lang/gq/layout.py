@@ -12,11 +12,11 @@ from typing import Any, Final
 
 import msgspec
 
+from omnigraph.lang.comments import INDENT
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 
-INDENT: Final = "    "
 WIDTH: Final = 100
 
 

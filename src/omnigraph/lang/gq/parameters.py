@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any, Final
 
 from omnigraph.lang.gq.checked import CheckedQuery, Parameter
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.lang.values import MisfitError, fit_float
 from omnigraph.model.temporal import EPOCH, millisecond_of, parse_date, parse_instant
 from omnigraph.model.types import (

@@ -16,8 +16,8 @@ from omnigraph.lang.gq.explain import explain_open_block, explain_token, repair_
 from omnigraph.lang.gq.grammar import load_grammar
 from omnigraph.lang.gq.reader import BEGINNINGS, Reader
 from omnigraph.lang.gq.tree import Explain, File, Query
-from omnigraph.lang.tables import Reduction
-from omnigraph.lang.words import BAD, END, Token
+from omnigraph.lang.grammar_tables import Reduction, take
+from omnigraph.lang.tokens import BAD, END, Token
 
 LARGEST_TEXT: Final = 1_000_000
 """Characters; nobody writes a longer one, and a program that does should use parameters."""
@@ -189,15 +189,7 @@ class _Parser:
 
     def _feed(self, token: Token) -> None:
         """Take a token that is known to be expected."""
-        states, values = self.states, self.values
-        while not isinstance(action := self.grammar.actions[states[-1]][token.type], int):
-            size, rule, build = action
-            children = values[len(values) - size :]
-            del values[len(values) - size :], states[len(states) - size :]
-            values.append(build(children))
-            states.append(self.grammar.moves[states[-1]][rule])
-        self.states.append(action)
-        self.values.append(token)
+        take(self.grammar.actions, self.grammar.moves, self.states, self.values, token)
 
     def _skip(self, token: Token) -> Token:
         """The next token from which the parser can go on, not inside braces that it skips."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from omnigraph.lang.tables import Terminals
-from omnigraph.lang.words import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
+from omnigraph.lang.grammar_tables import Terminals
+from omnigraph.lang.tokens import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
 
 Expects = Callable[[str], bool]
 

@@ -202,8 +202,10 @@ class Projection(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
+    """`is_descending` is None where no direction is written."""
+
     value: Expression
-    is_descending: bool
+    is_descending: bool | None
     span: Span
 
 

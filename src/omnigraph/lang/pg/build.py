@@ -5,7 +5,7 @@ The methods carry the names of the rules in pg.lark; the parser calls them while
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.pg.tree import (
@@ -29,11 +29,10 @@ from omnigraph.lang.pg.tree import (
     VectorNode,
     Wreck,
 )
-from omnigraph.lang.words import Token, integer_value, string_value
+from omnigraph.lang.tokens import Token, integer_value, string_value
+from omnigraph.lang.tree_building import Children, all_of, item_span, span_of
 from omnigraph.model.schema import Atom
 
-T = TypeVar("T")
-Children = list[Any]
 _CONSTANTS: dict[str, Atom] = {"true": True, "false": False, "null": None}
 
 
@@ -42,41 +41,24 @@ def _name(children: Children) -> Name:
     return Name(token.text, Span(token.start, token.end))
 
 
-def _all(children: Children, kind: type[T]) -> tuple[T, ...]:
-    return tuple([child for child in children if type(child) is kind])
-
-
-def _span(children: Children) -> Span:
-    """From the first child to the last that stands for text."""
-    first, last = children[0], children[-1]
-    start = first.start if type(first) is Token else first.span.start
-    return Span(start, last.end if type(last) is Token else last.span.end)
-
-
-def _item_span(children: Children) -> Span:
-    """Like `_span`, but the comma that may follow an item is not part of it."""
-    last = children[-1]
-    return _span(children[:-1] if type(last) is Token and last.type == "COMMA" else children)
-
-
 def _head(children: Children) -> dict[str, Any]:
     """What every declaration has; the first Name after the keyword is its own."""
-    names = _all(children, Name)
-    bodies = _all(children, Body)
+    names = all_of(children, Name)
+    bodies = all_of(children, Body)
     return {
         "name": names[0] if names else None,
-        "annotations": _all(children, AnnotationNode),
+        "annotations": all_of(children, AnnotationNode),
         "body": bodies[0] if bodies else None,
-        "span": _span(children),
+        "span": span_of(children),
     }
 
 
-class TreeBuilder:
+class SchemaTreeBuilder:
     def schema(self, children: Children) -> SchemaTree:
-        return SchemaTree(tuple(children), _span(children) if children else Span(0, 0))
+        return SchemaTree(tuple(children), span_of(children) if children else Span(0, 0))
 
     def wreck(self, children: Children) -> Wreck:
-        return Wreck(_span(children))
+        return Wreck(span_of(children))
 
     def interface(self, children: Children) -> InterfaceNode:
         return InterfaceNode(**_head(children))
@@ -94,20 +76,20 @@ class TreeBuilder:
         return _Implements(children)
 
     def edge(self, children: Children) -> EdgeNode:
-        _, source, target = _all(children, Name)
+        _, source, target = all_of(children, Name)
         return EdgeNode(**_head(children), source=source, target=target)
 
     def broken_edge(self, children: Children) -> EdgeNode:
-        ends = _all(children, Name)[1:]
+        ends = all_of(children, Name)[1:]
         source, target = ends if len(ends) == 2 else (None, None)
         return EdgeNode(**_head(children), source=source, target=target, broken=True)
 
     def body(self, children: Children) -> Body:
-        return Body(tuple(children[1:-1]), _span(children))
+        return Body(tuple(children[1:-1]), span_of(children))
 
     def property(self, children: Children) -> PropertyNode:
-        annotations = _all(children, AnnotationNode)
-        return PropertyNode(children[0], children[2], annotations, _item_span(children))
+        annotations = all_of(children, AnnotationNode)
+        return PropertyNode(children[0], children[2], annotations, item_span(children))
 
     def type(self, children: Children) -> TypeNode:
         shape, span = children[0]
@@ -122,7 +104,7 @@ class TreeBuilder:
         return NamedNode(name), name.span
 
     def enumeration(self, children: Children) -> tuple[EnumNode, Span]:
-        return EnumNode(_all(children, EnumValue)), _span(children)
+        return EnumNode(all_of(children, EnumValue)), span_of(children)
 
     def value(self, children: Children) -> EnumValue:
         token: Token = children[0]
@@ -132,52 +114,52 @@ class TreeBuilder:
         return EnumValue(token.text, span)
 
     def vector(self, children: Children) -> tuple[VectorNode, Span]:
-        return VectorNode(children[2]), _span(children)
+        return VectorNode(children[2]), span_of(children)
 
     def list(self, children: Children) -> tuple[ListNode, Span]:
         shape, _ = children[1]
-        return ListNode(shape, len(children) == 4), _span(children)
+        return ListNode(shape, len(children) == 4), span_of(children)
 
     def constraint(self, children: Children) -> ConstraintNode:
-        arguments = _all(children, Argument)
-        return ConstraintNode(_name(children[1:]), arguments, _item_span(children))
+        arguments = all_of(children, Argument)
+        return ConstraintNode(_name(children[1:]), arguments, item_span(children))
 
     def annotation(self, children: Children) -> AnnotationNode:
-        arguments = _all(children, Argument) if len(children) > 2 else None
-        return AnnotationNode(_name(children[1:]), arguments, _span(children))
+        arguments = all_of(children, Argument) if len(children) > 2 else None
+        return AnnotationNode(_name(children[1:]), arguments, span_of(children))
 
     def argument(self, children: Children) -> Argument:
         return Argument(children[0], children[0].span)
 
     def named_argument(self, children: Children) -> Argument:
-        return Argument(children[2], _span(children), _name(children))
+        return Argument(children[2], span_of(children), _name(children))
 
     def range(self, children: Children) -> RangeNode:
         high = children[2] if len(children) == 3 else None
-        return RangeNode(children[0], high, _span(children))
+        return RangeNode(children[0], high, span_of(children))
 
     def range_below(self, children: Children) -> RangeNode:
-        return RangeNode(None, children[1], _span(children))
+        return RangeNode(None, children[1], span_of(children))
 
     def literal(self, children: Children) -> LiteralNode:
         if type(children[0]) is LiteralNode:
             return children[0]
-        atoms: list[Any] = [child.value for child in _all(children, LiteralNode)]
-        return LiteralNode(tuple(atoms), _span(children))
+        atoms: list[Any] = [child.value for child in all_of(children, LiteralNode)]
+        return LiteralNode(tuple(atoms), span_of(children))
 
     def scalar(self, children: Children) -> LiteralNode:
         child = children[0]
         if type(child) is LiteralNode:
             return child
         if child.type == "STRING":
-            return LiteralNode(string_value(child.text), _span(children))
-        return LiteralNode(_CONSTANTS[child.text], _span(children))
+            return LiteralNode(string_value(child.text), span_of(children))
+        return LiteralNode(_CONSTANTS[child.text], span_of(children))
 
     def number(self, children: Children) -> LiteralNode:
         token: Token = children[-1]
         text = "-" + token.text if len(children) == 2 else token.text
         value = float(text) if token.type == "FLOAT" else integer_value(text)
-        return LiteralNode(value, _span(children))
+        return LiteralNode(value, span_of(children))
 
     def word(self, children: Children) -> Name:
         return _name(children)
@@ -189,8 +171,8 @@ class _Implements:
     """Keeps the names after `implements` apart from the name of the node."""
 
     def __init__(self, children: Children) -> None:
-        self.names = _all(children, Name)
-        self.span = _span(children)
+        self.names = all_of(children, Name)
+        self.span = span_of(children)
 
 
 def _implemented(children: Children) -> tuple[Name, ...]:

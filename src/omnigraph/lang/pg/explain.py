@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
-from omnigraph.lang.near import near
-from omnigraph.lang.pg.grammar import Grammar
+from omnigraph.lang.grammar_tables import expected_terminals
+from omnigraph.lang.pg.grammar import SchemaGrammar
 from omnigraph.lang.pg.lexer import DECLARATIONS
-from omnigraph.lang.words import END, Token, shorten
+from omnigraph.lang.suggestions import near
+from omnigraph.lang.tokens import END, Token, shorten
 
 _DECLARING: Final = {
     "class": "node",
@@ -45,11 +46,10 @@ _WORDS: Final = {
     END: "the end of the text",
 }
 _VALUES: Final = frozenset({"STRING", "TRUE", "FALSE", "NULL", "MINUS", "LSQB"})
-_NEVER: Final = frozenset({"ERROR", "BROKEN"})
 _NUMBERS: Final = frozenset({"INTEGER", "FLOAT"})
 
 
-def explain_token(grammar: Grammar, states: list[int], token: Token) -> Diagnostic:
+def explain_token(grammar: SchemaGrammar, states: list[int], token: Token) -> Diagnostic:
     """Why this token does not fit here."""
     wanted = expected_terminals(grammar, states)
     expected = describe(wanted)
@@ -81,7 +81,7 @@ def explain_open_body(token: Token) -> Diagnostic:
     )
 
 
-def repair_keyword(grammar: Grammar, states: list[int], token: Token) -> Token | None:
+def repair_keyword(grammar: SchemaGrammar, states: list[int], token: Token) -> Token | None:
     """The keyword that a misspelled word stands for, so that the parser can go on with it."""
     if token.type not in {"NAME", "TYPE"}:
         return None
@@ -93,11 +93,6 @@ def repair_keyword(grammar: Grammar, states: list[int], token: Token) -> Token |
     else:
         return None
     return Token(meant.upper(), token.text, token.start) if meant else None
-
-
-def expected_terminals(grammar: Grammar, states: list[int]) -> frozenset[str]:
-    row = grammar.actions[states[-1]]
-    return frozenset(t for t in row if t not in _NEVER and grammar.expects(states, t))
 
 
 def describe(wanted: frozenset[str]) -> tuple[str, ...]:

@@ -7,20 +7,19 @@ other comes before the next one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
+from omnigraph.lang.comments import INDENT, LINE_END, comment_text
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.pg.lexer import DECLARATIONS
 from omnigraph.lang.pg.parse import parse_schema
 from omnigraph.lang.pg.tree import SchemaTree, Wreck
-from omnigraph.lang.words import END, Token
+from omnigraph.lang.tokens import END, Token
 
-INDENT: Final = "    "
 WIDTH: Final = 100
 _NO_SPACE_AFTER: Final = frozenset({"LPAR", "LSQB", "AT", "CONSTRAINT", "MINUS", "DOTS", "EQUAL"})
 _NO_SPACE_BEFORE: Final = frozenset(
@@ -28,7 +27,6 @@ _NO_SPACE_BEFORE: Final = frozenset(
 )
 _KEYWORDS: Final = frozenset({"interface", "node", "edge", "implements"})
 _COMMENTS: Final = frozenset({"LINE_COMMENT", "BLOCK_COMMENT"})
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 
 
 class Formatted(msgspec.Struct, frozen=True):
@@ -97,7 +95,7 @@ def _read_elements(text: str) -> Iterator[_Element]:
         braces += (token.type == "LBRACE") - (token.type == "RBRACE")
         others += (token.type in {"LPAR", "LSQB"}) - (token.type in {"RPAR", "RSQB"})
         gap = text[end : token.start]
-        breaks = 0 if gap in {"", " "} else len(_LINE_END.findall(gap))
+        breaks = 0 if gap in {"", " "} else len(LINE_END.findall(gap))
         yield _Element(token, breaks, token.type in _COMMENTS)
         end = token.end
 
@@ -149,7 +147,7 @@ def _lay_out(statements: list[_Statement]) -> Iterator[str]:
             if statement.kind != END:
                 yield from _fill(statement)
         for comment in statement.trailing:
-            yield " " + _comment_text(comment.token, statement.depth)
+            yield " " + comment_text(comment.token, statement.depth)
         before = statement
 
 
@@ -167,7 +165,7 @@ def _lines_before(before: _Statement | None, statement: _Statement) -> Iterator[
     first = True
     for element in [*statement.leading, statement.elements[0]]:
         if element.is_comment and not first and element.breaks == 0:
-            yield " " + _comment_text(element.token, depth)
+            yield " " + comment_text(element.token, depth)
             continue
         if not first:
             yield "\n"
@@ -179,7 +177,7 @@ def _lines_before(before: _Statement | None, statement: _Statement) -> Iterator[
         if blank:
             yield "\n"
         if element.is_comment:
-            yield indent + _comment_text(element.token, depth)
+            yield indent + comment_text(element.token, depth)
         first = False
 
 
@@ -189,15 +187,6 @@ def _separates(before: _Statement | None, statement: _Statement) -> bool:
         return False
     short = before.kind == "EDGE" and statement.kind == "EDGE"
     return not (short and not before.opens and not statement.opens)
-
-
-def _comment_text(token: Token, depth: int) -> str:
-    if token.type == "LINE_COMMENT":
-        return token.text.rstrip()
-    first, *others = _LINE_END.split(token.text)
-    if others and all(line.lstrip().startswith("*") for line in others):
-        others = [f"{INDENT * depth} {line.strip()}" for line in others]
-    return "\n".join([first, *others])
 
 
 class _Fill:
@@ -242,7 +231,7 @@ def _fill(statement: _Statement) -> list[str]:
             if not element.is_comment:
                 fill.put(element.token.text, space=_spaced(before, element))
                 continue
-            fill.put(_comment_text(element.token, statement.depth + 1), space=True)
+            fill.put(comment_text(element.token, statement.depth + 1), space=True)
             fill.ended |= element.breaks > 0 or element.token.type == "LINE_COMMENT"
     return ["".join(fill.parts).rstrip(" ")]
 

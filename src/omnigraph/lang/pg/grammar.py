@@ -6,17 +6,17 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from omnigraph.lang.pg.lexer import Lexer
-from omnigraph.lang.tables import Actions, Moves, expects, load_tables
+from omnigraph.lang.grammar_tables import Actions, Moves, expects, load_tables
+from omnigraph.lang.pg.lexer import SchemaLexer
 
 
-class Grammar(NamedTuple):
-    """The tables as `omnigraph.lang.tables` describes them."""
+class SchemaGrammar(NamedTuple):
+    """The tables as `omnigraph.lang.grammar_tables` describes them."""
 
     actions: Actions
     moves: Moves
     start: int
-    lexer: Lexer
+    lexer: SchemaLexer
 
     def expects(self, states: list[int], terminal: str) -> bool:
         """Whether the terminal would be taken with these states on the stack."""
@@ -28,8 +28,8 @@ def grammar_text() -> str:
 
 
 @cache
-def load_grammar() -> Grammar:
-    from omnigraph.lang.pg.build import TreeBuilder
+def load_grammar() -> SchemaGrammar:
+    from omnigraph.lang.pg.build import SchemaTreeBuilder
 
-    tables = load_tables(grammar_text(), "schema", TreeBuilder())
-    return Grammar(tables.actions, tables.moves, tables.start, Lexer(*tables.terminals))
+    tables = load_tables(grammar_text(), "schema", SchemaTreeBuilder())
+    return SchemaGrammar(tables.actions, tables.moves, tables.start, SchemaLexer(*tables.terminals))

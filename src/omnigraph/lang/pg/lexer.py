@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from omnigraph.lang.words import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
+from omnigraph.lang.tokens import BAD_PATTERNS, COMMENTS, END, Report, Scanner, Token, readers
 
 CONSTRAINTS: Final = ("key", "unique", "index", "range", "check")
 DECLARATIONS: Final = ("INTERFACE", "NODE", "EDGE")
@@ -22,7 +22,7 @@ _BEFORE_COLON = re.compile(_SKIP + r":")
 _BEFORE_CONSTRAINT = re.compile(rf"{_SKIP}(?:{'|'.join(CONSTRAINTS)})(?!\w){_SKIP}\(")
 
 
-class Lexer:
+class SchemaLexer:
     """`patterns` are the terminals of the grammar that text can match by itself; `words` are the
     keywords, each with its terminal."""
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from omnigraph.lang.diagnostics import Diagnostic, Severity, Span, sort_diagnostics
-from omnigraph.lang.near import near
 from omnigraph.lang.pg.check.annotations import KNOWN
 from omnigraph.lang.pg.tree import (
     AnnotationNode,
@@ -23,6 +22,7 @@ from omnigraph.lang.pg.tree import (
     SchemaTree,
     Wreck,
 )
+from omnigraph.lang.suggestions import near
 
 Declared = InterfaceNode | NodeNode | EdgeNode
 

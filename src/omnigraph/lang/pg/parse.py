@@ -12,12 +12,12 @@ from typing import Any, cast
 import msgspec
 
 from omnigraph.lang.diagnostics import Diagnostic, Span
+from omnigraph.lang.grammar_tables import Reduction, take
 from omnigraph.lang.pg.explain import explain_open_body, explain_token, repair_keyword
 from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.pg.lexer import DECLARATIONS, starts_property
 from omnigraph.lang.pg.tree import Name, SchemaTree
-from omnigraph.lang.tables import Reduction
-from omnigraph.lang.words import BAD, END, Token
+from omnigraph.lang.tokens import BAD, END, Token
 
 GIVEN_UP = 10_000
 """A text with so many errors is not one of ours; the rest of it is not read."""
@@ -25,7 +25,7 @@ _EXPLAINED = 200
 """After so many errors only their number matters: nobody reads on, and words cost time."""
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedSchema(msgspec.Struct, frozen=True):
     """With errors, the tree holds what could be read in spite of them; `complete` is False if
     there were so many that the parser gave up before the end."""
 
@@ -34,13 +34,13 @@ class Parsed(msgspec.Struct, frozen=True):
     complete: bool = True
 
 
-def parse_schema(text: str) -> Parsed:
-    parser = _Parser(text)
+def parse_schema(text: str) -> ParsedSchema:
+    parser = _SchemaParser(text)
     tree = parser.parse()
-    return Parsed(tree, tuple(parser.diagnostics), len(parser.diagnostics) < GIVEN_UP)
+    return ParsedSchema(tree, tuple(parser.diagnostics), len(parser.diagnostics) < GIVEN_UP)
 
 
-class _Parser:
+class _SchemaParser:
     """Walks the LALR tables; `states` and `values` are the two stacks."""
 
     def __init__(self, text: str) -> None:
@@ -131,15 +131,7 @@ class _Parser:
 
     def _feed(self, token: Token) -> None:
         """Take a token that is known to be expected."""
-        states, values = self.states, self.values
-        while not isinstance(action := self.grammar.actions[states[-1]][token.type], int):
-            size, rule, build = action
-            children = values[len(values) - size :]
-            del values[len(values) - size :], states[len(states) - size :]
-            values.append(build(children))
-            states.append(self.grammar.moves[states[-1]][rule])
-        self.states.append(action)
-        self.values.append(token)
+        take(self.grammar.actions, self.grammar.moves, self.states, self.values, token)
 
     def _skip(self, token: Token) -> Token:
         """The next token from which the parser can go on, not inside braces that it skips."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from omnigraph.model.catalog import Catalog, GraphType
-from omnigraph.plan.load.fast import Indices, line_offsets, read_chunk
+from omnigraph.plan.load.fast_jsonl import Indices, line_offsets, read_chunk
 from omnigraph.plan.load.lines import Entry, Fault, parse_json, parse_line, read_row
 from omnigraph.plan.load.places import Reject, SourceName, places, split_place
 from omnigraph.plan.load.shaping import (

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.model.violation import show_text, show_value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 
 _KEYS = ("file", "type", "columns", "from", "to", "id")
 

@@ -1,4 +1,4 @@
-"""Owns where a row of a load stood: which source and which line of it, in one number."""
+"""Owns the place of a row of a load: its source and its line, in one number."""
 
 from __future__ import annotations
 

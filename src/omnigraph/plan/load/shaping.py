@@ -1,5 +1,5 @@
-"""Owns the way of one batch of raw rows to whole typed rows: shaped, checked, each with its place,
-and every row that is no good with the reason."""
+"""Owns the step from a batch of raw rows to complete typed rows: each is shaped, checked and has
+its place, and each rejected row has the reason."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_value
+from omnigraph.plan.arrow_checks import UNSPEAKABLE, value_at
 from omnigraph.plan.load.places import AT, Places, Reject, SourceName, split_place
 from omnigraph.plan.rows.typed import RowGroup, Shaped, shape_rows
-from omnigraph.plan.soundness import UNSPEAKABLE, value_at
 from omnigraph.plan.validate import check_rows
 
 _DESCRIBED = 100  # violations of one column that shaping tells in words
@@ -85,14 +85,14 @@ def shape_portion(
             raise WholeSourceError(violation)
     kept = sum(group.table.num_rows for group in shaped.groups)
     generated = made == kept
-    rejects = _told(portion, shaped.violations, names)
+    rejects = _rejects(portion, shaped.violations, names)
     if every and shaped.more:
         rejects = _tell_all(portion, shaped, names, complete=complete)
     groups = []
     more = shaped.more if not every else 0
     for group in shaped.groups:
         violations = check_rows(kind, group.table, positions=group.positions, limit=limit)
-        rejects += _told(portion, violations, names)
+        rejects += _rejects(portion, violations, names)
         table, positions = _without(group, violations)
         if table.num_rows:
             at = pa.array(portion.at[positions])
@@ -131,7 +131,7 @@ def _tell_all(
             portion.at[piece],
             None if portion.texts is None else [portion.texts[i] for i in piece.tolist()],
         )
-        rejects += _told(part, again.violations, names)
+        rejects += _rejects(part, again.violations, names)
     return rejects
 
 
@@ -146,7 +146,7 @@ def _take(rows: Any, positions: Any) -> Any:
     return rows.iloc[positions]
 
 
-def _told(
+def _rejects(
     portion: Portion, violations: Sequence[Violation], names: Sequence[SourceName]
 ) -> list[Reject]:
     """One reject for each row, with the first thing that is wrong with it."""

@@ -1,8 +1,7 @@
 """Schema changes: plan them, apply them to a catalog, show them. Pure; no data is touched here."""
 
 from omnigraph.plan.migrate.apply import apply_steps
-from omnigraph.plan.migrate.between import plan_between
-from omnigraph.plan.migrate.planner import plan_migration
+from omnigraph.plan.migrate.planner import plan_between, plan_migration
 from omnigraph.plan.migrate.steps import (
     MigrationPlan,
     MigrationStep,

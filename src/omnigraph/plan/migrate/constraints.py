@@ -16,7 +16,7 @@ class Unique(msgspec.Struct, frozen=True, tag="unique", tag_field="is"):
     properties: tuple[str, ...]
 
 
-class Index(msgspec.Struct, frozen=True, tag="index", tag_field="is"):
+class IndexConstraint(msgspec.Struct, frozen=True, tag="index", tag_field="is"):
     properties: tuple[str, ...]
 
 
@@ -31,7 +31,7 @@ class Matches(msgspec.Struct, frozen=True, tag="check", tag_field="is"):
     pattern: str
 
 
-Constraint = Unique | Index | Within | Matches
+Constraint = Unique | IndexConstraint | Within | Matches
 
 
 def constraints_of(kind: TypeDecl, names: Mapping[str, str]) -> dict[bytes, Constraint]:
@@ -41,7 +41,7 @@ def constraints_of(kind: TypeDecl, names: Mapping[str, str]) -> dict[bytes, Cons
     """
     found: list[Constraint] = [
         *(Unique(_renamed(group, names)) for group in kind.uniques),
-        *(Index(_renamed(group, names)) for group in kind.indexes),
+        *(IndexConstraint(_renamed(group, names)) for group in kind.indexes),
         *(Within(names.get(r.property, r.property), r.low, r.high) for r in kind.ranges),
         *(Matches(names.get(c.property, c.property), c.pattern) for c in kind.checks),
     ]
@@ -54,7 +54,7 @@ def with_constraints(kind: T, constraints: Iterable[Constraint]) -> T:
     return msgspec.structs.replace(
         kind,
         uniques=tuple(sorted(c.properties for c in ordered if isinstance(c, Unique))),
-        indexes=tuple(sorted(c.properties for c in ordered if isinstance(c, Index))),
+        indexes=tuple(sorted(c.properties for c in ordered if isinstance(c, IndexConstraint))),
         ranges=tuple(Range(c.property, c.low, c.high) for c in ordered if isinstance(c, Within)),
         checks=tuple(Check(c.property, c.pattern) for c in ordered if isinstance(c, Matches)),
     )
@@ -63,7 +63,7 @@ def with_constraints(kind: T, constraints: Iterable[Constraint]) -> T:
 def constrained(constraint: Constraint) -> tuple[str, ...]:
     """The properties that the constraint is about."""
     match constraint:
-        case Unique(properties=names) | Index(properties=names):
+        case Unique(properties=names) | IndexConstraint(properties=names):
             return names
         case Within(property=name) | Matches(property=name):
             return (name,)
@@ -74,7 +74,7 @@ def constrained(constraint: Constraint) -> tuple[str, ...]:
 def follows(constraint: Constraint, accepted: Iterable[Constraint]) -> bool:
     """Whether data that meets the accepted constraints is known to meet this one, unread."""
     match constraint:
-        case Index():
+        case IndexConstraint():
             return True
         case Within():
             return any(_contains(constraint, c) for c in accepted if isinstance(c, Within))
@@ -89,7 +89,7 @@ def constraint_text(constraint: Constraint) -> str:
     match constraint:
         case Unique(properties=names):
             return f"@unique({', '.join(names)})"
-        case Index(properties=names):
+        case IndexConstraint(properties=names):
             return f"@index({', '.join(names)})"
         case Within(property=name, low=low, high=high):
             sides = ("" if side is None else str(side) for side in (low, high))

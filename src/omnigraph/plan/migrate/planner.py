@@ -1,4 +1,5 @@
 """Owns the comparison of an accepted catalog with a desired schema: which types come, go, change.
+The steps between two catalogs of one history come from the same comparison.
 
 It decides and does nothing. How one type changes is `types`; what the steps do is `apply`.
 """
@@ -16,6 +17,7 @@ from omnigraph.model.catalog import (
     GraphType,
     NodeType,
     Property,
+    declared,
     stable_id,
 )
 from omnigraph.model.schema import (
@@ -44,6 +46,7 @@ from omnigraph.plan.migrate.steps import (
 from omnigraph.plan.migrate.types import plan_type
 
 D = TypeVar("D", bound=TypeDecl)
+Named = TypeVar("Named", NodeDecl, EdgeDecl)
 
 
 def plan_migration(
@@ -217,3 +220,36 @@ def _new_property(base: Catalog, kind: str, type_name: str, prop: PropertyDecl) 
 
 def _by_name(types: Sequence[D]) -> list[D]:
     return sorted(types, key=lambda t: t.name)
+
+
+def plan_between(old: Catalog, new: Catalog) -> MigrationPlan:
+    """What happened to the schema from one version of a graph to another."""
+    before = {kind.id: kind for kind in old.by_key.values()}
+    after = new.by_key
+    schema = declared(new)
+    named = msgspec.structs.replace(
+        schema,
+        nodes=tuple(_named(d, after[f"node:{d.name}"], before) for d in schema.nodes),
+        edges=tuple(_named(d, after[f"edge:{d.name}"], before) for d in schema.edges),
+    )
+    return plan_migration(old, named)
+
+
+def _named(declaration: Named, kind: GraphType, before: dict[str, GraphType]) -> Named:
+    """The declaration with the old names of what was renamed."""
+    was = before.get(kind.id)
+    if was is None:
+        return declaration
+    names = {p.id: p.name for p in was.properties}
+    ids = {p.name: p.id for p in kind.properties}
+    properties = tuple(
+        msgspec.structs.replace(p, rename_from=_other(names.get(ids[p.name]), p.name))
+        for p in declaration.properties
+    )
+    return msgspec.structs.replace(
+        declaration, rename_from=_other(was.name, kind.name), properties=properties
+    )
+
+
+def _other(old: str | None, new: str) -> str | None:
+    return old if old != new else None

@@ -11,7 +11,7 @@ from omnigraph.model.schema import Card, EdgeDecl, NodeDecl, same
 from omnigraph.plan.migrate.change import CATALOG_ONLY, MOVE_TO_NEW_TYPE, TypeChange, when_empty
 from omnigraph.plan.migrate.constraints import (
     Constraint,
-    Index,
+    IndexConstraint,
     Matches,
     Unique,
     Within,
@@ -154,7 +154,7 @@ def _add_constraints(
             constraint=constraint,
             columns=tuple(columns.get(name, name) for name in constrained(constraint)),
             reason="answers stay the same and are found faster"
-            if isinstance(constraint, Index)
+            if isinstance(constraint, IndexConstraint)
             else f"{CATALOG_ONLY}; the accepted range lies inside the new one",
         )
         if not follows(constraint, accepted.values()):

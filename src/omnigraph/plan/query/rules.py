@@ -22,7 +22,6 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.types import Base, ScalarType
-from omnigraph.plan.families import share_texts
 from omnigraph.plan.query.logical import (
     Candidate,
     KeyTest,
@@ -33,6 +32,7 @@ from omnigraph.plan.query.logical import (
     pattern_variables,
     uses,
 )
+from omnigraph.plan.text_equality import share_texts
 
 Rule = Callable[[Pattern], Pattern]
 

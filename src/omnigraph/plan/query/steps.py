@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from omnigraph.lang.gq.checked import Expression, Traversal, Variable
-from omnigraph.plan.query.logical import KeyTest, Query
+from omnigraph.lang.gq.checked import RANKS, Expression, Traversal, Variable
+from omnigraph.lang.gq.walk import walk
+from omnigraph.plan.query.logical import KeyTest, Query, outputs
 
 
 @dataclass(frozen=True)
@@ -136,3 +138,8 @@ class Plan:
     variables: dict[int, Variable] = field(repr=False)
     sizes: dict[str, int] = field(repr=False)
     derived: Derived = field(default_factory=Derived, repr=False, compare=False)
+
+    @cached_property
+    def has_ranks(self) -> bool:
+        """Whether the result names a rank, or is ordered by one."""
+        return any(isinstance(part, RANKS) for value in outputs(self.query) for part in walk(value))

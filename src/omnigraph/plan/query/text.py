@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -13,6 +13,7 @@ from omnigraph.lang.gq.checked import (
     AggregateValue,
     And,
     Arithmetic,
+    Bm25,
     Comparison,
     Concatenation,
     Constant,
@@ -20,9 +21,11 @@ from omnigraph.lang.gq.checked import (
     Exists,
     Expression,
     FunctionCall,
+    Highlight,
     KeyValue,
     ListValue,
     Membership,
+    Nearest,
     Negative,
     Not,
     NullTest,
@@ -33,8 +36,10 @@ from omnigraph.lang.gq.checked import (
     PropertyValue,
     RowProperty,
     RowSystem,
+    Rrf,
     SameEntity,
     SystemValue,
+    TextSearch,
     TextTest,
     TypeTest,
     Variable,
@@ -99,6 +104,17 @@ class _Text:
                 return f"{self._name(one)} {'!=' if negated else '='} {self._name(other)}"
             case TypeTest(variable=key, types=types):
                 return f"{self._name(key)}: {'|'.join(t.name for t in types)}"
+            case Nearest(target=target, query=looked_for):
+                return f"nearest({self.of(target)}, {self.of(looked_for)})"
+            case Bm25(target=target, words=words):
+                return f"bm25({self.of(target)}, {self.of(words)})"
+            case Highlight(target=target, words=words):
+                return f"highlight({self.of(target)}, {self.of(words)})"
+            case TextSearch(function=function, target=target, words=words, edits=edits):
+                more = f", {self.of(edits)}" if edits is not None else ""
+                return f"{function}({self.of(target)}, {self.of(words)}{more})"
+            case Rrf(ranks=ranks, k=k):
+                return f"rrf({', '.join(map(self.of, ranks))}, k={self.of(k)})"
             case Exists():
                 return "exists { … }"
             case PatternAggregate(function=function, argument=argument):
@@ -109,7 +125,7 @@ class _Text:
             case KeyValue(index=index) | AggregateValue(index=index):
                 return f"#{index + 1}"
             case _:
-                return f"{type(value).__name__.lower()}(…)"
+                assert_never(value)
 
     def _name(self, key: int) -> str:
         variable = self._variables.get(key)

@@ -1,4 +1,4 @@
-"""Owns the question whether two columns hold the same values, row by row. Pure.
+"""Owns the comparison of two columns, row by row. Pure.
 
 Null equals null and NaN equals NaN: a value that did not change is not a change.
 """

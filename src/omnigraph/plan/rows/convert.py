@@ -9,16 +9,7 @@ from typing import Any, assert_never
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.model.types import (
-    INTEGER_RANGES,
-    Base,
-    EnumType,
-    ListType,
-    PropertyType,
-    ScalarType,
-    VectorType,
-    type_text,
-)
+from omnigraph.model import types
 from omnigraph.plan.rows.nested import Integers, build_lists, build_vectors
 from omnigraph.plan.rows.scalar_casts import cast_scalars
 from omnigraph.plan.rows.scalars import (
@@ -31,20 +22,20 @@ from omnigraph.plan.rows.scalars import (
 )
 
 
-def convert_values(values: Sequence[object], kind: PropertyType) -> Converted:
+def convert_values(values: Sequence[object], kind: types.PropertyType) -> Converted:
     """A column of this type from Python values; None is null, and what does not fit is told."""
     match kind:
-        case ScalarType(base=base):
+        case types.ScalarType(base=base):
             return convert_scalars(values, base)
-        case EnumType():
-            return convert_scalars(values, Base.STRING)
-        case ListType(item=item):
+        case types.EnumType():
+            return convert_scalars(values, types.Base.STRING)
+        case types.ListType(item=item):
             rows, bad, misfits = _sequences(values)
             flat = convert_scalars(
                 list(chain.from_iterable(r for r in rows if r is not None)), item
             )
             built = build_lists(flat, _lengths(rows), _given(rows), item)
-        case VectorType(dimension=dimension):
+        case types.VectorType(dimension=dimension):
             rows, bad, misfits = _sequences(values)
             built = build_vectors(_numbers(rows), _lengths(rows), _given(rows), dimension)
         case _:
@@ -89,38 +80,39 @@ def _numbers(rows: _Rows) -> Converted:
     given = [r for r in rows if r is not None]
     arrays = [r for r in given if isinstance(r, np.ndarray) and r.dtype.kind in "iuf"]
     if arrays and len(arrays) == len(given):
-        return cast_scalars(pa.array(np.concatenate(arrays)), Base.F32)
-    return convert_scalars(list(chain.from_iterable(given)), Base.F32)
+        return cast_scalars(pa.array(np.concatenate(arrays)), types.Base.F32)
+    return convert_scalars(list(chain.from_iterable(given)), types.Base.F32)
 
 
-_EXPECTED: dict[Base, str] = {
-    Base.STRING: "a string",
-    Base.BOOL: "true or false",
+_EXPECTED: dict[types.Base, str] = {
+    types.Base.STRING: "a string",
+    types.Base.BOOL: "true or false",
     **{
-        base: f"a whole number from {low} to {high}" for base, (low, high) in INTEGER_RANGES.items()
+        base: f"a whole number from {low} to {high}"
+        for base, (low, high) in types.INTEGER_RANGES.items()
     },
-    Base.F32: "a number that F32 can hold",
-    Base.F64: "a number that F64 can hold",
-    Base.DATE: "a date, text like 2024-05-31 or days since 1970",
-    Base.DATETIME: "a datetime to the millisecond, RFC 3339 text or milliseconds since 1970",
-    Base.BLOB: "bytes",
+    types.Base.F32: "a number that F32 can hold",
+    types.Base.F64: "a number that F64 can hold",
+    types.Base.DATE: "a date, text like 2024-05-31 or days since 1970",
+    types.Base.DATETIME: "a datetime to the millisecond, RFC 3339 text or milliseconds since 1970",
+    types.Base.BLOB: "bytes",
 }
 
 
-def expected_text(kind: PropertyType) -> str:
+def expected_text(kind: types.PropertyType) -> str:
     """What a value of this type is, in words that follow "must be"."""
     match kind:
-        case ScalarType(base=base):
+        case types.ScalarType(base=base):
             return _EXPECTED[base]
-        case EnumType():
-            return f"a string of {type_text(kind)}"
-        case ListType(item=item):
+        case types.EnumType():
+            return f"a string of {types.type_text(kind)}"
+        case types.ListType(item=item):
             return f"a list, each item {_EXPECTED[item]}"
-        case VectorType(dimension=dimension):
+        case types.VectorType(dimension=dimension):
             return f"a list of {dimension} number{'' if dimension == 1 else 's'}"
         case _:
             assert_never(kind)
 
 
-def expected_item_text(kind: ListType | VectorType) -> str:
-    return _EXPECTED[kind.item if isinstance(kind, ListType) else Base.F32]
+def expected_item_text(kind: types.ListType | types.VectorType) -> str:
+    return _EXPECTED[kind.item if isinstance(kind, types.ListType) else types.Base.F32]

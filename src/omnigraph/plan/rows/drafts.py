@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.plan.findings import Findings, Indices, Rejects
 from omnigraph.plan.rows import wording
-from omnigraph.plan.rows.intake import Frame, RawColumn, Records
+from omnigraph.plan.rows.intake import ColumnFrame, RawColumn, Records
 from omnigraph.plan.rows.row_type import ENDS, Reading, RowType
+from omnigraph.plan.violation_list import Indices, Rejects, ViolationList
 
 _Part = tuple[Reading, list[int]]  # rows that use the same names
 
@@ -33,7 +33,9 @@ class Draft:
         return len(self.rejects.positions)
 
 
-def draft_frame(facts: RowType, frame: Frame, complete: bool, findings: Findings) -> Draft:
+def draft_frame(
+    facts: RowType, frame: ColumnFrame, complete: bool, findings: ViolationList
+) -> Draft:
     """A frame gives all its columns in every row, so what is wrong with them is told once."""
     reading = facts.read(frame.names, complete=complete)
     rejects = Rejects(findings, np.arange(frame.length, dtype=np.int64))
@@ -56,7 +58,7 @@ def draft_frame(facts: RowType, frame: Frame, complete: bool, findings: Findings
 
 
 def draft_records(
-    facts: RowType, records: Records, complete: bool, findings: Findings
+    facts: RowType, records: Records, complete: bool, findings: ViolationList
 ) -> list[Draft]:
     """Records are read by the names they use: most inputs have one set of names, or a few."""
     for position, row in records.refused:
@@ -86,7 +88,7 @@ def _draft_group(
     given: frozenset[str],
     parts: list[_Part],
     complete: bool,
-    findings: Findings,
+    findings: ViolationList,
 ) -> Draft:
     if len(parts) == 1 and len(parts[0][1]) == len(records.rows):
         rows, positions = records.rows, records.positions

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.plan.soundness import Unsound, reason_of, require_columns, require_sound
+from omnigraph.plan.arrow_checks import Unsound, reason_of, require_columns, require_sound
 
 RawColumn: TypeAlias = list[object] | pa.ChunkedArray
 _NOT_ROWS = (str, bytes, bytearray, memoryview)
@@ -28,7 +28,7 @@ class Records:
 
 
 @dataclass(frozen=True)
-class Frame:
+class ColumnFrame:
     """Columns of equal length. `whole_floats`: its integers may have had to become floats."""
 
     names: tuple[Hashable, ...]
@@ -37,7 +37,7 @@ class Frame:
     whole_floats: bool = False
 
 
-def read_input(rows: object) -> Records | Frame | None:
+def read_input(rows: object) -> Records | ColumnFrame | None:
     """The rows in one of two forms; None if the object is not rows at all. Raises `Unsound` where
     the buffers of Arrow columns are not what they say."""
     if type(rows) is list:
@@ -68,12 +68,12 @@ def _records(rows: list[Any]) -> Records:
     return Records([rows[i] for i in kept], np.array(kept, dtype=np.int64), tuple(refused))
 
 
-def _frame(table: pa.Table) -> Frame:
+def _frame(table: pa.Table) -> ColumnFrame:
     require_sound(table)
-    return Frame(tuple(table.column_names), tuple(table.columns), table.num_rows)
+    return ColumnFrame(tuple(table.column_names), tuple(table.columns), table.num_rows)
 
 
-def _foreign_frame(rows: object) -> Frame | None:
+def _foreign_frame(rows: object) -> ColumnFrame | None:
     """Anything that speaks the Arrow C interface: polars, DuckDB results, other Arrows."""
     try:
         if hasattr(rows, "__arrow_c_stream__"):
@@ -92,11 +92,11 @@ def _read_all(reader: pa.RecordBatchReader) -> pa.Table:
         raise Unsound(f"reading its stream failed: {reason_of(error)}") from error
 
 
-def _pandas_frame(frame: Any) -> Frame:
+def _pandas_frame(frame: Any) -> ColumnFrame:
     """A pandas frame without its index. pandas writes NaN for "missing", so NaN is null here."""
     columns = tuple(_pandas_column(frame.iloc[:, i]) for i in range(frame.shape[1]))
     require_columns(frame.columns, columns)
-    return Frame(tuple(frame.columns), columns, len(frame), whole_floats=True)
+    return ColumnFrame(tuple(frame.columns), columns, len(frame), whole_floats=True)
 
 
 def _pandas_column(series: Any) -> RawColumn:

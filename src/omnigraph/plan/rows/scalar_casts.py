@@ -13,6 +13,7 @@ from omnigraph.model.arrow import arrow_type
 from omnigraph.model.temporal import MAX_DAY, MAX_MS, MIN_DAY, MIN_MS
 from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, PropertyType, ScalarType
 from omnigraph.model.violation import show_value
+from omnigraph.plan.arrow_checks import value_at
 from omnigraph.plan.rows.nested import Booleans
 from omnigraph.plan.rows.scalars import (
     DESCRIBED,
@@ -22,7 +23,6 @@ from omnigraph.plan.rows.scalars import (
     convert_scalars,
     overflows_f32,
 )
-from omnigraph.plan.soundness import value_at
 
 _EXACT_INTEGERS = 2**53  # up to here a float64 holds every integer
 _DAY_MS = 86_400_000

@@ -15,15 +15,15 @@ import pyarrow.compute as pc
 
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation
-from omnigraph.plan.findings import Findings, Indices
+from omnigraph.plan.arrow_checks import Unsound
 from omnigraph.plan.ids import check_ends, resolve_ids
 from omnigraph.plan.rows import wording
 from omnigraph.plan.rows.cast import cast_column
 from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rows.drafts import Draft, draft_frame, draft_records
-from omnigraph.plan.rows.intake import Frame, Records, read_input
+from omnigraph.plan.rows.intake import ColumnFrame, Records, read_input
 from omnigraph.plan.rows.row_type import RowType, row_type
-from omnigraph.plan.soundness import Unsound
+from omnigraph.plan.violation_list import Indices, ViolationList
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ def shape_rows(
     without a fraction may stand for integers; NaN from anywhere else stays NaN.
     """
     facts = row_type(kind)
-    findings = Findings(kind.name, limit)
+    findings = ViolationList(kind.name, limit)
     drafts: list[Draft] = []
     try:
         match read_input(rows):
             case Records() as records:
                 drafts = draft_records(facts, records, complete, findings)
-            case Frame() as frame:
+            case ColumnFrame() as frame:
                 drafts = [draft_frame(facts, frame, complete, findings)]
             case None:
                 findings.add("row", wording.not_rows(kind.name, rows))

@@ -6,13 +6,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.types import ListType, VectorType
 from omnigraph.model.violation import show_text, show_value
-from omnigraph.plan.findings import Findings, Rejects
 from omnigraph.plan.rows.convert import expected_item_text, expected_text
 from omnigraph.plan.rows.row_type import ENDS, RowType
 from omnigraph.plan.rows.scalars import Converted, Misfit
+from omnigraph.plan.violation_list import Rejects, ViolationList
 
 
 def shown(facts: RowType, column: str) -> str:
@@ -62,7 +62,7 @@ def missing(facts: RowType, column: str, reason: str) -> str:
             return f"{name} is required, but {reason}."
 
 
-def tell_unknown(facts: RowType, name: Hashable, row: int | None, findings: Findings) -> None:
+def tell_unknown(facts: RowType, name: Hashable, row: int | None, findings: ViolationList) -> None:
     kind, names = facts.kind.name, [shown(facts, c) for c in facts.types]
     if not isinstance(name, str):
         message = f"Names of properties are strings, but {kind} is given {show_value(name)}."

@@ -1,5 +1,5 @@
-"""Owns the rules between rows: which there are, in which order they are checked, and the sentence
-that each says when it is broken. Every surface asks for the order here and tells in these words."""
+"""Owns the rules between rows: which there are, in which order they are checked, and the
+sentence that each says when it is broken. Every surface takes the order and the words from here."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NewId:
 
 
 @dataclass(frozen=True)
-class Unique:
+class UniqueRule:
     """No two entities have these values. Offending rows have `id` and `text`, the values."""
 
     kind: GraphType
@@ -47,7 +47,7 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Card:
+class CardRule:
     """A node has as many edges as `@card` allows. Offending rows have `src` and `n`, how many."""
 
     kind: EdgeType
@@ -62,7 +62,7 @@ class Orphans:
     end: End
 
 
-Rule: TypeAlias = OneRow | NewId | Unique | Ends | Card | Orphans
+Rule: TypeAlias = OneRow | NewId | UniqueRule | Ends | CardRule | Orphans
 
 
 def final_rules(
@@ -75,10 +75,10 @@ def final_rules(
     """
     kinds = [kind for kind in catalog.types if kind.table_key in changed]
     edges = [kind for kind in kinds if isinstance(kind, EdgeType)]
-    yield from (Unique(kind, columns) for kind in kinds for columns in kind.uniques)
+    yield from (UniqueRule(kind, columns) for kind in kinds for columns in kind.uniques)
     for edge in edges:
         yield from (Ends(edge, end, node) for end, node in ends_of(catalog, edge))
-    yield from (Card(edge) for edge in edges if is_bounded(edge))
+    yield from (CardRule(edge) for edge in edges if is_bounded(edge))
     for node in catalog.nodes:
         if node.table_key in replaced:
             for edge, end in edges_of(catalog, node):
@@ -109,11 +109,11 @@ def code_of(rule: Rule) -> str:
     match rule:
         case OneRow(kind) | NewId(kind):
             return "key" if kind.key else "id"
-        case Unique():
+        case UniqueRule():
             return "unique"
         case Ends():
             return "endpoint"
-        case Card():
+        case CardRule():
             return "card"
         case Orphans():
             return "orphan"
@@ -128,7 +128,7 @@ def describe(rule: Rule, row: Mapping[str, Any]) -> Violation:
             return _blame(rule, row["id"], _repeats(kind, row["id"]), _key_name(kind), row["id"])
         case NewId(kind):
             return _blame(rule, row["id"], _exists(kind, row["id"]), _key_name(kind), row["id"])
-        case Unique(kind, columns):
+        case UniqueRule(kind, columns):
             names = ", ".join(SHOWN.get(c, c) if _is_end(kind, c) else c for c in columns)
             message = (
                 f"{kind.name} {show_value(row['id'])} has {names} = {show_value(row['text'])}, "
@@ -143,7 +143,7 @@ def describe(rule: Rule, row: Mapping[str, Any]) -> Violation:
                 "with that id."
             )
             return _blame(rule, row["id"], message, name, row["node"])
-        case Card(kind):
+        case CardRule(kind):
             return _blame(rule, row["src"], _counted(kind, row["src"], row["n"]), "from", row["n"])
         case Orphans(kind, edge, end):
             message = (

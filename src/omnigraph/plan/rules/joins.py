@@ -20,7 +20,7 @@ class Relations(Protocol[R]):
     def ask(self, sql: str, **named: R) -> R: ...
 
     def sized(self, relation: R, rows: int) -> R:
-        """The relation, with the number of rows that it may have told to whoever plans joins."""
+        """The relation, with an upper bound of its rows for the planner of joins."""
         ...
 
 
@@ -37,7 +37,7 @@ def repeated(engine: Relations[R], rows: R, on: Sequence[str], *, limit: int | N
 def later(
     engine: Relations[R], rows: R, again: R, on: Sequence[str], *, limit: int | None = None
 ) -> R:
-    """Of rows with values that are `repeated` all but the first of each."""
+    """All rows but the first of each group whose values are `repeated`."""
     return engine.ask(
         f"SELECT * FROM {{rows}} AS r JOIN {{again}} AS m USING ({', '.join(on)}) "
         f"WHERE place > first{_at_most(limit)}",

@@ -4,9 +4,16 @@ from omnigraph.plan.schema_merge.merge import merge_schemas
 from omnigraph.plan.schema_merge.twins import align
 from omnigraph.plan.schema_merge.values import (
     ColumnMap,
-    ConflictKind,
     SchemaConflict,
+    SchemaConflictKind,
     SchemaMerge,
 )
 
-__all__ = ["ColumnMap", "ConflictKind", "SchemaConflict", "SchemaMerge", "align", "merge_schemas"]
+__all__ = [
+    "ColumnMap",
+    "SchemaConflict",
+    "SchemaConflictKind",
+    "SchemaMerge",
+    "align",
+    "merge_schemas",
+]

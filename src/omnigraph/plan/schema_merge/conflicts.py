@@ -10,7 +10,7 @@ import msgspec
 from omnigraph.model.schema import Annotation, PropertyDecl, same
 from omnigraph.model.types import EnumType, ListType, ScalarType, VectorType, type_text
 from omnigraph.plan.schema_merge.three_way import ContradictionError, merge_order, pick
-from omnigraph.plan.schema_merge.values import ConflictKind, SchemaConflict
+from omnigraph.plan.schema_merge.values import SchemaConflict, SchemaConflictKind
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -33,7 +33,7 @@ class Conflicts:
 
     def add(
         self,
-        kind: ConflictKind,
+        kind: SchemaConflictKind,
         where: Where,
         message: str,
         values: tuple[object, object, object] = (None, None, None),
@@ -56,7 +56,7 @@ class Conflicts:
             return pick(base, ours, theirs)
         except ContradictionError:
             message = f"both sides changed {what} of {place(where)}, and not to the same"
-            self.add(ConflictKind.CHANGED_BOTH, where, message, (base, ours, theirs))
+            self.add(SchemaConflictKind.CHANGED_BOTH, where, message, (base, ours, theirs))
             return ours
 
     def merge_presence(
@@ -73,7 +73,7 @@ class Conflicts:
             return None
         dropped, changed = ("theirs", "ours") if theirs is None else ("ours", "theirs")
         message = f"{dropped} dropped {place(where)}, {changed} changed it"
-        self.add(ConflictKind.DROPPED_AND_CHANGED, where, message, (base, ours, theirs))
+        self.add(SchemaConflictKind.DROPPED_AND_CHANGED, where, message, (base, ours, theirs))
         return left
 
     def merge_annotations(

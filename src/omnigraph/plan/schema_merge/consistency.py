@@ -14,9 +14,9 @@ from omnigraph.model.types import EnumType
 from omnigraph.plan.migrate.constraints import constrained, constraint_text, constraints_of
 from omnigraph.plan.schema_merge.conflicts import Conflicts
 from omnigraph.plan.schema_merge.references import refer
-from omnigraph.plan.schema_merge.values import ConflictKind
+from omnigraph.plan.schema_merge.values import SchemaConflictKind
 
-_Problem = tuple[ConflictKind, str | None, str]
+_Problem = tuple[SchemaConflictKind, str | None, str]
 
 
 def check_types(
@@ -27,10 +27,10 @@ def check_types(
     for kind in types.values():
         if owners.setdefault(kind.table_key, kind.id) != kind.id:
             message = f"two types would be called {kind.table_key}"
-            conflicts.add(ConflictKind.NAME_TAKEN, (kind.table_key, None), message)
+            conflicts.add(SchemaConflictKind.NAME_TAKEN, (kind.table_key, None), message)
         if isinstance(kind, NodeType) and kind.name in interfaces:
             message = f"a node type and an interface would both be called {kind.name}"
-            conflicts.add(ConflictKind.NAME_TAKEN, (kind.table_key, None), message)
+            conflicts.add(SchemaConflictKind.NAME_TAKEN, (kind.table_key, None), message)
         for problem, prop, message in _problems(kind, types, interfaces):
             conflicts.add(problem, (kind.table_key, prop), message)
 
@@ -42,7 +42,7 @@ def check_text(catalog: Catalog, conflicts: Conflicts) -> None:
     except ValueError as error:
         found = [str(error)]
     for message in found:
-        conflicts.add(ConflictKind.INVALID, ("schema", None), f"together, {message}")
+        conflicts.add(SchemaConflictKind.INVALID, ("schema", None), f"together, {message}")
 
 
 def inherited_first(kind: GraphType, interfaces: Mapping[str, InterfaceDecl]) -> GraphType:
@@ -65,7 +65,11 @@ def _problems(
     if isinstance(kind, NodeType):
         yield from _interface_problems(kind, interfaces)
     if isinstance(kind, EdgeType) and not {kind.source, kind.target} <= types.keys():
-        yield ConflictKind.DANGLING, None, f"one side dropped a node type that {kind.name} joins"
+        yield (
+            SchemaConflictKind.DANGLING,
+            None,
+            f"one side dropped a node type that {kind.name} joins",
+        )
 
 
 def _dangling_constraints(
@@ -76,10 +80,10 @@ def _dangling_constraints(
         if not known.issuperset(constrained(constraint)):
             word = constraint_text(constraint).partition("(")[0]
             message = f"one side dropped a property that {word} of {kind.table_key} is about"
-            yield ConflictKind.DANGLING, None, message
+            yield SchemaConflictKind.DANGLING, None, message
     if not known.issuperset(kind.key):
         message = f"one side dropped a property of the key of {kind.table_key}"
-        yield ConflictKind.DANGLING, None, message
+        yield SchemaConflictKind.DANGLING, None, message
 
 
 def _property_problems(
@@ -87,14 +91,14 @@ def _property_problems(
 ) -> Iterator[_Problem]:
     if prop.embed is not None and prop.embed.source not in properties:
         message = f"one side dropped the property that {prop.name} is embedded from"
-        yield ConflictKind.DANGLING, prop.name, message
+        yield SchemaConflictKind.DANGLING, prop.name, message
     if prop.id in kind.key and prop.nullable:
         message = f"{prop.name} would be nullable and part of the key"
-        yield ConflictKind.INVALID, prop.name, message
+        yield SchemaConflictKind.INVALID, prop.name, message
     default = prop.default.value if prop.default is not None else None
     if isinstance(prop.type, EnumType) and default is not None and default not in prop.type.values:
         message = f"the default of {prop.name} would not be one of its values"
-        yield ConflictKind.INVALID, prop.name, message
+        yield SchemaConflictKind.INVALID, prop.name, message
 
 
 def _interface_problems(
@@ -106,16 +110,16 @@ def _interface_problems(
         interface = interfaces.get(name)
         if interface is None:
             message = f"one side dropped the interface {name} that {kind.name} implements"
-            yield ConflictKind.DANGLING, None, message
+            yield SchemaConflictKind.DANGLING, None, message
             continue
         for wanted in interface.properties:
             found = own.get(wanted.name)
             if found is None or (found.type, found.nullable) != (wanted.type, wanted.nullable):
                 message = f"{kind.name}.{wanted.name} would not be what the interface {name} says"
-                yield ConflictKind.INVALID, wanted.name, message
+                yield SchemaConflictKind.INVALID, wanted.name, message
         if not _has_constraints(refer(kind, names, {}), interface):
             message = f"{kind.name} would lack a constraint that the interface {name} brings"
-            yield ConflictKind.INVALID, None, message
+            yield SchemaConflictKind.INVALID, None, message
 
 
 def _has_constraints(kind: GraphType, interface: InterfaceDecl) -> bool:

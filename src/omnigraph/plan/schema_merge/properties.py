@@ -20,7 +20,7 @@ from omnigraph.model.types import EnumType, PropertyType
 from omnigraph.plan.schema_merge.conflicts import Conflicts, Sides
 from omnigraph.plan.schema_merge.three_way import merge_order, merge_rename, merge_sets
 from omnigraph.plan.schema_merge.twins import joined
-from omnigraph.plan.schema_merge.values import ColumnMap, ConflictKind
+from omnigraph.plan.schema_merge.values import ColumnMap, SchemaConflictKind
 
 P = TypeVar("P", bound=PropertyDecl)
 PROPERTY_FACETS = ("name", "type", "nullable", "default", "embed", "description", "instruction")
@@ -44,7 +44,7 @@ def merge_properties(
     for prop in merged.values():
         if by_name.setdefault(prop.name, prop) is not prop:
             message = f"two properties of {table} would be called {prop.name}"
-            conflicts.add(ConflictKind.NAME_TAKEN, (table, prop.name), message)
+            conflicts.add(SchemaConflictKind.NAME_TAKEN, (table, prop.name), message)
     names = [_names(side, merged) for side in (before, left, right)]
     order = merge_order(names[0], names[1], names[2], by_name)
     return place_columns([by_name[n] for n in order], ours, theirs)

@@ -1,7 +1,6 @@
-"""Owns twins: ids that branches gave to one thing each for itself, before a merge made them one.
-
-The merge keeps the id of its target and writes down the other. So every branch goes on with the id
-that it knows, and whoever compares two catalogs first gives all twins one id.
+"""Owns twins: different ids that branches gave to the same thing before a merge joined it. The
+merge keeps the id of its target and records the other one. So every branch keeps the id that it
+knows, and a comparison of two catalogs first maps all twins to one id.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import msgspec
 from omnigraph.model.catalog import Catalog
 
 
-class ConflictKind(StrEnum):
+class SchemaConflictKind(StrEnum):
     CHANGED_BOTH = "changed_both"
     DROPPED_AND_CHANGED = "dropped_and_changed"
     NAME_TAKEN = "name_taken"
@@ -20,7 +20,7 @@ class ConflictKind(StrEnum):
 class SchemaConflict(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`base`, `ours` and `theirs` show the contradicting values; None is absent."""
 
-    kind: ConflictKind
+    kind: SchemaConflictKind
     type: str
     property: str | None = None
     base: str | None = None

@@ -79,14 +79,3 @@ def to_numpy(value: pa.Array, fill: Any) -> np.ndarray:
         value = pc.fill_null(value, pa.scalar(fill, value.type))
     array: np.ndarray = value.to_numpy(zero_copy_only=False)
     return array
-
-
-def null_mask(*values: pa.Array) -> np.ndarray | None:
-    """Where any of the values is null; None if nowhere."""
-    masks = [v.is_null().to_numpy(zero_copy_only=False) for v in values if v.null_count]
-    if not masks:
-        return None
-    mask: np.ndarray = masks[0]
-    for other in masks[1:]:
-        mask = mask | other
-    return mask

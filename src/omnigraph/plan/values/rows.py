@@ -9,17 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import SearchNotBuilt
 from omnigraph.lang.gq.checked import (
-    Bm25,
     Expression,
     FunctionCall,
-    Nearest,
     ParameterValue,
     RowProperty,
     RowSystem,
-    Rrf,
-    TextSearch,
 )
 from omnigraph.lang.gq.walk import used_variables, walk
 from omnigraph.plan.values.evaluate import evaluate
@@ -59,8 +54,6 @@ class RowLeaves:
                 return constant(self._bindings.parameters[name], type_.kind)
             case FunctionCall():
                 return pa.scalar(self._bindings.now // 1000, pa.int64()).cast(INSTANT)
-            case Nearest() | Bm25() | Rrf() | TextSearch():
-                raise SearchNotBuilt("This mutation searches by text or vector.")
             case _:
                 raise TypeError(f"{type(expression).__name__} has no value here")
 

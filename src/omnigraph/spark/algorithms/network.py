@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
-from omnigraph.engine.algorithms.scope import Scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import InvalidArgument, NotFound
 from omnigraph.model.catalog import EdgeType, GraphType
@@ -43,7 +43,9 @@ class FrameNetwork:
         return self.spark.createDataFrame([(place,) for place in sorted(set(found))], "node long")
 
 
-def build_network(spark: Any, root: str, snapshot: GraphView, scope: Scope) -> FrameNetwork:
+def build_network(
+    spark: Any, root: str, snapshot: GraphView, scope: AlgorithmScope
+) -> FrameNetwork:
     from pyspark.sql import functions as f
 
     def scan(kind: GraphType, *columns: str) -> Any:

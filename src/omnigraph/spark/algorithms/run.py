@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.engine.algorithms.registry import VALUES, find_algorithm
 from omnigraph.engine.algorithms.result import Target
-from omnigraph.engine.algorithms.scope import Scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.load.run import LoadOptions, load
 from omnigraph.engine.session import Session
@@ -31,7 +31,7 @@ class SparkValues:
     spark: Any
     session: Session
     snapshot: GraphView
-    scope: Scope
+    scope: AlgorithmScope
     frame: Any
     kind: pa.DataType
     rounds: int
@@ -68,7 +68,7 @@ def compute_on(
     spark: Any,
     session: Session,
     snapshot: GraphView,
-    scope: Scope,
+    scope: AlgorithmScope,
     name: str,
     options: Mapping[str, Any],
 ) -> SparkValues:

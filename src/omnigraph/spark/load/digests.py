@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.joins import joining, quoted
+from omnigraph.engine.duckdb_sql import joining, quoted
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.validate import key_column
 from omnigraph.spark.load.frames import TASK_MEMORY, TASK_ROWS, PieceColumns, TableColumns
@@ -55,8 +55,8 @@ def may_exceed(
 
 
 def _digests(source: PieceColumns | TableColumns, group: tuple[int, ...], most: int) -> np.ndarray:
-    """Of rows that have all of the values, in order; of equal ones as many as it takes to see that
-    they are too many."""
+    """The digests of rows that have all of the values, sorted. Each digest is kept only as often
+    as needed to see that it occurs too often."""
     found = [np.empty(0, np.uint64)]
     with joining(TASK_MEMORY, "digests") as joins:
         for rows in source.read(group):
@@ -70,7 +70,8 @@ def _digests(source: PieceColumns | TableColumns, group: tuple[int, ...], most: 
 
 
 def at_most(ordered: np.ndarray, count: int) -> np.ndarray:
-    """Of equal values so many: a value that all rows have must not fill the memory of one task."""
+    """Keeps at most so many equal values: a value that all rows have must not fill the memory of
+    one task."""
     kept = np.ones(len(ordered), dtype=bool)
     kept[count:] = ordered[count:] != ordered[: max(len(ordered) - count, 0)]
     return ordered[kept]

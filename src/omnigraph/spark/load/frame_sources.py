@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.engine.graph_view import GraphView, find_type
-from omnigraph.engine.load.sources import Source, find_sources
+from omnigraph.engine.load.sources import InputSource, find_sources
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.load.places import SourceName
@@ -31,7 +31,7 @@ class FrameSource:
     size = None
 
 
-LoadSource = Source | FrameSource
+LoadSource = InputSource | FrameSource
 
 
 def find_frame_sources(source: Any, type: str | None, mapping: Any) -> list[LoadSource]:
@@ -63,7 +63,7 @@ def kind_of(source: LoadSource, snapshot: GraphView) -> GraphType | None:
     return source.kind(snapshot.catalog)
 
 
-def _absolute(source: Source) -> Source:
+def _absolute(source: InputSource) -> InputSource:
     """Executors have working directories of their own."""
     if source.path is None:
         return source
@@ -71,14 +71,14 @@ def _absolute(source: Source) -> Source:
 
 
 def call_parts(source: LoadSource) -> list[Any]:
-    """What tells this source from others, for a job that is run again. What it holds is not looked
-    at: whoever gives a job the same name promises the same rows."""
+    """What tells this source from others, for a job that is run again. Its rows are not read: a
+    caller that gives a job the same name promises the same rows."""
     if isinstance(source, FrameSource):
         return ["frame", source.name, source.type, source.frame.schema.simpleString()]
     return [source.format, source.name, str(source.path or ""), source.type, source.columns]
 
 
-def stamp(source: Source) -> list[Any]:
+def stamp(source: InputSource) -> list[Any]:
     """What changes when the file does."""
     if source.path is None:
         return []

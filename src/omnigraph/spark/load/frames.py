@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.engine.load.state import ORIGIN
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.validate import key_column
@@ -61,7 +61,7 @@ class PieceColumns:
     """Columns of pieces, without the rows that are refused, as tasks read them."""
 
     spool: Spool
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SpoolPiece, ...]
     refused: np.ndarray
     names: tuple[str, ...]
 
@@ -101,7 +101,7 @@ class TableColumns:
 
 
 def piece_frame(
-    spark: Any, spool: Spool, pieces: Sequence[Piece], wanted: Wanted, refused: np.ndarray
+    spark: Any, spool: Spool, pieces: Sequence[SpoolPiece], wanted: Wanted, refused: np.ndarray
 ) -> Any:
     """`place`, `part` (which piece) and the columns wanted, with `origin` (which row of the table
     is replaced), of all rows that are still in."""

@@ -1,5 +1,5 @@
 """Owns the intent of a load while it runs: written before anything is staged, kept alive, and
-completed with the plan, so that whoever finds it can publish what was staged."""
+completed with the plan, so that another process can publish what was staged."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class JobHeartbeat:
 
     @staticmethod
     def forget(session: Session, intent: Intent) -> None:
-        """Of an earlier run of a job that turns out to be done."""
+        """Forgets the intent of an earlier run of a job that turns out to be done."""
         with contextlib.suppress(OmnigraphError):
             Recovery(session, writable=True).end(intent)
 
@@ -110,8 +110,8 @@ class JobHeartbeat:
             self._job.require_held()
 
     def end(self, *, keep: bool = False) -> None:
-        """`keep`: nobody knows whether the commit landed, so whoever resumes has to look; or it is
-        a job that will be run again."""
+        """`keep`: nobody knows whether the commit landed, so a process that resumes it has to
+        look; or it is a job that will be run again."""
         self._ended.set()
         self._thread.join()
         if not keep:

@@ -18,7 +18,7 @@ from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 
-class Built(msgspec.Struct, frozen=True, kw_only=True):
+class BuiltIndex(msgspec.Struct, frozen=True, kw_only=True):
     segment: Segment
 
 
@@ -45,7 +45,7 @@ def index_tables_on(
         for table in [tables[number][0]]
     ]
     built: dict[int, list[Segment]] = {}
-    for task, answer in run_tasks(spark, partial(build_segment, root), tasks, Built):
+    for task, answer in run_tasks(spark, partial(build_segment, root), tasks, BuiltIndex):
         built.setdefault(tasks[task].number, []).append(answer.segment)
     return [
         replace_segments(table, files_of(table, fragments), built[number], ledger)
@@ -53,6 +53,6 @@ def index_tables_on(
     ]
 
 
-def build_segment(root: Root, task: SegmentTask) -> Iterator[Built]:
+def build_segment(root: Root, task: SegmentTask) -> Iterator[BuiltIndex]:
     table = open_table(root.uri, task.location, task.version, root_options(root))
-    yield Built(segment=stage_segment(table, task.column, "BTREE", task.fragments, Ledger()))
+    yield BuiltIndex(segment=stage_segment(table, task.column, "BTREE", task.fragments, Ledger()))

@@ -23,7 +23,7 @@ from omnigraph.engine.load.spool import Spool
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import Corrupt, InvalidArgument, JobRunning, OmnigraphError
-from omnigraph.model.forms import UNDECODABLE, Number, Ulid
+from omnigraph.model.stored_text import UNDECODABLE, Number, Ulid
 from omnigraph.model.version import GraphVersion
 from omnigraph.runtime import reach
 from omnigraph.spark.load.journal import Journal, create
@@ -89,7 +89,7 @@ class Job:
             )
 
     def release(self) -> None:
-        """The run is over, the job is not: whoever runs it next need not wait."""
+        """The run is over, the job is not: the next run need not wait."""
         ended = msgspec.structs.replace(self.attempt, ended=True)
         with contextlib.suppress(OmnigraphError, Ambiguous):
             key = _attempt_key(self.prefix, ended.number)

@@ -1,5 +1,5 @@
 """Owns the journal of a job: what finished tasks answered, each under a digest of what it was
-given. Whoever runs the job again takes the answer and leaves the work."""
+given. The next run of the job takes the answer and skips the work."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Journal:
         return self.read(name, kind) if name in self.known else None
 
     def note(self, name: str, answers: Sequence[S], kind: type[S]) -> list[S]:
-        """Gives what stands there now. Of two attempts at one task the first to end is right for
-        both: what the other one wrote is never looked at."""
+        """Gives what stands there now. If a task is attempted twice, the answer of the first
+        attempt to end holds for both; the other answer is never read."""
         objects = self.root.objects(self.settings)
         created = create(objects, self._key(name), msgspec.json.encode(answers))
         held = None if created else self.read(name, kind)

@@ -11,14 +11,14 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.load.rejected import RejectedFile
-from omnigraph.engine.load.sources import Source
-from omnigraph.engine.load.spool import Piece
+from omnigraph.engine.load.sources import InputSource
+from omnigraph.engine.load.spool import SpoolPiece
 from omnigraph.plan.load.places import Reject
 from omnigraph.spark.load.frame_sources import FrameSource, LoadSource, stamp
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.shape import (
     FilePart,
-    Shaped,
+    ShapedPart,
     ShapeJob,
     plan_parts,
     shape_frame,
@@ -32,7 +32,7 @@ from omnigraph.spark.tasks import ANSWERS, Failure, collect_answers, run_tasks
 class ReadSources:
     """Typed rows by table, with the places that they have in their sources."""
 
-    pieces: dict[str, list[Piece]] = field(default_factory=dict)
+    pieces: dict[str, list[SpoolPiece]] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
     aside: list[RejectedFile] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
@@ -69,18 +69,18 @@ def read_sources(
 
 def _files(
     spark: Any, sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
-) -> list[tuple[int, Shaped]]:
+) -> list[tuple[int, ShapedPart]]:
     parts: list[FilePart] = []
     stamps: dict[int, list[Any]] = {}
     for number, source in enumerate(sources):
-        if isinstance(source, Source) and source.path is not None:
+        if isinstance(source, InputSource) and source.path is not None:
             parts += plan_parts(number, source)
             stamps[number] = stamp(source)
     answers = run_tasks(
         spark,
         partial(shape_part, shape),
         parts,
-        Shaped,
+        ShapedPart,
         journal=journal,
         name=lambda part: shape.name(part.number, part.cut, stamps[part.number]),
     )
@@ -89,16 +89,16 @@ def _files(
 
 def _frames(
     sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
-) -> list[tuple[int, Shaped]]:
+) -> list[tuple[int, ShapedPart]]:
     """All of a DataFrame or nothing of it is taken from an earlier run: when it is evaluated
     again, its rows may come in other partitions."""
-    found: list[tuple[int, Shaped]] = []
+    found: list[tuple[int, ShapedPart]] = []
     for number, source in enumerate(sources):
         if isinstance(source, FrameSource):
             frame = source.frame.mapInArrow(shape_frame(shape, number, source.type), ANSWERS)
 
-            def read(frame: Any = frame) -> Iterator[Shaped]:
-                return (answer for _, answer in collect_answers(frame, Shaped))
+            def read(frame: Any = frame) -> Iterator[ShapedPart]:
+                return (answer for _, answer in collect_answers(frame, ShapedPart))
 
             found += _once(journal, shape.name(number, "frame", []), number, read)
     return found
@@ -106,13 +106,13 @@ def _frames(
 
 def _streams(
     sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
-) -> list[tuple[int, Shaped]]:
+) -> list[tuple[int, ShapedPart]]:
     """What only this process can read."""
-    found: list[tuple[int, Shaped]] = []
+    found: list[tuple[int, ShapedPart]] = []
     for number, source in enumerate(sources):
-        if isinstance(source, Source) and source.path is None:
+        if isinstance(source, InputSource) and source.path is None:
 
-            def read(number: int = number, source: Source = source) -> Iterator[Shaped]:
+            def read(number: int = number, source: InputSource = source) -> Iterator[ShapedPart]:
                 yield shape_source(shape, number, source)
 
             found += _once(journal, shape.name(number, "stream", []), number, read)
@@ -120,7 +120,7 @@ def _streams(
 
 
 def _once(
-    journal: Journal | None, name: str, number: int, read: Callable[[], Iterator[Shaped]]
-) -> list[tuple[int, Shaped]]:
-    answers = list(read()) if journal is None else journal.once(name, Shaped, read)
+    journal: Journal | None, name: str, number: int, read: Callable[[], Iterator[ShapedPart]]
+) -> list[tuple[int, ShapedPart]]:
+    answers = list(read()) if journal is None else journal.once(name, ShapedPart, read)
     return [(number, answer) for answer in answers]

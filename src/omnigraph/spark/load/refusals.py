@@ -1,5 +1,5 @@
-"""Owns refusing rows: those that a join finds take no further part, and executors tell of each
-where it stood, why, and what it was."""
+"""Owns refusing rows: rows that a join finds take no further part, and executors report the
+place, the reason and the values of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.rejected import FEW, RejectedFile, write_rejected_file
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.engine.load.state import TOLD, shown_rows
 from omnigraph.plan.load.places import AT, Reject, SourceName, to_reject
 from omnigraph.plan.rules.book import Rule, describe
@@ -36,7 +36,7 @@ class TellJob:
     """`found` are the rows that a join found, by `place`: the name of a file if they are many."""
 
     spool: Spool
-    pieces: Sequence[Piece]
+    pieces: Sequence[SpoolPiece]
     names: tuple[SourceName, ...]
     rule: Rule
     found: pa.Table | str
@@ -51,7 +51,7 @@ def refuse(state: SparkState, rule: Rule, frame: Any) -> int:
     told = found.slice(0, state.named(found.num_rows))
     state.more += count - told.num_rows
     if told.num_rows:
-        _tell(state, rule, told)
+        _report(state, rule, told)
     if state.every:
         state.drop(rule.kind, found["place"].to_numpy())
     return count
@@ -68,7 +68,7 @@ def _take(state: SparkState, frame: Any) -> tuple[pa.Table, int]:
         return collect(frame.orderBy("place").limit(TOLD)), int(frame.count())
 
 
-def _tell(state: SparkState, rule: Rule, told: pa.Table) -> None:
+def _report(state: SparkState, rule: Rule, told: pa.Table) -> None:
     """Rows are told as they came, so the pieces that were read are looked at, not merged ones."""
     few = told.num_rows <= FEW
     held = state.types[rule.kind.table_key].given
@@ -117,7 +117,7 @@ def _rejects(job: TellJob, rows: pa.Table, why: pa.Table) -> dict[int, Reject]:
     return told
 
 
-def tell(state: SparkState, rule: Rule, frame: Any) -> None:
+def report_refused(state: SparkState, rule: Rule, frame: Any) -> None:
     """Refuses the load for what no single row is to blame for."""
     examples = collect(frame.limit(TOLD))
     total = examples.num_rows

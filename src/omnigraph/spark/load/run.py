@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from omnigraph.engine.aftermath import after_commit
+from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.load.checks import check_load
 from omnigraph.engine.load.indexing import prepare_indexes
@@ -32,13 +32,13 @@ from omnigraph.runtime import reach
 from omnigraph.spark.cluster import is_remote, passing_spool, require_executors, require_reachable
 from omnigraph.spark.load.actions import stage_type
 from omnigraph.spark.load.frame_sources import LoadSource, call_parts, find_frame_sources, kind_of
-from omnigraph.spark.load.ground import SparkGround
 from omnigraph.spark.load.heartbeat import CREATES, JobHeartbeat
 from omnigraph.spark.load.index import index_tables_on
 from omnigraph.spark.load.job import Job, base_of, claim_job, forget_job, start_over
 from omnigraph.spark.load.journal import Journal, digest
-from omnigraph.spark.load.meter import Meter, watched_tasks
+from omnigraph.spark.load.progress import Meter, watched_tasks
 from omnigraph.spark.load.reading import read_sources
+from omnigraph.spark.load.relations import SparkRelations
 from omnigraph.spark.load.shape import ShapeJob
 from omnigraph.spark.load.state import SparkState, TypePieces
 from omnigraph.spark.tasks import ending_jobs
@@ -290,7 +290,7 @@ class SparkEngine:
             journal=self._journal,
             round=self._heartbeat.round,
         )
-        check_load(SparkGround(state))
+        check_load(SparkRelations(state))
         reach("load checked")
         self._heartbeat.require_held()
         self.report("writing")

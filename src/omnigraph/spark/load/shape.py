@@ -13,14 +13,14 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from omnigraph.engine.load.reading import Reader
+from omnigraph.engine.load.reading import SourceReader
 from omnigraph.engine.load.rejected import RejectedFile, RejectedShelf
-from omnigraph.engine.load.sources import Source
-from omnigraph.engine.load.spool import PIECE_BYTES, PIECE_ROWS, Piece, Spool
+from omnigraph.engine.load.sources import InputSource
+from omnigraph.engine.load.spool import PIECE_BYTES, PIECE_ROWS, Spool, SpoolPiece
 from omnigraph.engine.load.state import TOLD
 from omnigraph.errors import InvalidArgument, InvalidData
 from omnigraph.model.catalog_file import decode_catalog
-from omnigraph.plan.load.numbering import number_ids
+from omnigraph.plan.load.new_ids import number_ids
 from omnigraph.plan.load.places import Reject, SourceName
 from omnigraph.plan.load.shaping import ShapedPortion
 from omnigraph.spark.load.journal import digest
@@ -32,10 +32,10 @@ _SHELF_BYTES = 512 << 20  # of all types together
 _BATCH_ROWS = 128 * 1024
 
 
-class Shaped(msgspec.Struct, frozen=True, kw_only=True):
+class ShapedPart(msgspec.Struct, frozen=True, kw_only=True):
     """What a part of a source came to; `lines` is how many it had, for the parts after it."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[SpoolPiece, ...]
     rejects: tuple[Reject, ...]
     more: int
     lines: int
@@ -66,7 +66,7 @@ class FilePart:
     """A file, or the lines that begin within a range of its bytes, or some of its row groups."""
 
     number: int
-    source: Source
+    source: InputSource
     part: int = 0
     range: tuple[int, int] | None = None
     groups: tuple[int, ...] | None = None
@@ -80,7 +80,9 @@ class FilePart:
         return (self.part, self.range, self.groups, read)
 
 
-def plan_parts(number: int, source: Source, *, range_bytes: int = RANGE_BYTES) -> list[FilePart]:
+def plan_parts(
+    number: int, source: InputSource, *, range_bytes: int = RANGE_BYTES
+) -> list[FilePart]:
     """JSONL is cut anywhere, Parquet between row groups; CSV (a value may hold line breaks), Arrow
     and what is compressed are read by one task a file."""
     size = source.size or 0
@@ -95,7 +97,7 @@ def plan_parts(number: int, source: Source, *, range_bytes: int = RANGE_BYTES) -
     return [FilePart(number, source)]
 
 
-def _row_groups(number: int, source: Source) -> list[FilePart]:
+def _row_groups(number: int, source: InputSource) -> list[FilePart]:
     try:
         metadata = pq.read_metadata(source.path)
     except (OSError, ValueError, MemoryError, pa.ArrowException):
@@ -114,7 +116,7 @@ def _row_groups(number: int, source: Source) -> list[FilePart]:
     return parts or [FilePart(number, source)]
 
 
-def shape_part(job: ShapeJob, part: FilePart) -> Iterator[Shaped]:
+def shape_part(job: ShapeJob, part: FilePart) -> Iterator[ShapedPart]:
     """One answer. Faults of a source as a whole are part of it: they are the caller's to hear."""
     source, counted = part.source, None
     if part.range is not None:
@@ -153,7 +155,7 @@ def shape_frame(
         if first is None:
             return
         reader = pa.RecordBatchReader.from_batches(first.schema, counted(first))
-        source = Source(job.names[number].name, "rows", rows=reader, type=type)
+        source = InputSource(job.names[number].name, "rows", rows=reader, type=type)
         part = FilePart(number, source, partition)
         yield answer_batch(partition, _shape(job, part, source, lambda: rows))
 
@@ -172,12 +174,14 @@ def _combined(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> Itera
     yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
-def shape_source(job: ShapeJob, number: int, source: Source) -> Shaped:
-    """Of what only this process can read: streams, rows in its memory."""
+def shape_source(job: ShapeJob, number: int, source: InputSource) -> ShapedPart:
+    """Shapes a source that only this process can read: a stream, or rows in its memory."""
     return _shape(job, FilePart(number, source), source, lambda: 0)
 
 
-def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], int]) -> Shaped:
+def _shape(
+    job: ShapeJob, part: FilePart, source: InputSource, lines: Callable[[], int]
+) -> ShapedPart:
     made = 0
     # The ids of a part that is run again are the same; those of no two parts are.
     seed = f"{job.operation}/{part.number}/{part.part}"
@@ -188,7 +192,7 @@ def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], in
         return number_ids(seed, made - count, count)
 
     seen: list[int] = []
-    reader = Reader(
+    reader = SourceReader(
         catalog=decode_catalog(job.catalog),
         names=job.names,
         complete=job.complete,
@@ -211,7 +215,7 @@ def _shape(job: ShapeJob, part: FilePart, source: Source, lines: Callable[[], in
     except (InvalidData, InvalidArgument) as error:
         failure = to_failure(error)
     rejects.close()
-    return Shaped(
+    return ShapedPart(
         pieces=tuple(shelf.pieces()),
         rejects=tuple(rejects.few),
         aside=tuple(rejects.files),
@@ -229,7 +233,7 @@ class _Shelf:
         self._job = job
         self._name = name
         self._held: dict[tuple[str, tuple[str, ...]], list[tuple[pa.Table, bool]]] = {}
-        self._done: list[Piece] = []
+        self._done: list[SpoolPiece] = []
 
     def add(self, shaped: ShapedPortion) -> None:
         for rows in shaped.groups:
@@ -244,7 +248,7 @@ class _Shelf:
             for key in list(self._held):
                 self._write(key)
 
-    def pieces(self) -> list[Piece]:
+    def pieces(self) -> list[SpoolPiece]:
         for key in list(self._held):
             self._write(key)
         return self._done
@@ -256,7 +260,7 @@ class _Shelf:
         # An attempt that failed may have left files of the same part.
         name = f"{self._name}-{len(self._done)}-{uuid4().hex[:12]}.arrow"
         self._done.append(
-            Piece(
+            SpoolPiece(
                 key=self._job.spool.write(name, table),
                 table=key[0],
                 given=key[1],

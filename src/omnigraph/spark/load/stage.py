@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.engine.load.completing import Part, complete_merge
 from omnigraph.engine.load.rejected import RejectedFile, RejectedShelf
-from omnigraph.engine.load.spool import PIECE_BYTES, Piece, Room, Spool, temporary_spool
+from omnigraph.engine.load.spool import PIECE_BYTES, Room, Spool, SpoolPiece, temporary_spool
 from omnigraph.engine.load.staging import sorted_batches
 from omnigraph.engine.load.state import shown_rows
 from omnigraph.model.arrow import row_schema, table_schema
@@ -49,7 +49,7 @@ class StagedRemovals(msgspec.Struct, frozen=True, kw_only=True):
 class Completed(msgspec.Struct, frozen=True, kw_only=True):
     """Whole rows of a merge in a new piece, and which rows take no further part."""
 
-    piece: Piece | None
+    piece: SpoolPiece | None
     rejects: tuple[Reject, ...]
     dropped: tuple[int, ...]
     aside: tuple[RejectedFile, ...] = ()
@@ -59,7 +59,7 @@ class Completed(msgspec.Struct, frozen=True, kw_only=True):
 class StageJob:
     pinned: PinnedTable
     spool: Spool
-    pieces: Sequence[Piece]
+    pieces: Sequence[SpoolPiece]
     names: tuple[SourceName, ...]
     refused: np.ndarray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     journal: Journal | None = None
@@ -151,7 +151,7 @@ def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed
         whole, made = merged.table, None
         if whole.num_rows:
             name = f"whole-{number}-{uuid4().hex[:12]}.arrow"
-            made = Piece(
+            made = SpoolPiece(
                 key=job.spool.write(name, whole),
                 table=piece.table,
                 given=(),

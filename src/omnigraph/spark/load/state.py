@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from omnigraph.engine.load.spool import Piece, Spool
+from omnigraph.engine.load.spool import Spool, SpoolPiece
 from omnigraph.engine.load.state import LoadState
 from omnigraph.engine.session import Session
 from omnigraph.model.catalog import GraphType, NodeType
@@ -35,13 +35,13 @@ class TypePieces:
     refused before."""
 
     kind: GraphType
-    given: tuple[Piece, ...] = ()
-    whole: tuple[Piece, ...] | None = None
+    given: tuple[SpoolPiece, ...] = ()
+    whole: tuple[SpoolPiece, ...] | None = None
     dropped: int = 0
     refused: np.ndarray = field(default_factory=lambda: NOTHING, compare=False)
 
     @property
-    def pieces(self) -> tuple[Piece, ...]:
+    def pieces(self) -> tuple[SpoolPiece, ...]:
         return self.given if self.whole is None else self.whole
 
     @property
@@ -59,7 +59,7 @@ class TypePieces:
     def without(self, places: np.ndarray) -> TypePieces:
         return replace(self, refused=np.union1d(self.refused, places))
 
-    def completed(self, whole: tuple[Piece, ...]) -> TypePieces:
+    def completed(self, whole: tuple[SpoolPiece, ...]) -> TypePieces:
         """With whole rows of a merge, which no longer hold the rows that are refused."""
         return replace(self, whole=whole, dropped=len(self.refused))
 
@@ -77,7 +77,7 @@ class SparkState(LoadState[TypePieces]):
     def pinned(self, kind: GraphType) -> PinnedTable:
         return pin_table(self.session.root, self.snapshot, kind)
 
-    def job(self, kind: GraphType, pieces: Sequence[Piece] | None = None) -> StageJob:
+    def job(self, kind: GraphType, pieces: Sequence[SpoolPiece] | None = None) -> StageJob:
         rows = self.types[kind.table_key]
         held = rows.pieces if pieces is None else tuple(pieces)
         return StageJob(

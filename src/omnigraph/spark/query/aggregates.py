@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from omnigraph.errors import ValueOutOfRange
-from omnigraph.spark.query.failures import told
+from omnigraph.spark.query.failures import error_word
 from omnigraph.spark.query.frame import COUNT, checked
 
 _WIDE = "decimal(38,0)"
@@ -22,7 +22,7 @@ _TOO_LARGE = ValueOutOfRange(
 
 
 @dataclass(frozen=True)
-class Argument:
+class AggregateArgument:
     """What is aggregated: a column by its name, and its Arrow type. `identity`: the columns that
     tell entities apart, if it is one. Without a name every row counts."""
 
@@ -43,7 +43,7 @@ class Folded:
 
 def fold(
     function: str,
-    argument: Argument,
+    argument: AggregateArgument,
     *,
     counted: bool,
     distinct: bool,
@@ -54,7 +54,9 @@ def fold(
     return FOLDS[function](argument, names, counted=counted, distinct=distinct)
 
 
-def _count(argument: Argument, names: Sequence[str], *, counted: bool, distinct: bool) -> Folded:
+def _count(
+    argument: AggregateArgument, names: Sequence[str], *, counted: bool, distinct: bool
+) -> Folded:
     total, some = names
     if distinct:
         part = sql.countDistinct(*(argument.identity or [argument.name]))
@@ -69,7 +71,12 @@ def _count(argument: Argument, names: Sequence[str], *, counted: bool, distinct:
 
 
 def _sum(
-    function: str, argument: Argument, names: Sequence[str], *, counted: bool, distinct: bool
+    function: str,
+    argument: AggregateArgument,
+    names: Sequence[str],
+    *,
+    counted: bool,
+    distinct: bool,
 ) -> Folded:
     total, size = names
     whole = pa.types.is_integer(argument.type)
@@ -93,17 +100,20 @@ def _sum(
         return Folded(parts, sql.when(some, sql.col(total)), pa.float64())
     fits = sql.col(total).between(-(2**63), 2**63 - 1)
     held = sql.when(fits, sql.col(total).cast("bigint"))
-    held = sql.coalesce(held, sql.raise_error(told(_TOO_LARGE)).cast("bigint"))
+    held = sql.coalesce(held, sql.raise_error(error_word(_TOO_LARGE)).cast("bigint"))
     return Folded(parts, sql.when(some, held), pa.int64())
 
 
-def _extreme(function: str, argument: Argument, names: Sequence[str], **_: bool) -> Folded:
-    """Of equal ones any. Spark, too, has NaN above all numbers and texts by their code points."""
+def _extreme(function: str, argument: AggregateArgument, names: Sequence[str], **_: bool) -> Folded:
+    """Among equal values, any one. Spark, too, has NaN above all numbers and texts by their code
+    points."""
     part = (sql.min if function == "min" else sql.max)(argument.name).alias(names[0])
     return Folded((part,), sql.col(names[0]), argument.type)
 
 
-def _collect(argument: Argument, names: Sequence[str], *, counted: bool, distinct: bool) -> Folded:
+def _collect(
+    argument: AggregateArgument, names: Sequence[str], *, counted: bool, distinct: bool
+) -> Folded:
     name = names[0]
     kind = pa.list_(pa.field("item", argument.type, nullable=False))
     if distinct:  # grouping by the value, as `collect_set` does not, makes one of -0 and 0

@@ -17,7 +17,7 @@ from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.shape import schema_of
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.gq.checked import Bm25, Nearest, Rrf, TextSearch
+from omnigraph.lang.gq.checked import SEARCHES
 from omnigraph.lang.gq.walk import walk
 from omnigraph.plan.query import Plan, plan_listing
 from omnigraph.plan.query.explain import render_plan
@@ -25,7 +25,7 @@ from omnigraph.plan.values.rows import Bindings
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import decode
-from omnigraph.spark.query.failures import heard
+from omnigraph.spark.query.failures import decoded_error
 from omnigraph.spark.query.finish import compile_query
 from omnigraph.spark.query.network import build_network
 from omnigraph.spark.query.projection import all_tests, all_values, wants_of
@@ -37,8 +37,6 @@ from omnigraph.spark.tasks import explained
 if TYPE_CHECKING:
     from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.session import Session
-
-_SEARCHES = (Nearest, Bm25, Rrf, TextSearch)
 
 
 def ask_spark(
@@ -66,7 +64,7 @@ def ask_spark(
 def require_no_search(plan: Plan) -> None:
     values = chain(all_values(plan), all_tests(plan))
     parts = (part for value in values for part in walk(value))
-    if any(isinstance(part, _SEARCHES) for part in parts):
+    if any(isinstance(part, SEARCHES) for part in parts):
         raise InvalidArgument(
             "This query searches by text or vector, which Spark does not.",
             help="Ask it with engine='local'.",
@@ -134,7 +132,7 @@ class SparkAsked:
                     yield compiling
                 except Exception as error:
                     self._guard.check()
-                    if (ours := heard(error)) is not None:
+                    if (ours := decoded_error(error)) is not None:
                         raise ours from None
                     raise
         finally:

@@ -16,14 +16,14 @@ from omnigraph.lang.gq.walk import parts, used_variables
 from omnigraph.plan.query import PatternPlan, argument_variables
 from omnigraph.plan.query.logical import inner_patterns
 from omnigraph.plan.query.steps import Check, Degrees, Expand, Optional, ScanEdges, Test
-from omnigraph.spark.query.aggregates import Argument, fold
+from omnigraph.spark.query.aggregates import AggregateArgument, fold
 from omnigraph.spark.query.arrow_types import spark_type
 from omnigraph.spark.query.context import Compiling
-from omnigraph.spark.query.frame import COUNT, Frame, same
+from omnigraph.spark.query.frame import COUNT, SparkFrame, same
 from omnigraph.spark.query.scope import Leaf, named
 from omnigraph.spark.query.values import leaf_of
 
-Run = Callable[[Compiling, PatternPlan, Frame], Frame]
+Run = Callable[[Compiling, PatternPlan, SparkFrame], SparkFrame]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Start:
     """Where a block begins: the frame of distinct rows, and which columns of the rows outside are
     which keys of it."""
 
-    frame: Frame
+    frame: SparkFrame
     pairs: tuple[tuple[str, str], ...]
     null_safe: bool
 
@@ -40,7 +40,7 @@ class _Start:
         return same(self.pairs, null_safe=self.null_safe)
 
 
-def _start(c: Compiling, frame: Frame, outer: Sequence[int]) -> _Start:
+def _start(c: Compiling, frame: SparkFrame, outer: Sequence[int]) -> _Start:
     if not outer:
         return _Start(c.unit(), (), False)
     number = c.number()
@@ -52,7 +52,7 @@ def _start(c: Compiling, frame: Frame, outer: Sequence[int]) -> _Start:
     copies = [sql.col(name).alias(key) for name, key in zip(names, keys, strict=True)]
     data = distinct.select(*copies, *held)
     optional = any(one.variable.optional for one in bound.values())
-    start = Frame(data, bound, keys, read=frame.read)
+    start = SparkFrame(data, bound, keys, read=frame.read)
     return _Start(start, tuple(zip(names, keys, strict=True)), optional)
 
 
@@ -81,7 +81,7 @@ def _depends(c: Compiling, block: PatternPlan) -> set[int]:
 # Optional blocks
 
 
-def extend_optionally(c: Compiling, block: PatternPlan, frame: Frame, run: Run) -> Frame:
+def extend_optionally(c: Compiling, block: PatternPlan, frame: SparkFrame, run: Run) -> SparkFrame:
     """Each row with every solution of the block, or with nulls."""
     outer = sorted(_depends(c, block) & frame.bound.keys())
     frame = c.shared(frame)
@@ -107,7 +107,7 @@ def extend_optionally(c: Compiling, block: PatternPlan, frame: Frame, run: Run) 
 # Patterns in conditions and values
 
 
-def keep_if(c: Compiling, value: Exists, frame: Frame, run: Run, *, found: bool) -> Frame:
+def keep_if(c: Compiling, value: Exists, frame: SparkFrame, run: Run, *, found: bool) -> SparkFrame:
     """The rows that have a solution of a pattern, or those that have none."""
     frame = c.shared(frame)
     start, solutions = _solutions(c, value, frame, run)
@@ -118,8 +118,8 @@ def keep_if(c: Compiling, value: Exists, frame: Frame, run: Run, *, found: bool)
 
 
 def _solutions(
-    c: Compiling, value: Exists | PatternAggregate, frame: Frame, run: Run
-) -> tuple[_Start, Frame]:
+    c: Compiling, value: Exists | PatternAggregate, frame: SparkFrame, run: Run
+) -> tuple[_Start, SparkFrame]:
     plan = c.plan.inner[id(value.match)]
     wanted = _depends(c, plan) | set(value.match.outer) | argument_variables(value)
     start = _start(c, frame, sorted(wanted & frame.bound.keys()))
@@ -127,8 +127,8 @@ def _solutions(
 
 
 def attach(
-    c: Compiling, values: Sequence[Expression], frame: Frame, run: Run
-) -> tuple[Frame, dict[int, Leaf]]:
+    c: Compiling, values: Sequence[Expression], frame: SparkFrame, run: Run
+) -> tuple[SparkFrame, dict[int, Leaf]]:
     """The frame with a column for each pattern in the values, and which they are. The frame does
     not name these columns: they go with the next step."""
     wanted = {id(part.match): part for value in values for part in _outermost(value)}
@@ -158,7 +158,7 @@ def _outermost(value: Expression) -> Iterator[Exists | PatternAggregate]:
 def _attached(
     c: Compiling,
     value: Exists | PatternAggregate,
-    frame: Frame,
+    frame: SparkFrame,
     run: Run,
     data: Any,
     name: str,
@@ -179,14 +179,14 @@ def _attached(
 
 
 def _folded(
-    c: Compiling, value: PatternAggregate, solutions: Frame, run: Run, name: str
+    c: Compiling, value: PatternAggregate, solutions: SparkFrame, run: Run, name: str
 ) -> tuple[Any, Any, pa.DataType]:
     """The aggregate by the keys of the solutions, and what it is of none."""
-    data, argument = solutions.data, Argument(None)
+    data, argument = solutions.data, AggregateArgument(None)
     if value.argument is not None:
         wide, attached = attach(c, [value.argument], solutions, run)
         leaf = leaf_of(value.argument, c.scope(wide, attached), c.given)
-        argument = Argument(f"a{c.number()}", leaf.type)
+        argument = AggregateArgument(f"a{c.number()}", leaf.type)
         data = wide.data.withColumn(argument.name, leaf.column)
     folded = fold(
         value.function, argument, counted=solutions.counted, distinct=False, number=c.number

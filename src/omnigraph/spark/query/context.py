@@ -17,10 +17,10 @@ from omnigraph.plan.query import Plan
 from omnigraph.plan.query.keys import asked_ids
 from omnigraph.plan.query.logical import KeyTest
 from omnigraph.spark.pinned import PinnedTable, pin_table
-from omnigraph.spark.query.frame import Bound, Frame, schema_of
+from omnigraph.spark.query.frame import BoundVariable, SparkFrame, schema_of
 from omnigraph.spark.query.projection import Wants
 from omnigraph.spark.query.scope import Attached, RowScope
-from omnigraph.spark.query.tables import Reading, read_frame
+from omnigraph.spark.query.tables import TableReading, read_frame
 from omnigraph.spark.query.values import LoadSource
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ _WRITTEN_OUT = 3
 
 @dataclass
 class Compiling:
-    """`dry`: nothing may run, the plan is only to be shown. `notes` are for whoever looks at it."""
+    """`dry`: nothing may run, the plan is only to be shown. `notes` are shown with it."""
 
     spark: Any
     root: str
@@ -59,13 +59,13 @@ class Compiling:
 
     # Frames
 
-    def unit(self) -> Frame:
-        return Frame(self.spark.range(1).select(), is_unit=True)
+    def unit(self) -> SparkFrame:
+        return SparkFrame(self.spark.range(1).select(), is_unit=True)
 
-    def scope(self, frame: Frame, attached: Attached | None = None) -> RowScope:
+    def scope(self, frame: SparkFrame, attached: Attached | None = None) -> RowScope:
         return RowScope(frame, self.codes, attached or {})
 
-    def shared(self, frame: Frame) -> Frame:
+    def shared(self, frame: SparkFrame) -> SparkFrame:
         """A frame that is used more than once, and computed once."""
         if frame.read or not frame.columns:
             return frame
@@ -80,7 +80,7 @@ class Compiling:
             self.held.append(data.persist())
             return data
         if self.dry:
-            note = f"Of frames that are used more than once {_WRITTEN_OUT} are shown."
+            note = f"Only {_WRITTEN_OUT} of the frames that are used more than once are shown."
             self.notes += [note] if note not in self.notes else []
             return self.spark.createDataFrame([], data.schema)
         return data.localCheckpoint(eager=False)
@@ -101,8 +101,8 @@ class Compiling:
         few = sum(self.rows(kind) for kind in kinds) <= _BROADCAST_ROWS
         return sql.broadcast(data) if few else data
 
-    def bound(self, variable: Variable) -> Bound:
-        return Bound(variable, self.wants.get(variable.id, ()))
+    def bound(self, variable: Variable) -> BoundVariable:
+        return BoundVariable(variable, self.wants.get(variable.id, ()))
 
     def entities(
         self, variable: Variable, tests: tuple[Expression, ...], key: KeyTest | None = None
@@ -113,7 +113,7 @@ class Compiling:
         kinds: Sequence[GraphType] = variable.kind.types
         for place, kind in enumerate(kinds):
             ids = None if key is None else tuple(asked_ids(kind, key, self.given.bindings))
-            reading = Reading(
+            reading = TableReading(
                 self.pinned(kind),
                 schema_of(bound),
                 identity=tuple(bound.identity),

@@ -15,7 +15,7 @@ from omnigraph.errors import OmnigraphError
 from omnigraph.lang.gq.checked import Expression
 from omnigraph.plan.values import evaluate_array
 from omnigraph.spark.query.arrow_types import restore
-from omnigraph.spark.query.failures import MARK, heard, told
+from omnigraph.spark.query.failures import MARK, decoded_error, error_word
 from omnigraph.spark.query.values import ArgumentLeaves, LoadSource
 
 _ROW = "r"
@@ -81,8 +81,10 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Load
                 try:
                     made = _made(batch.slice(start, _BATCH))
                 except OmnigraphError as error:
-                    # As a row: a task that fails would be run again before it is told.
-                    yield pa.record_batch({"b": pa.array([told(error).encode()], pa.binary())})
+                    # As a row: a task that fails would be run again before anybody sees it.
+                    yield pa.record_batch(
+                        {"b": pa.array([error_word(error).encode()], pa.binary())}
+                    )
                     return
                 yield pa.record_batch({"b": pa.array([made], pa.binary())})
 
@@ -102,7 +104,7 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Load
 def decode(row: bytes, schema: pa.Schema) -> pa.RecordBatch:
     """The batch of a row; raises the error that the row tells of."""
     if row.startswith(MARK.encode()):
-        error = heard(row.decode())
+        error = decoded_error(row.decode())
         assert error is not None
         raise error
     return pa.ipc.read_record_batch(pa.py_buffer(row), schema)

@@ -15,18 +15,18 @@ from omnigraph.spark.query.edges import (
     NEAR,
     NEAR_TYPE,
     PAIR,
-    Hop,
+    EdgeHop,
     few_edges,
     pairs_of,
 )
-from omnigraph.spark.query.frame import Frame
+from omnigraph.spark.query.frame import SparkFrame
 
 _UNROLLED = 3
 """So many rounds are part of one plan; more are run one by one, until nothing new is reached."""
 _NODE, _NODE_TYPE, _AT = "node", "node_t", "at"
 
 
-def pairs_within(c: Compiling, hop: Hop, frame: Frame) -> Any:
+def pairs_within(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
     """`near` and `far` by the distance between them, as edges are; None if there can be none."""
     low, high = hop.traversal.low, hop.traversal.high
     starts = _starts(c, hop, frame)
@@ -55,7 +55,7 @@ def pairs_within(c: Compiling, hop: Hop, frame: Frame) -> Any:
     return _fitting(c, hop, whole)
 
 
-def _starts(c: Compiling, hop: Hop, frame: Frame) -> Any:
+def _starts(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
     """The nodes where the rows of a frame stand, each once."""
     bound = frame.bound[hop.start]
     kind = bound.variable.kind.types[0]
@@ -123,7 +123,7 @@ def _round(reached: Any, edges: Any, distance: int) -> Any:
     return listed.groupBy(NEAR, NEAR_TYPE, _NODE, _NODE_TYPE).agg(sql.min(_AT).alias(_AT))
 
 
-def _fitting(c: Compiling, hop: Hop, pairs: Any) -> Any:
+def _fitting(c: Compiling, hop: EdgeHop, pairs: Any) -> Any:
     """At distance 0 is the start itself, which may be of a type that the end is not."""
     starts = {kind.name for kind in c.plan.variables[hop.start].kind.types}
     ends = c.plan.variables[hop.end].kind.types

@@ -14,14 +14,14 @@ from omnigraph.lang.gq.walk import used_variables
 from omnigraph.model.catalog import EdgeType
 from omnigraph.spark.query.context import Compiling, union
 from omnigraph.spark.query.frame import schema_of
-from omnigraph.spark.query.tables import Reading, Way, read_frame
+from omnigraph.spark.query.tables import TableReading, Way, read_frame
 
 NEAR, FAR, NEAR_TYPE, FAR_TYPE = "near", "far", "near_t", "far_t"
 PAIR = (NEAR, NEAR_TYPE, FAR, FAR_TYPE)
 
 
 @dataclass(frozen=True)
-class TypedHop:
+class TypedEdgeHop:
     """One edge type in one direction; `place` among the types of an edge variable."""
 
     edge: EdgeType
@@ -31,7 +31,7 @@ class TypedHop:
 
 
 @dataclass(frozen=True)
-class Hop:
+class EdgeHop:
     """A traversal from one of its ends. `edge` and its `tests` if the edges themselves are
     wanted."""
 
@@ -58,12 +58,12 @@ def hop_of(
     backward: bool,
     edge: Variable | None = None,
     tests: tuple[Expression, ...] = (),
-) -> Hop:
+) -> EdgeHop:
     mine = () if edge is None else tuple(t for t in tests if edge.id in used_variables(t))
-    return Hop(traversal, backward, edge, mine)
+    return EdgeHop(traversal, backward, edge, mine)
 
 
-def legs_of(c: Compiling, hop: Hop) -> list[TypedHop]:
+def legs_of(c: Compiling, hop: EdgeHop) -> list[TypedEdgeHop]:
     """The steps that can lead from the types of the one end to those of the other."""
     starts = {kind.name for kind in c.plan.variables[hop.start].kind.types}
     ends = {kind.name for kind in c.plan.variables[hop.end].kind.types}
@@ -77,11 +77,11 @@ def legs_of(c: Compiling, hop: Hop) -> list[TypedHop]:
         if not forward:
             near, far = far, near
         if near in starts and far in ends:
-            found.append(TypedHop(step.edge, near, far, way))
+            found.append(TypedEdgeHop(step.edge, near, far, way))
     return found
 
 
-def edges_of(c: Compiling, hop: Hop) -> Any:
+def edges_of(c: Compiling, hop: EdgeHop) -> Any:
     """Every edge, by its ends; None if no edge can lead there."""
     parts = []
     for leg in legs_of(c, hop):
@@ -92,13 +92,13 @@ def edges_of(c: Compiling, hop: Hop) -> Any:
     return union(parts) if parts else None
 
 
-def _read(c: Compiling, hop: Hop, leg: TypedHop) -> Any:
+def _read(c: Compiling, hop: EdgeHop, leg: TypedEdgeHop) -> Any:
     fields = [pa.field(NEAR, pa.string()), pa.field(FAR, pa.string())]
     if hop.edge is None:
-        reading = Reading(c.pinned(leg.edge), pa.schema(fields), ends=(NEAR, FAR), way=leg.way)
+        reading = TableReading(c.pinned(leg.edge), pa.schema(fields), ends=(NEAR, FAR), way=leg.way)
         return read_frame(c.spark, reading, c.sizes(leg.edge))
     bound = c.bound(hop.edge)
-    reading = Reading(
+    reading = TableReading(
         c.pinned(leg.edge),
         pa.schema([*schema_of(bound), *fields]),
         identity=tuple(bound.identity),
@@ -117,7 +117,7 @@ def _place(variable: Variable, edge: EdgeType) -> int:
     return [kind.name for kind in variable.kind.types].index(edge.name)
 
 
-def pairs_of(c: Compiling, hop: Hop) -> Any:
+def pairs_of(c: Compiling, hop: EdgeHop) -> Any:
     """Which nodes are joined, each pair once however many edges join it; None if none can be."""
     edges = edges_of(c, hop)
     if edges is None or _are_pairs(c, hop):
@@ -126,12 +126,12 @@ def pairs_of(c: Compiling, hop: Hop) -> Any:
     return edges.repartition(NEAR, NEAR_TYPE).dropDuplicates(list(PAIR))
 
 
-def _are_pairs(c: Compiling, hop: Hop) -> bool:
+def _are_pairs(c: Compiling, hop: EdgeHop) -> bool:
     """Whether no two edges join the same nodes."""
     legs = legs_of(c, hop)
     return len(legs) == 1 and legs[0].way != "both" and set(legs[0].edge.key) == {"src", "dst"}
 
 
-def few_edges(c: Compiling, hop: Hop, data: Any) -> Any:
+def few_edges(c: Compiling, hop: EdgeHop, data: Any) -> Any:
     """With a hint if they are few."""
     return c.small(data, [leg.edge for leg in legs_of(c, hop)])

@@ -1,5 +1,5 @@
-"""Owns how an error of ours gets from an executor to the caller, who must not hear of Spark: as a
-word in the message of whatever Spark makes of it."""
+"""Owns how an error of ours gets from an executor to the caller without the errors of Spark
+around it: it travels as a word in the message of the Spark error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class TaskFailure(Exception):
     """What Spark sees of an error that is ours."""
 
 
-def told(error: OmnigraphError) -> str:
+def error_word(error: OmnigraphError) -> str:
     """The error as one word."""
     body = msgspec.json.encode(
         {
@@ -36,16 +36,16 @@ def told(error: OmnigraphError) -> str:
 
 
 @contextlib.contextmanager
-def telling() -> Iterator[None]:
+def passing_errors() -> Iterator[None]:
     """Around what runs on an executor."""
     try:
         yield
     except OmnigraphError as error:
-        raise TaskFailure(told(error)) from None
+        raise TaskFailure(error_word(error)) from None
 
 
-def heard(error: BaseException | str) -> OmnigraphError | None:
-    """The error that an executor told of, None if it is another."""
+def decoded_error(error: BaseException | str) -> OmnigraphError | None:
+    """The error of ours that an executor raised; None if it is another error."""
     found = _TOLD.search(str(error))
     if found is None:
         return None

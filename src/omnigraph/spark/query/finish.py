@@ -27,7 +27,7 @@ from omnigraph.spark.query.delivery import (
     ValueOutput,
     deliver,
 )
-from omnigraph.spark.query.frame import Frame
+from omnigraph.spark.query.frame import SparkFrame
 from omnigraph.spark.query.groups import Cell, distinct_rows, grouped_rows, object_names
 from omnigraph.spark.query.scope import Leaf, RowScope, named
 from omnigraph.spark.query.steps import run_steps
@@ -68,7 +68,7 @@ def _listed(c: Compiling, scope: RowScope) -> Any:
     return _delivered(c, _cut(c, _sorted_rows(c, scope, added)), outputs)
 
 
-def chosen_rows(c: Compiling, frame: Frame) -> Any:
+def chosen_rows(c: Compiling, frame: SparkFrame) -> Any:
     """The rows of the match that rows of the result are made of: for groups and distinct rows all,
     else those that order, offset and limit leave."""
     query = c.plan.query
@@ -117,7 +117,7 @@ def _named(c: Compiling, leaf: Leaf, columns: dict[str, Any]) -> Leaf:
     return named(name, leaf.type)
 
 
-def _ties(c: Compiling, frame: Frame) -> list[Any]:
+def _ties(c: Compiling, frame: SparkFrame) -> list[Any]:
     """The ids of named variables in the order of names; equal ids of two types by its name."""
     named = [v for v in pattern_variables(c.plan.query.pattern) if v.name is not None]
     found = []

@@ -16,7 +16,7 @@ from pyspark.sql import functions as sql
 
 from omnigraph.errors import ValueOutOfRange
 from omnigraph.lang.gq.checked import Variable
-from omnigraph.spark.query.failures import told
+from omnigraph.spark.query.failures import error_word
 from omnigraph.spark.query.projection import Held
 
 COUNT = "n"
@@ -24,7 +24,7 @@ COUNT = "n"
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundVariable:
     """A variable that has a value in each row."""
 
     variable: Variable
@@ -52,13 +52,13 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Frame:
+class SparkFrame:
     """`keys`: the columns that say which row of the outer pattern a row belongs to. `read`: the
     rows come from a table as they are, so that reading them twice costs little. `is_unit`: one row
     with nothing in it, where every match begins; what was filtered is no longer that."""
 
     data: Any
-    bound: dict[int, Bound] = field(default_factory=dict)
+    bound: dict[int, BoundVariable] = field(default_factory=dict)
     keys: tuple[str, ...] = ()
     counted: bool = False
     read: bool = False
@@ -70,20 +70,20 @@ class Frame:
         held = [name for key in sorted(self.bound) for name in self.bound[key].columns]
         return [*self.keys, *held, *([COUNT] if self.counted else [])]
 
-    def over(self, data: Any, *brings: Bound) -> Frame:
+    def over(self, data: Any, *brings: BoundVariable) -> SparkFrame:
         """The same rows after something was done to them, with variables that it brought."""
         bound = self.bound | {one.variable.id: one for one in brings}
         made = replace(self, data=data, bound=bound, read=False, is_unit=False)
         return replace(made, data=data.select(*made.columns))
 
-    def keeping(self, variables: Iterable[int]) -> Frame:
+    def keeping(self, variables: Iterable[int]) -> SparkFrame:
         """Without all other variables."""
         kept = frozenset(variables)
         bound = {key: one for key, one in self.bound.items() if key in kept}
         made = replace(self, bound=bound)
         return replace(made, data=self.data.select(*made.columns))
 
-    def merged(self) -> Frame:
+    def merged(self) -> SparkFrame:
         """Rows that are alike become one with the sum of their counts."""
         names = [name for name in self.columns if name != COUNT]
         often = sql.try_sum(COUNT) if self.counted else sql.count(sql.lit(1))
@@ -100,7 +100,7 @@ class Frame:
 
 def checked(number: Any) -> Any:
     """A number of rows; null is one that does not fit."""
-    return sql.coalesce(number, sql.raise_error(told(_TOO_MANY)).cast("bigint"))
+    return sql.coalesce(number, sql.raise_error(error_word(_TOO_MANY)).cast("bigint"))
 
 
 _TOO_MANY = ValueOutOfRange(
@@ -117,7 +117,7 @@ def same(pairs: Sequence[tuple[str, str]], *, null_safe: bool = False) -> Any:
     return sql.expr(" and ".join(f"`{left}` {operator} `{right}`" for left, right in pairs))
 
 
-def schema_of(bound: Bound) -> pa.Schema:
+def schema_of(bound: BoundVariable) -> pa.Schema:
     """The columns of a variable as Spark holds them."""
     from omnigraph.spark.query.arrow_types import carried
 

@@ -18,10 +18,10 @@ from omnigraph.lang.gq.checked import (
     KeyValue,
 )
 from omnigraph.model.catalog import GraphType
-from omnigraph.spark.query.aggregates import Argument, fold
+from omnigraph.spark.query.aggregates import AggregateArgument, fold
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import CellOutput, ObjectOutput, Output
-from omnigraph.spark.query.frame import COUNT, Bound
+from omnigraph.spark.query.frame import COUNT, BoundVariable
 from omnigraph.spark.query.projection import shown_columns
 from omnigraph.spark.query.scope import GroupScope, RowScope, named
 from omnigraph.spark.query.values import leaf_of
@@ -120,25 +120,25 @@ def _cell(c: Compiling, value: Expression, scope: RowScope) -> tuple[Cell, list[
     return Cell(names, pa.string(), kind, tuple(bound.variable.kind.types)), columns
 
 
-def _argument(c: Compiling, one: Aggregate, scope: RowScope) -> tuple[Argument, list[Any]]:
+def _argument(c: Compiling, one: Aggregate, scope: RowScope) -> tuple[AggregateArgument, list[Any]]:
     value = one.argument
     name = f"a{c.number()}"
     plain = isinstance(value, Constant) and value.value is not None
     if plain and one.function == "count" and not one.distinct:
-        return Argument(None), []
+        return AggregateArgument(None), []
     if not isinstance(value, EntityValue):
         leaf = leaf_of(value, scope, c.given)
-        return Argument(name, leaf.type), [leaf.column.alias(name)]
+        return AggregateArgument(name, leaf.type), [leaf.column.alias(name)]
     bound = scope.frame.bound[value.variable]
     if one.function == "count":
         own = tuple(f"{name}_{place}" for place in range(len(bound.identity)))
         columns = [sql.col(n).alias(o) for n, o in zip(bound.identity, own, strict=True)]
-        return Argument(own[0], pa.string(), own), columns
+        return AggregateArgument(own[0], pa.string(), own), columns
     held = [*object_names(bound), *([bound.type] if bound.type else [])]
     fields = [sql.col(n).alias(f"f{place}") for place, n in enumerate(held)]
     entity = sql.when(sql.col(bound.id).isNotNull(), sql.struct(*fields))
-    return Argument(name, entity_type(bound.variable.kind)), [entity.alias(name)]
+    return AggregateArgument(name, entity_type(bound.variable.kind)), [entity.alias(name)]
 
 
-def object_names(bound: Bound) -> tuple[str, ...]:
+def object_names(bound: BoundVariable) -> tuple[str, ...]:
     return (bound.id, *(bound.column(held) for held in shown_columns(bound.variable)))

@@ -16,7 +16,7 @@ from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.query.logical import pattern_variables
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.finish import chosen_rows
-from omnigraph.spark.query.frame import Frame
+from omnigraph.spark.query.frame import SparkFrame
 from omnigraph.spark.query.steps import run_steps
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def build_network(c: Compiling) -> nx.MultiDiGraph:
     return network
 
 
-def _bound(c: Compiling, frame: Frame, variable: Variable) -> list[tuple[GraphType, pa.Array]]:
+def _bound(c: Compiling, frame: SparkFrame, variable: Variable) -> list[tuple[GraphType, pa.Array]]:
     """The entities of a variable by their types."""
     bound = c.bound(variable)
     there = frame.data.where(sql.col(bound.id).isNotNull())

@@ -23,7 +23,7 @@ from omnigraph.lang.gq.checked import (
     TypeTest,
 )
 from omnigraph.plan.values import arrow_kind
-from omnigraph.spark.query.frame import Bound, Frame
+from omnigraph.spark.query.frame import BoundVariable, SparkFrame
 from omnigraph.spark.query.projection import Held
 
 
@@ -40,7 +40,7 @@ def named(name: str, kind: pa.DataType) -> Leaf:
     return Leaf(sql.col(name), kind, name)
 
 
-class Scope(Protocol):
+class FrameScope(Protocol):
     def leaf(self, value: Expression) -> Leaf | None:
         """None for what is no leaf: an operator, or what is the same for all rows."""
 
@@ -57,7 +57,7 @@ Attached = Mapping[int, Leaf]
 class RowScope:
     """The rows of a frame. `codes`: the numbers of types."""
 
-    frame: Frame
+    frame: SparkFrame
     codes: Mapping[str, int]
     attached: Attached = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class RowScope:
         there = sql.col(bound.id).isNotNull()
         return sql.when(there, self._type(bound).isin(wanted))
 
-    def _type(self, bound: Bound) -> Any:
+    def _type(self, bound: BoundVariable) -> Any:
         if bound.type is not None:
             return sql.col(bound.type)
         code = sql.lit(self.codes[bound.variable.kind.types[0].table_key])

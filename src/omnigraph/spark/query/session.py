@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -84,12 +83,7 @@ class Jobs:
             if self._is_over():
                 self.cancel()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self.cancel()
         self._ended.set()

@@ -30,17 +30,17 @@ from omnigraph.spark.query.edges import (
     FAR_TYPE,
     NEAR,
     NEAR_TYPE,
-    Hop,
+    EdgeHop,
     edges_of,
     few_edges,
     hop_of,
     pairs_of,
 )
-from omnigraph.spark.query.frame import COUNT, Bound, Frame, same, schema_of
+from omnigraph.spark.query.frame import COUNT, BoundVariable, SparkFrame, same, schema_of
 from omnigraph.spark.query.values import condition_of
 
 
-def run_steps(c: Compiling, plan: PatternPlan, frame: Frame) -> Frame:
+def run_steps(c: Compiling, plan: PatternPlan, frame: SparkFrame) -> SparkFrame:
     """The rows of a pattern, from rows that bind what it uses from outside."""
     steps = list(plan.steps)
     if (begun := _begin_at_edges(c, steps, frame)) is not None:
@@ -50,7 +50,7 @@ def run_steps(c: Compiling, plan: PatternPlan, frame: Frame) -> Frame:
     return frame
 
 
-def _apply(c: Compiling, step: Step, frame: Frame, *, last: bool) -> Frame:
+def _apply(c: Compiling, step: Step, frame: SparkFrame, *, last: bool) -> SparkFrame:
     match step:
         case Seek(variable=variable, key=key, tests=tests):
             return _bind(c, frame, variable, c.entities(variable, tests, key))
@@ -77,16 +77,16 @@ def _apply(c: Compiling, step: Step, frame: Frame, *, last: bool) -> Frame:
 # Beginning
 
 
-def _bind(c: Compiling, frame: Frame, variable: Variable, data: Any) -> Frame:
+def _bind(c: Compiling, frame: SparkFrame, variable: Variable, data: Any) -> SparkFrame:
     bound = c.bound(variable)
     if frame.is_unit:
-        return Frame(data.select(*bound.columns), {variable.id: bound}, read=True)
+        return SparkFrame(data.select(*bound.columns), {variable.id: bound}, read=True)
     return frame.over(frame.data.crossJoin(c.small(data, variable.kind.types)), bound)
 
 
 def _begin_at_edges(
-    c: Compiling, steps: list[Step], frame: Frame
-) -> tuple[Frame, list[Step]] | None:
+    c: Compiling, steps: list[Step], frame: SparkFrame
+) -> tuple[SparkFrame, list[Step]] | None:
     """Following the edges of all nodes, of which nothing is asked, is reading all edges."""
     if not frame.is_unit or not steps:
         return None
@@ -105,20 +105,20 @@ def _begin_at_edges(
     edges = edges.withColumnRenamed(NEAR, near.id)
     if near.type is not None:
         edges = edges.withColumnRenamed(NEAR_TYPE, near.type)
-    start = Frame(edges, {near.variable.id: near}, read=True)
+    start = SparkFrame(edges, {near.variable.id: near}, read=True)
     return _arrive(c, start, expand.target, hop, expand.tests), steps[2:]
 
 
 # Along edges
 
 
-def _nothing(frame: Frame, *brings: Bound) -> Frame:
+def _nothing(frame: SparkFrame, *brings: BoundVariable) -> SparkFrame:
     """No rows, with all columns."""
     columns = [column for bound in brings for column in null_columns(schema_of(bound))]
     return frame.over(frame.data.select("*", *columns).where(sql.lit(False)), *brings)
 
 
-def _expand(c: Compiling, step: Expand, frame: Frame) -> Frame:
+def _expand(c: Compiling, step: Expand, frame: SparkFrame) -> SparkFrame:
     hop = hop_of(step.traversal, step.backward, step.edge, step.tests)
     start = frame.bound[hop.start]
     if hop.is_single:
@@ -134,14 +134,14 @@ def _expand(c: Compiling, step: Expand, frame: Frame) -> Frame:
     return _arrive(c, replace(frame, data=data, read=False), step.target, hop, step.tests)
 
 
-def _ends(bound: Bound, id_: str, type_: str) -> list[tuple[str, str]]:
+def _ends(bound: BoundVariable, id_: str, type_: str) -> list[tuple[str, str]]:
     pairs = [(bound.id, id_)]
     return pairs if bound.type is None else [*pairs, (bound.type, type_)]
 
 
 def _arrive(
-    c: Compiling, frame: Frame, target: Variable, hop: Hop, tests: tuple[Expression, ...]
-) -> Frame:
+    c: Compiling, frame: SparkFrame, target: Variable, hop: EdgeHop, tests: tuple[Expression, ...]
+) -> SparkFrame:
     """Binds the far end of edges that were joined, and the edge variable."""
     bound = c.bound(target)
     brings = [bound] if hop.edge is None else [bound, c.bound(hop.edge)]
@@ -156,7 +156,7 @@ def _arrive(
     return frame.over(frame.data.join(entities, on), *brings)
 
 
-def _degrees(c: Compiling, step: Degrees, frame: Frame) -> Frame:
+def _degrees(c: Compiling, step: Degrees, frame: SparkFrame) -> SparkFrame:
     hop = hop_of(step.traversal, step.backward)
     listed = edges_of(c, hop) if step.traversal.edge is not None else pairs_of(c, hop)
     if listed is None:
@@ -169,7 +169,7 @@ def _degrees(c: Compiling, step: Degrees, frame: Frame) -> Frame:
     return replace(frame, data=data, counted=True, read=False)
 
 
-def _check(c: Compiling, step: Check, frame: Frame) -> Frame:
+def _check(c: Compiling, step: Check, frame: SparkFrame) -> SparkFrame:
     hop = hop_of(step.traversal, False, step.edge, step.tests)
     if hop.is_single:
         edges = edges_of(c, hop)
@@ -191,7 +191,7 @@ def _check(c: Compiling, step: Check, frame: Frame) -> Frame:
 # Conditions
 
 
-def _test(c: Compiling, conditions: tuple[Expression, ...], frame: Frame) -> Frame:
+def _test(c: Compiling, conditions: tuple[Expression, ...], frame: SparkFrame) -> SparkFrame:
     for condition in conditions:
         match condition:
             case Exists():

@@ -33,7 +33,7 @@ from omnigraph.plan.values.push import Field, is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.pinned import PinnedTable, group_fragments
 from omnigraph.spark.query.arrow_types import carry, null_columns, spark_struct
-from omnigraph.spark.query.failures import telling
+from omnigraph.spark.query.failures import passing_errors
 from omnigraph.spark.query.projection import Held
 from omnigraph.spark.tasks import map_each
 from omnigraph.telemetry import Ledger
@@ -44,7 +44,7 @@ _BATCH = 64 * 1024
 
 
 @dataclass(frozen=True)
-class Reading:
+class TableReading:
     """What is read of one type, by value. `place`: the type's among those of the variable. `ids`:
     only these entities. `ends`: of edges, the names of the two columns for the near and the far
     end, and which end is near; with "both" an edge stands there once for each direction."""
@@ -158,7 +158,7 @@ class Reading:
 class _BatchLeaves:
     """The values of a batch of rows of one type, for tests that speak of one variable."""
 
-    def __init__(self, batch: pa.RecordBatch, reading: Reading) -> None:
+    def __init__(self, batch: pa.RecordBatch, reading: TableReading) -> None:
         self._batch = batch
         self._reading = reading
         self._fixed = RowLeaves(reading.bindings)
@@ -187,7 +187,7 @@ class _BatchLeaves:
                 raise TypeError(f"{type(expression).__name__} has no value where rows are read")
 
 
-def read_frame(spark: Any, reading: Reading, sizes: Sequence[tuple[int, int]]) -> Any:
+def read_frame(spark: Any, reading: TableReading, sizes: Sequence[tuple[int, int]]) -> Any:
     """`sizes`: the fragments of the table with their rows."""
     groups = group_fragments(sizes, PARTITION_ROWS)
     schema = spark_struct(reading.schema)
@@ -196,10 +196,10 @@ def read_frame(spark: Any, reading: Reading, sizes: Sequence[tuple[int, int]]) -
         return spark.range(0, 0, 1, 1).select(*null_columns(reading.schema))
 
     def read(group: tuple[int, ...]) -> Iterator[pa.RecordBatch]:
-        with telling():
+        with passing_errors():
             yield from reading.read(group)
 
     return map_each(spark, groups, read, schema)
 
 
-__all__ = ["Reading", "Way", "read_frame"]
+__all__ = ["TableReading", "Way", "read_frame"]

@@ -30,8 +30,8 @@ from omnigraph.plan.values import arrow_kind, constant, evaluate_array
 from omnigraph.plan.values.kinds import Value
 from omnigraph.plan.values.rows import Bindings, RowLeaves
 from omnigraph.spark.query.arrow_types import carry, restore, spark_type
-from omnigraph.spark.query.failures import telling
-from omnigraph.spark.query.scope import Leaf, Scope
+from omnigraph.spark.query.failures import passing_errors
+from omnigraph.spark.query.scope import FrameScope, Leaf
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class LoadSource:
             )
 
 
-def leaf_of(value: Expression, scope: Scope, given: LoadSource) -> Leaf:
+def leaf_of(value: Expression, scope: FrameScope, given: LoadSource) -> Leaf:
     """The value as a column."""
     known = scope.leaf(value)
     if known is not None:
@@ -61,7 +61,7 @@ def leaf_of(value: Expression, scope: Scope, given: LoadSource) -> Leaf:
     return Leaf(_evaluated(value, kind, scope, given) if column is None else column, kind)
 
 
-def condition_of(value: Expression, scope: Scope, given: LoadSource) -> Any:
+def condition_of(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
     """A condition as a column, true where it holds; null is not."""
     leaf = leaf_of(value, scope, given)
     return leaf.column.cast("boolean") if pa.types.is_null(leaf.type) else leaf.column
@@ -70,7 +70,7 @@ def condition_of(value: Expression, scope: Scope, given: LoadSource) -> Any:
 # By the evaluator
 
 
-def split_leaves(value: Expression, scope: Scope) -> tuple[Expression, list[Leaf]]:
+def split_leaves(value: Expression, scope: FrameScope) -> tuple[Expression, list[Leaf]]:
     """The expression over numbered values, and the columns that hold them."""
     leaves: list[Leaf] = []
     known: list[Expression] = []
@@ -105,7 +105,7 @@ class ArgumentLeaves:
                 raise TypeError(f"{type(expression).__name__} has no value on an executor")
 
 
-def _evaluated(value: Expression, kind: pa.DataType, scope: Scope, given: LoadSource) -> Any:
+def _evaluated(value: Expression, kind: pa.DataType, scope: FrameScope, given: LoadSource) -> Any:
     numbered, leaves = split_leaves(value, scope)
     function = _function(numbered, [leaf.type for leaf in leaves], kind, given)
     return function(*[leaf.column for leaf in leaves] or [scope.anchor])
@@ -115,7 +115,7 @@ def _function(
     value: Expression, kinds: Sequence[pa.DataType], kind: pa.DataType, given: LoadSource
 ) -> Any:
     def evaluate(*columns: pa.Array) -> pa.Array:
-        with telling():
+        with passing_errors():
             arrays = [restore(held, k) for held, k in zip(columns, kinds, strict=False)]
             found = evaluate_array(value, ArgumentLeaves(arrays, len(columns[0]), given))
             given.fits(found.nbytes, *(held.nbytes for held in columns))
@@ -127,7 +127,7 @@ def _function(
 # By Spark
 
 
-def native(value: Expression, scope: Scope, given: LoadSource) -> Any:
+def native(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
     """The condition as Spark's own; None where it might mean something else."""
     match value:
         case And(operands=operands) | Or(operands=operands):
@@ -153,14 +153,14 @@ def native(value: Expression, scope: Scope, given: LoadSource) -> Any:
             return None
 
 
-def _truth(value: Expression, scope: Scope, given: LoadSource) -> Any:
+def _truth(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
     leaf = scope.leaf(value)
     if leaf is not None:
         return leaf.column if pa.types.is_boolean(leaf.type) else None
     return native(value, scope, given)
 
 
-def _plain(value: Expression, scope: Scope, given: LoadSource) -> Leaf | None:
+def _plain(value: Expression, scope: FrameScope, given: LoadSource) -> Leaf | None:
     """A column or one value that Spark compares as we do: no floats, which have NaN and -0, and no
     large unsigned integers. Integers meet as `bigint`."""
     leaf = scope.leaf(value)

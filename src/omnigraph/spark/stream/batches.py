@@ -12,7 +12,7 @@ from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.opening import open_root
 from omnigraph.errors import InvalidArgument
-from omnigraph.model.words import read_word
+from omnigraph.model.commit_text import read_word
 from omnigraph.spark.pipeline import map_columns
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.telemetry import Ledger

@@ -22,7 +22,7 @@ from pyspark.sql.streaming.datasource import (
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.cursor import BEGINNING, is_cursor
-from omnigraph.engine.history.feed import Block
+from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.opening import open_root
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.changes import Op
@@ -59,7 +59,7 @@ class TypeFeed:
         rows = spark_schema(self.own)
         return pa.schema([*_TOLD, *rows]) if self.told else rows
 
-    def blocks(self, after: str, limit: int | None = None) -> Iterator[Block]:
+    def blocks(self, after: str, limit: int | None = None) -> Iterator[FeedBlock]:
         """What happened after a place, a block for each commit."""
         return (
             _graph(self.root)
@@ -67,7 +67,7 @@ class TypeFeed:
             .changes(after, types=[self.type], ops=self.ops, limit=limit)
         )
 
-    def rows(self, block: Block) -> Iterator[pa.RecordBatch]:
+    def rows(self, block: FeedBlock) -> Iterator[pa.RecordBatch]:
         for delta in block.changes.deltas():
             for op, rows in (
                 (Op.DELETE, delta.deletes),
@@ -77,7 +77,7 @@ class TypeFeed:
                 if op in block.changes.ops:
                     yield from self._shaped(rows, op, block)
 
-    def _shaped(self, rows: pa.Table, op: Op, block: Block) -> Iterator[pa.RecordBatch]:
+    def _shaped(self, rows: pa.Table, op: Op, block: FeedBlock) -> Iterator[pa.RecordBatch]:
         for batch in rows.to_batches(max_chunksize=_ROWS):
             arrays = [
                 batch.column(f.name).cast(f.type)

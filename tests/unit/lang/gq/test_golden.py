@@ -20,7 +20,7 @@ from omnigraph.lang.gq import parse as parse_module
 from omnigraph.lang.gq.format import format_queries
 from omnigraph.lang.gq.grammar import Grammar, load_grammar
 from omnigraph.lang.gq.lint import lint_file
-from omnigraph.lang.tables import Reduction
+from omnigraph.lang.grammar_tables import Reduction
 from tests.unit.lang.gq.world import catalog
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "gq"

@@ -15,7 +15,7 @@ from omnigraph.lang.gq import compile_file, compile_query, parse_queries
 from omnigraph.lang.gq.format import format_queries
 from omnigraph.lang.gq.grammar import load_grammar
 from omnigraph.lang.gq.lint import lint_file
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 from tests.unit.lang.gq.drawn import Drawn, drawn_queries
 from tests.unit.lang.gq.world import catalog, scatter, tokens_of, without_spans
 

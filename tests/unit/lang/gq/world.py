@@ -12,7 +12,7 @@ from omnigraph.lang.gq import compile_query
 from omnigraph.lang.gq.checked import CheckedQuery
 from omnigraph.lang.gq.grammar import load_grammar
 from omnigraph.lang.pg import compile_schema
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.schema import Schema
 from omnigraph.plan.migrate import apply_steps, plan_migration

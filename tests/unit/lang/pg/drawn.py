@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from omnigraph.lang.pg.grammar import load_grammar
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 from omnigraph.model.schema import (
     EdgeDecl,
     InterfaceDecl,

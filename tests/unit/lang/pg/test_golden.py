@@ -14,12 +14,12 @@ import msgspec
 import pytest
 
 from omnigraph.lang.diagnostics import render_all
+from omnigraph.lang.grammar_tables import Reduction
 from omnigraph.lang.pg import TITLES, compile_schema, parse_schema
 from omnigraph.lang.pg import parse as parse_module
 from omnigraph.lang.pg.format import format_schema
-from omnigraph.lang.pg.grammar import Grammar, load_grammar
+from omnigraph.lang.pg.grammar import SchemaGrammar, load_grammar
 from omnigraph.lang.pg.lint import lint_schema
-from omnigraph.lang.tables import Reduction
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "pg"
 INPUTS = sorted(GOLDEN.glob("*.pg"))
@@ -75,7 +75,7 @@ def test_every_production_of_the_grammar_is_read_by_a_golden(
         return reduction.build(children)
 
     grammar = load_grammar()
-    noting = Grammar(
+    noting = SchemaGrammar(
         {
             state: {
                 terminal: Reduction(a.size, a.rule, partial(note, a))

@@ -16,7 +16,7 @@ from omnigraph.lang.pg.format import format_schema
 from omnigraph.lang.pg.grammar import load_grammar
 from omnigraph.lang.pg.lint import lint_schema
 from omnigraph.lang.pg.print import print_schema
-from omnigraph.lang.words import Token
+from omnigraph.lang.tokens import Token
 from omnigraph.model.schema import Schema
 from tests.unit.lang.pg.drawn import drawn_schemas, scatter, tokens_of
 

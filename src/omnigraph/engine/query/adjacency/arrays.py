@@ -11,7 +11,7 @@ import numpy as np
 
 from omnigraph.engine.query.adjacency.neighbours import Neighbours
 from omnigraph.engine.query.rows import TypeRows
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 
 Way = Literal["out", "in", "both"]
 

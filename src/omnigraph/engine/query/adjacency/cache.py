@@ -17,8 +17,9 @@ from omnigraph.engine.query.adjacency.file import artefact_key, decode_endpoints
 from omnigraph.engine.query.adjacency.vertices import Vertices
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.session import Session
+from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.objects import Absent
-from omnigraph.store.tables import FragmentMark, Table
+from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 _VERSIONS = 3

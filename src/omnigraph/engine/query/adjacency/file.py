@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
-from omnigraph.store.tables import FragmentMark
+from omnigraph.store.fragments import FragmentMark
 
 FORMAT = 2
 _DIGEST = 8

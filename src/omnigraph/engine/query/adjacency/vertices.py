@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.key_index import Run
+from omnigraph.engine.key_index import KeyRun
 
 _FEW = 1000
 _LARGE = 20_000
@@ -28,7 +28,7 @@ class Vertices:
         self._lock = threading.Lock()
         self._ids: pa.Array = pa.array([], pa.large_string())
         self._fresh: list[pa.Array] = []
-        self._runs: list[Run] = []
+        self._runs: list[KeyRun] = []
         self.count = 0
 
     def encode(self, ids: pa.Array) -> np.ndarray:
@@ -70,7 +70,9 @@ class Vertices:
         """Few among many: by hash, without a look at all of them."""
         if not self._runs:
             self._settle()
-            self._runs = [Run.build(self._ids.to_pylist(), np.arange(self.count, dtype=np.uint64))]
+            self._runs = [
+                KeyRun.build(self._ids.to_pylist(), np.arange(self.count, dtype=np.uint64))
+            ]
         numbers = np.full(len(distinct), -1, np.int64)
         for place, text in enumerate(distinct.to_pylist()):
             for run in self._runs:
@@ -84,13 +86,15 @@ class Vertices:
         self.count += len(ids)
         self._fresh.append(ids)
         if self._runs:
-            self._runs.append(Run.build(ids.to_pylist(), numbers))
+            self._runs.append(KeyRun.build(ids.to_pylist(), numbers))
             if len(self._runs) > _RUNS:
                 base, *rest = self._runs
                 everything = lambda held: np.ones(len(held), bool)  # noqa: E731
-                merged = Run.merge(rest, everything)
+                merged = KeyRun.merge(rest, everything)
                 larger = len(merged.hashes) * 4 > len(base.hashes)
-                self._runs = [Run.merge([base, merged], everything)] if larger else [base, merged]
+                self._runs = (
+                    [KeyRun.merge([base, merged], everything)] if larger else [base, merged]
+                )
 
     def _settle(self) -> None:
         if self._fresh:

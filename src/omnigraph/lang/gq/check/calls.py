@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check import searches
+from omnigraph.lang.gq.check.checker import Checker
 from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS
 from omnigraph.lang.gq.check.kinds import (
     DATE,
@@ -29,15 +30,12 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.lang.values import MisfitError
 
-if TYPE_CHECKING:
-    from omnigraph.lang.gq.check.expressions import Expressions
-
 SCALARS: Final = (*FUNCTIONS, COALESCE)
 NAMES: Final = (*SCALARS, *AGGREGATES, *searches.FUNCTIONS)
 _COUNTS: Final = ("nothing", "one value", "two values", "three values")
 
 
-def check_call(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def check_call(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     name = node.function.text
     if name not in NAMES:
         meant = Meant(name, NAMES)
@@ -59,7 +57,7 @@ def check_call(checker: Expressions, node: tree.Call, depth: int) -> Expression 
     return _scalar(checker, node, held) if len(held) == len(arguments) else None
 
 
-def _is_plain(checker: Expressions, node: tree.Call) -> bool:
+def _is_plain(checker: Checker, node: tree.Call) -> bool:
     """Named arguments and `distinct` only where they mean something."""
     named = next((a.name for a in node.arguments if a.name is not None), None)
     if named is not None:
@@ -72,9 +70,7 @@ def _is_plain(checker: Expressions, node: tree.Call) -> bool:
     return True
 
 
-def _scalar(
-    checker: Expressions, node: tree.Call, arguments: list[Expression]
-) -> Expression | None:
+def _scalar(checker: Checker, node: tree.Call, arguments: list[Expression]) -> Expression | None:
     name = node.function.text
     if name == COALESCE:
         return _coalesce(checker, node, arguments)
@@ -100,7 +96,7 @@ def _is_over_patterns(name: str) -> bool:
     return name in AGGREGATES and AGGREGATES[name].over_patterns
 
 
-def _moment(checker: Expressions, node: tree.Call, argument: Constant) -> Expression | None:
+def _moment(checker: Checker, node: tree.Call, argument: Constant) -> Expression | None:
     """`date("…")` of a literal is read at once."""
     kind = DATE if node.function.text == "date" else DATETIME
     if not isinstance(argument.value, str):
@@ -113,9 +109,7 @@ def _moment(checker: Expressions, node: tree.Call, argument: Constant) -> Expres
         return None
 
 
-def _coalesce(
-    checker: Expressions, node: tree.Call, arguments: list[Expression]
-) -> Expression | None:
+def _coalesce(checker: Checker, node: tree.Call, arguments: list[Expression]) -> Expression | None:
     if not arguments:
         checker.add("T7", node.span, "`coalesce` takes at least one value")
         return None
@@ -132,7 +126,7 @@ def _coalesce(
     return FunctionCall(COALESCE, tuple(arguments), Type(kind, nullable))
 
 
-def _aggregate(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def _aggregate(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     if node.clauses is not None:
         return _over_pattern(checker, node)
     name = node.function.text
@@ -150,7 +144,7 @@ def _aggregate(checker: Expressions, node: tree.Call, depth: int) -> Expression 
     return Aggregate(name, argument, node.is_distinct, Type(kind, AGGREGATES[name].nullable))
 
 
-def _argument(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def _argument(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     if len(node.arguments) != 1:
         name = node.function.text
         message = f"`{name}` takes one value, and {len(node.arguments)} are given"
@@ -162,13 +156,13 @@ def _argument(checker: Expressions, node: tree.Call, depth: int) -> Expression |
     return argument
 
 
-def _refuse(checker: Expressions, node: tree.Call, argument: Expression) -> None:
+def _refuse(checker: Checker, node: tree.Call, argument: Expression) -> None:
     name = node.function.text
     message = f"`{name}` takes {AGGREGATES[name].words}, not {shown(argument)}"
     checker.add("T8", node.arguments[0].span, message)
 
 
-def _over_pattern(checker: Expressions, node: tree.Call) -> Expression | None:
+def _over_pattern(checker: Checker, node: tree.Call) -> Expression | None:
     """`sum($y.p) { … }`: the argument belongs to the pattern."""
     assert node.clauses is not None
     match, scope = checker.pattern(node.clauses)

@@ -1,5 +1,5 @@
-"""Owns the table of functions and aggregates: what each takes, what it gives, and what it makes of
-nothing. An engine has one entry for each row, and a test compares the keys."""
+"""Owns the table of functions and aggregates: what each takes, what it gives, and its value for
+no rows. An engine has one entry for each row, and a test compares the keys."""
 
 from __future__ import annotations
 

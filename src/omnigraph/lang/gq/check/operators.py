@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.gq import tree
+from omnigraph.lang.gq.check.checker import Checker
 from omnigraph.lang.gq.check.kinds import (
     BOOL,
     DATE,
@@ -48,11 +49,8 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.lang.values import MisfitError
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType
 
-if TYPE_CHECKING:
-    from omnigraph.lang.gq.check.expressions import Expressions
 
-
-def check_unary(checker: Expressions, node: tree.Unary, depth: int) -> Expression | None:
+def check_unary(checker: Checker, node: tree.Unary, depth: int) -> Expression | None:
     operand = checker.check(node.operand, depth + 1)
     if operand is None:
         return None
@@ -88,7 +86,7 @@ def _is(kind: Kind, wanted: Kind) -> bool:
     return isinstance(kind, NullKind) or kind == wanted
 
 
-def check_chain(checker: Expressions, node: tree.Chain, depth: int) -> Expression | None:
+def check_chain(checker: Checker, node: tree.Chain, depth: int) -> Expression | None:
     if node.operators[0] in ("and", "or"):
         return _junction(checker, node, depth)
     result: Expression | None = None
@@ -112,7 +110,7 @@ def check_chain(checker: Expressions, node: tree.Chain, depth: int) -> Expressio
     return result
 
 
-def _junction(checker: Expressions, node: tree.Chain, depth: int) -> Expression | None:
+def _junction(checker: Checker, node: tree.Chain, depth: int) -> Expression | None:
     operands = [checker.check(part, depth + 1) for part in node.operands]
     sound = True
     for operand, part in zip(operands, node.operands, strict=True):
@@ -129,7 +127,7 @@ def _junction(checker: Expressions, node: tree.Chain, depth: int) -> Expression 
 
 
 def _calculate(
-    checker: Expressions, operator: Any, left: Expression, right: Expression, span: Span
+    checker: Checker, operator: Any, left: Expression, right: Expression, span: Span
 ) -> Expression | None:
     kinds = (left.type.kind, right.type.kind)
     nullable = left.type.nullable or right.type.nullable
@@ -163,7 +161,7 @@ def _negated_or_zero(side: Expression) -> int | float:
     return -1 if value is None else value
 
 
-def check_comparison(checker: Expressions, node: tree.Comparison, depth: int) -> Expression | None:
+def check_comparison(checker: Checker, node: tree.Comparison, depth: int) -> Expression | None:
     left = checker.check(node.left, depth + 1)
     right = checker.check(node.right, depth + 1)
     if left is None or right is None:
@@ -178,7 +176,7 @@ def check_comparison(checker: Expressions, node: tree.Comparison, depth: int) ->
 
 
 def compared(
-    checker: Expressions, operator: Any, left: Expression, right: Expression, span: Span
+    checker: Checker, operator: Any, left: Expression, right: Expression, span: Span
 ) -> Expression | None:
     """A comparison of two values, after a literal took the type of the other side."""
     fitted_ = fit_sides(checker, left, right, span)
@@ -204,7 +202,7 @@ def compared(
 
 
 def fit_sides(
-    checker: Expressions, left: Expression, right: Expression, span: Span
+    checker: Checker, left: Expression, right: Expression, span: Span
 ) -> tuple[Expression, Expression] | None:
     """Literals beside a Date, DateTime or enum are read as one; None after an error."""
     new_right = fit_literal(checker, right, left.type.kind, span)
@@ -212,9 +210,7 @@ def fit_sides(
     return None if new_left is None or new_right is None else (new_left, new_right)
 
 
-def fit_literal(
-    checker: Expressions, value: Expression, kind: Kind, span: Span
-) -> Expression | None:
+def fit_literal(checker: Checker, value: Expression, kind: Kind, span: Span) -> Expression | None:
     if not isinstance(value, Constant) or not isinstance(value.value, str):
         return value
     if kind not in (DATE, DATETIME) and not isinstance(kind, EnumType):
@@ -228,7 +224,7 @@ def fit_literal(
 
 
 def _entities(
-    checker: Expressions, node: tree.Comparison, left: Expression, right: Expression
+    checker: Checker, node: tree.Comparison, left: Expression, right: Expression
 ) -> Expression | None:
     if isinstance(left, EntityValue) and isinstance(right, EntityValue):
         kinds: tuple[Any, Any] = (left.type.kind, right.type.kind)
@@ -251,7 +247,7 @@ def _entities(
 
 
 def _contains(
-    checker: Expressions, node: tree.Comparison, left: Expression, right: Expression
+    checker: Checker, node: tree.Comparison, left: Expression, right: Expression
 ) -> Expression | None:
     operator: Any = node.operator
     if operator == "contains" and item_kind(left.type.kind) is not None:
@@ -267,7 +263,7 @@ def _contains(
 
 
 def member(
-    checker: Expressions, item: Expression, held: Expression, span: Span, item_span: Span
+    checker: Checker, item: Expression, held: Expression, span: Span, item_span: Span
 ) -> Expression | None:
     """`item in held`."""
     kind = item_kind(held.type.kind)
@@ -294,7 +290,7 @@ def member(
     return Membership(item, held, Type(BOOL, nullable))
 
 
-def _fit_items(checker: Expressions, held: Constant, kind: Kind, span: Span) -> Constant | None:
+def _fit_items(checker: Checker, held: Constant, kind: Kind, span: Span) -> Constant | None:
     """A list of texts beside a Date, DateTime or enum."""
     dated = kind in (DATE, DATETIME) or isinstance(kind, EnumType)
     if not dated or not isinstance(held.value, tuple) or held.type.kind != ListType(Base.STRING):
@@ -309,7 +305,7 @@ def _fit_items(checker: Expressions, held: Constant, kind: Kind, span: Span) -> 
 
 
 def equal_to(
-    checker: Expressions, left: PropertyValue, value: Expression, entry: tree.Assignment
+    checker: Checker, left: PropertyValue, value: Expression, entry: tree.Assignment
 ) -> Expression | None:
     """The filter of `{ name: value }`; what does not fit is T3 here."""
     kind = item_kind(left.type.kind) or left.type.kind

@@ -15,6 +15,7 @@ from omnigraph.lang.gq.check.kinds import is_integer, is_scalar, shown
 from omnigraph.lang.gq.check.match import Patterns
 from omnigraph.lang.gq.check.scope import Context, Scope
 from omnigraph.lang.gq.checked import (
+    RANKS,
     Aggregate,
     AggregateValue,
     Bm25,
@@ -193,7 +194,7 @@ class _Return:
             if not is_scalar(value.type.kind) and not isinstance(value.type.kind, NullKind):
                 self.add("T7", key.span, f"{shown(value)} has no order")
                 continue
-            if index and any(isinstance(part, Nearest | Bm25 | Rrf) for part in walk(value)):
+            if index and any(isinstance(part, RANKS) for part in walk(value)):
                 self.add("T21", key.span, "a rank is the first order key")
                 continue
             yield key, value
@@ -208,7 +209,10 @@ class _Return:
         """With a group or `distinct`, order keys are result columns."""
         values = [value for _, value in columns]
         keys = []
-        for key, value in order:
+        for key, given in order:
+            value = given
+            if isinstance(given, OutputValue):
+                value = values[given.index]
             used = value
             if value in values:
                 used = OutputValue(values.index(value), final[values.index(value)][1].type)
@@ -217,7 +221,7 @@ class _Return:
                 self.add("T9", key.span, message, "return it as a column")
             elif has_aggregate(used):
                 self.add("T8", key.span, "an aggregate is an order key only as a result column")
-            keys.append(OrderKey(used, key.is_descending))
+            keys.append(OrderKey(used, _is_descending(key, value)))
         return tuple(keys)
 
     # Limit and offset.
@@ -256,6 +260,13 @@ class _Return:
         for span, value in spans:
             if value is not None and any(isinstance(part, Nearest) for part in walk(value)):
                 self.add("T17", span, "`nearest` needs a `limit`", "add `limit 10`")
+
+
+def _is_descending(key: tree.Key, value: Expression) -> bool:
+    """Without a direction from the least on; a rank best first."""
+    if key.is_descending is None:
+        return isinstance(value, Bm25 | Rrf)
+    return key.is_descending
 
 
 def _with_nullability(aggregate: Aggregate, *, grouped: bool) -> Aggregate:

@@ -9,7 +9,7 @@ from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings
 from omnigraph.lang.gq.check.names import Names
 from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Variable
-from omnigraph.lang.near import near
+from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import EdgeType
 
 _COMPARED = 100

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from omnigraph.lang.gq import tree
+from omnigraph.lang.gq.check.checker import Checker
 from omnigraph.lang.gq.check.kinds import (
     BOOL,
     F64,
@@ -19,6 +20,7 @@ from omnigraph.lang.gq.checked import (
     Bm25,
     Constant,
     Expression,
+    Highlight,
     Nearest,
     ParameterValue,
     PropertyValue,
@@ -27,18 +29,17 @@ from omnigraph.lang.gq.checked import (
     TextSearch,
     Type,
 )
+from omnigraph.lang.gq.walk import used_variables
 from omnigraph.model.types import ListType, ScalarType, VectorType
 
-if TYPE_CHECKING:
-    from omnigraph.lang.gq.check.expressions import Expressions
-
 RANKS: Final = ("nearest", "bm25", "rrf")
-FUNCTIONS: Final = (*RANKS, "search", "match_text", "fuzzy")
+FUNCTIONS: Final = (*RANKS, "search", "match_text", "fuzzy", "highlight")
 _K: Final = 60
 _EDITS: Final = 2
+"""How many edits `fuzzy` allows at most, and if nothing is said."""
 
 
-def check_search(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def check_search(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     name = node.function.text
     if name in RANKS and not checker.ranks:
         message = f"`{name}` ranks rows, so it is an order key or a projection"
@@ -65,7 +66,7 @@ def _code(name: str) -> str:
     return {"nearest": "T19", "rrf": "T21"}.get(name, "T20")
 
 
-def _nearest(checker: Expressions, node: tree.Call, values: list[Any]) -> Expression | None:
+def _nearest(checker: Checker, node: tree.Call, values: list[Any]) -> Expression | None:
     target, query = values
     if not isinstance(target, PropertyValue) or not isinstance(target.type.kind, VectorType):
         message = f"`nearest` looks for vectors, and this is {shown(target)}"
@@ -77,7 +78,14 @@ def _nearest(checker: Expressions, node: tree.Call, values: list[Any]) -> Expres
         )
         checker.add("T19", node.arguments[1].span, message)
         return None
-    nullable = target.type.nullable or query.type.nullable
+    if is_text(query.type.kind) and not all(prop.embed for prop in target.properties):
+        name = target.properties[0].name
+        message = f"`{name}` has no `@embed`, so there is no model that makes a vector of a text"
+        help_ = f'give a vector, or say `@embed("source", model="…")` of `{name}` in the schema'
+        checker.add("T19", node.arguments[1].span, message, help_)
+        return None
+    # A vector may have no direction, and then it has no distance.
+    nullable = True
     return Nearest(target, query, Type(F64, nullable))
 
 
@@ -92,7 +100,7 @@ def _is_vector(query: Expression, wanted: VectorType) -> bool:
     return isinstance(query, ParameterValue)
 
 
-def _text(checker: Expressions, node: tree.Call, values: list[Any]) -> Expression | None:
+def _text(checker: Checker, node: tree.Call, values: list[Any]) -> Expression | None:
     name: Any = node.function.text
     target, words = values[:2]
     if not isinstance(target, PropertyValue) or target.type.kind != STRING:
@@ -106,6 +114,8 @@ def _text(checker: Expressions, node: tree.Call, values: list[Any]) -> Expressio
     nullable = target.type.nullable or words.type.nullable
     if name == "bm25":
         return Bm25(target, words, Type(F64, nullable))
+    if name == "highlight":
+        return Highlight(target, words, Type(STRING, nullable))
     edits = None
     if name == "fuzzy":
         edits = values[2] if len(values) == 3 else Constant(_EDITS, Type(I64))
@@ -113,17 +123,23 @@ def _text(checker: Expressions, node: tree.Call, values: list[Any]) -> Expressio
             message = f"`fuzzy` takes a number of edits, and this is {shown(edits)}"
             checker.add("T20", node.arguments[2].span, message)
             return None
+        if isinstance(edits, Constant) and edits.value not in range(_EDITS + 1):
+            message = f"`fuzzy` allows 0, 1 or {_EDITS} edits, and this is {edits.value}"
+            checker.add("T20", node.arguments[2].span, message)
+            return None
     return TextSearch(name, target, words, edits, Type(BOOL, nullable))
 
 
-def _rrf(checker: Expressions, node: tree.Call, depth: int) -> Expression | None:
+def _rrf(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
     ranks: list[Nearest | Bm25] = []
     k: Expression = Constant(_K, Type(I64))
-    for argument in node.arguments:
+    for place, argument in enumerate(node.arguments):
         value = checker.check(argument.value, depth + 1)
         if value is None:
             return None
-        if argument.name is not None and argument.name.text == "k":
+        is_last = place == len(node.arguments) - 1 and place > 1
+        named = argument.name is not None and argument.name.text == "k"
+        if named or (argument.name is None and is_last and is_integer(value.type.kind)):
             k = value
             positive = not isinstance(k, Constant) or (isinstance(k.value, int) and k.value > 0)
             if is_integer(k.type.kind) and positive:
@@ -134,8 +150,13 @@ def _rrf(checker: Expressions, node: tree.Call, depth: int) -> Expression | None
             message = "`rrf` takes ranks: `nearest(…)` and `bm25(…)`, and `k`"
             checker.add("T21", argument.span, message)
             return None
+        looked_for = value.query if isinstance(value, Nearest) else value.words
+        if used_variables(looked_for):
+            message = "what a rank within `rrf` looks for is the same for all rows"
+            checker.add("T21", argument.span, message)
+            return None
         ranks.append(value)
     if len(ranks) < 2:
         checker.add("T21", node.span, "`rrf` joins at least two ranks")
         return None
-    return Rrf(tuple(ranks), k, Type(F64, any(r.type.nullable for r in ranks)))
+    return Rrf(tuple(ranks), k, Type(F64, k.type.nullable))

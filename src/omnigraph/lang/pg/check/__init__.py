@@ -11,14 +11,14 @@ from omnigraph.lang.pg.tree import EdgeNode, InterfaceNode, NodeNode, SchemaTree
 from omnigraph.model.schema import Schema
 
 
-class Checked(msgspec.Struct, frozen=True):
+class CheckedSchema(msgspec.Struct, frozen=True):
     """`schema` is None exactly when there is a diagnostic."""
 
     schema: Schema | None
     diagnostics: tuple[Diagnostic, ...]
 
 
-def check_schema(tree: SchemaTree) -> Checked:
+def check_schema(tree: SchemaTree) -> CheckedSchema:
     """Names that may have been lost to a syntax error are not reported as missing."""
     findings = Findings()
     declarations = Declarations(tree, findings)
@@ -29,10 +29,10 @@ def check_schema(tree: SchemaTree) -> Checked:
     nodes = [declarations.check_node(d) for d in declarations.all if isinstance(d, NodeNode)]
     edges = [declarations.check_edge(d) for d in declarations.all if isinstance(d, EdgeNode)]
     if findings.diagnostics:
-        return Checked(None, tuple(findings.diagnostics))
+        return CheckedSchema(None, tuple(findings.diagnostics))
     schema = Schema(
         interfaces=tuple(d for d in interfaces if d is not None),
         nodes=tuple(d for d in nodes if d is not None),
         edges=tuple(d for d in edges if d is not None),
     )
-    return Checked(schema, ())
+    return CheckedSchema(schema, ())

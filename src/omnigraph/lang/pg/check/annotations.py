@@ -11,7 +11,7 @@ import msgspec
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings
 from omnigraph.lang.pg.tree import AnnotationNode, Argument, LiteralNode, Name, RangeNode
-from omnigraph.lang.words import SMALLEST_INTEGER
+from omnigraph.lang.tokens import SMALLEST_INTEGER
 from omnigraph.model.schema import Annotation, Card, Embed, Literal
 
 ON_PROPERTIES: Final = frozenset(
@@ -30,7 +30,7 @@ _TYPE_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_]*", re.ASCII)
 _PROPERTY_NAME: Final = re.compile(r"[a-z_][A-Za-z0-9_]*", re.ASCII)
 
 
-class Read(msgspec.Struct):
+class ReadAnnotation(msgspec.Struct):
     """What the annotations of one type or property say. `flags` are @key, @unique and @index;
     `spans` is where each known one stands."""
 
@@ -47,9 +47,9 @@ class Read(msgspec.Struct):
 
 def read_annotations(
     nodes: tuple[AnnotationNode, ...], owner: Name, place: str, findings: Findings
-) -> Read:
+) -> ReadAnnotation:
     """`place` is "property", "node", "edge" or "interface"."""
-    read = Read()
+    read = ReadAnnotation()
     allowed = ON_PROPERTIES if place == "property" else ON_TYPES
     if place == "edge":
         allowed |= {"card"}
@@ -91,7 +91,7 @@ def _misplaced(node: AnnotationNode, owner: Name, place: str, findings: Findings
 
 
 def _read_known(
-    node: AnnotationNode, owner: Name, place: str, read: Read, findings: Findings
+    node: AnnotationNode, owner: Name, place: str, read: ReadAnnotation, findings: Findings
 ) -> None:
     match node.name.text:
         case "key" | "unique" | "index":
@@ -201,7 +201,7 @@ def _read_rename(node: AnnotationNode, owner: Name, place: str, findings: Findin
     return None
 
 
-def _keep(node: AnnotationNode, read: Read, findings: Findings) -> None:
+def _keep(node: AnnotationNode, read: ReadAnnotation, findings: Findings) -> None:
     """Annotations that mean nothing to us have a form nevertheless: a value, then names."""
     arguments = node.arguments or ()
     named: dict[str, Literal] = {}

@@ -10,7 +10,7 @@ import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings, Meant
-from omnigraph.lang.pg.check.annotations import Read, read_annotations
+from omnigraph.lang.pg.check.annotations import ReadAnnotation, read_annotations
 from omnigraph.lang.pg.check.types import resolve_type
 from omnigraph.lang.pg.tree import (
     AnnotationNode,
@@ -41,7 +41,7 @@ _RESERVED_NAMES: Final = {
 _WRONG_CASE: Final = re.compile(r"[A-Z]", re.ASCII)
 
 
-class Property(msgspec.Struct, frozen=True):
+class BodyProperty(msgspec.Struct, frozen=True):
     """`decl` is None where the name is known but what follows it is wrong."""
 
     name: Name
@@ -58,12 +58,12 @@ class Flag(msgspec.Struct, frozen=True):
     span: Span
 
 
-class Draft(msgspec.Struct):
+class BodyDraft(msgspec.Struct):
     """A body while it is checked. `damaged` means that some of it could not be read, so names
     that seem to be missing may well be there."""
 
     kind: str
-    properties: dict[str, Property] = {}
+    properties: dict[str, BodyProperty] = {}
     constraints: list[Flag | ConstraintNode] = []
     damaged: bool = False
 
@@ -72,8 +72,8 @@ class Draft(msgspec.Struct):
         return found.decl if found else None
 
 
-def read_body(body: Body | None, kind: str, types: Container[str], findings: Findings) -> Draft:
-    draft = Draft(kind)
+def read_body(body: Body | None, kind: str, types: Container[str], findings: Findings) -> BodyDraft:
+    draft = BodyDraft(kind)
     for item in body.items if body else ():
         match item:
             case PropertyNode():
@@ -87,7 +87,7 @@ def read_body(body: Body | None, kind: str, types: Container[str], findings: Fin
 
 
 def _read_property(
-    node: PropertyNode, draft: Draft, types: Container[str], findings: Findings
+    node: PropertyNode, draft: BodyDraft, types: Container[str], findings: Findings
 ) -> None:
     name = node.name
     sound = _check_name(name, draft, findings)
@@ -110,7 +110,7 @@ def _read_property(
         findings.add("P102", name.span, f"there is already a property `{name.text}`")
         return
     spans = read.spans
-    found = Property(name, decl if sound else None, spans.get("default"), spans.get("embed"))
+    found = BodyProperty(name, decl if sound else None, spans.get("default"), spans.get("embed"))
     draft.properties[name.text] = found
     draft.constraints.extend(_flag(flag, name) for flag in read.flags)
 
@@ -119,7 +119,7 @@ def _flag(node: AnnotationNode, name: Name) -> Flag:
     return Flag(node.name.text, name.text, node.span)
 
 
-def _check_name(name: Name, draft: Draft, findings: Findings) -> bool:
+def _check_name(name: Name, draft: BodyDraft, findings: Findings) -> bool:
     text = name.text
     if text in RESERVED_WORDS:
         message = f"`{text}` is a reserved word and cannot name a property"
@@ -140,7 +140,7 @@ def _check_name(name: Name, draft: Draft, findings: Findings) -> bool:
     return False
 
 
-def _check_default(read: Read, kind: PropertyType, findings: Findings) -> Default | None:
+def _check_default(read: ReadAnnotation, kind: PropertyType, findings: Findings) -> Default | None:
     node = read.default
     if node is None:
         return None
@@ -165,7 +165,7 @@ def _check_default(read: Read, kind: PropertyType, findings: Findings) -> Defaul
         return None
 
 
-def _check_embed(read: Read, kind: PropertyType, findings: Findings) -> Embed | None:
+def _check_embed(read: ReadAnnotation, kind: PropertyType, findings: Findings) -> Embed | None:
     if read.embed is not None and not isinstance(kind, VectorType):
         message = "`@embed` fits only a vector property"
         findings.add("P141", read.spans["embed"], message, "make its type `Vector(n)`")
@@ -173,7 +173,7 @@ def _check_embed(read: Read, kind: PropertyType, findings: Findings) -> Embed | 
     return read.embed
 
 
-def check_sources(draft: Draft, findings: Findings) -> None:
+def check_sources(draft: BodyDraft, findings: Findings) -> None:
     """The source of each embedding is a String of the same type."""
     for found in draft.properties.values():
         if found.decl is None or found.decl.embed is None or found.embed_span is None:
@@ -194,7 +194,7 @@ def check_sources(draft: Draft, findings: Findings) -> None:
             findings.add("P146", found.embed_span, message, Meant(source, strings))
 
 
-def _check_renames(draft: Draft, body: Body | None, findings: Findings) -> None:
+def _check_renames(draft: BodyDraft, body: Body | None, findings: Findings) -> None:
     """Two properties cannot both be what one property was."""
     seen: dict[str, str] = {}
     for item in body.items if body else ():

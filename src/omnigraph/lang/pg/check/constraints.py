@@ -7,7 +7,7 @@ import msgspec
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings, Meant
 from omnigraph.lang.pg.check.annotations import CONSTRAINT_FORMS
-from omnigraph.lang.pg.check.body import Draft, Flag, describe_type
+from omnigraph.lang.pg.check.body import BodyDraft, Flag, describe_type
 from omnigraph.lang.pg.tree import ConstraintNode, LiteralNode, Name, RangeNode
 from omnigraph.lang.values import (
     MisfitError,
@@ -43,7 +43,7 @@ class Constraints(msgspec.Struct):
     own: set[tuple[str, tuple[str, ...]]] = set()
 
 
-def check_constraints(draft: Draft, inherited: Constraints, findings: Findings) -> Constraints:
+def check_constraints(draft: BodyDraft, inherited: Constraints, findings: Findings) -> Constraints:
     """The constraints of a type, after those that it has from its interfaces."""
     found = Constraints(
         key=inherited.key,
@@ -68,7 +68,9 @@ def check_constraints(draft: Draft, inherited: Constraints, findings: Findings) 
     return found
 
 
-def _read_names(node: ConstraintNode, draft: Draft, findings: Findings) -> tuple[str, ...] | None:
+def _read_names(
+    node: ConstraintNode, draft: BodyDraft, findings: Findings
+) -> tuple[str, ...] | None:
     """The properties that a constraint lists; None if one of them is wrong."""
     names: list[str] = []
     sound = True
@@ -89,7 +91,7 @@ def _read_names(node: ConstraintNode, draft: Draft, findings: Findings) -> tuple
     return tuple(names) if sound else None
 
 
-def _knows(name: Name, draft: Draft, findings: Findings) -> bool:
+def _knows(name: Name, draft: BodyDraft, findings: Findings) -> bool:
     """Whether the name is a property, or an end of an edge."""
     if name.text in draft.properties or (draft.kind == "edge" and name.text in _ENDS):
         return True
@@ -106,7 +108,7 @@ def _add_names(
     kind: str,
     names: tuple[str, ...],
     span: Span,
-    draft: Draft,
+    draft: BodyDraft,
     found: Constraints,
     findings: Findings,
 ) -> None:
@@ -123,7 +125,7 @@ def _add_names(
 
 
 def _add_key(
-    names: tuple[str, ...], span: Span, draft: Draft, found: Constraints, findings: Findings
+    names: tuple[str, ...], span: Span, draft: BodyDraft, found: Constraints, findings: Findings
 ) -> None:
     if found.keyed and found.key != names:
         message = "a type has one key"
@@ -152,7 +154,7 @@ def _is_plain(kind: PropertyType) -> bool:
 
 
 def _all_fit(
-    kind: str, names: tuple[str, ...], span: Span, draft: Draft, findings: Findings
+    kind: str, names: tuple[str, ...], span: Span, draft: BodyDraft, findings: Findings
 ) -> bool:
     """Anything but a blob can be indexed, lists and vectors only alone; values that have no
     equality of use (lists, vectors, blobs) cannot be unique."""
@@ -168,7 +170,7 @@ def _all_fit(
     return True
 
 
-def _target(node: ConstraintNode, draft: Draft, findings: Findings) -> Name | None:
+def _target(node: ConstraintNode, draft: BodyDraft, findings: Findings) -> Name | None:
     """The property that a range or a check is about, which is its first argument of two."""
     first = node.arguments[0]
     if len(node.arguments) == 2 and isinstance(first.value, Name) and first.name is None:
@@ -183,7 +185,7 @@ def _target(node: ConstraintNode, draft: Draft, findings: Findings) -> Name | No
 
 
 def _fitting(
-    node: ConstraintNode, name: Name, bases: set[Base], draft: Draft, findings: Findings
+    node: ConstraintNode, name: Name, bases: set[Base], draft: BodyDraft, findings: Findings
 ) -> PropertyDecl | None:
     decl = draft.decl(name.text)
     if decl is None and name.text in draft.properties:
@@ -196,7 +198,9 @@ def _fitting(
     return None
 
 
-def _add_range(node: ConstraintNode, draft: Draft, found: Constraints, findings: Findings) -> None:
+def _add_range(
+    node: ConstraintNode, draft: BodyDraft, found: Constraints, findings: Findings
+) -> None:
     name = _target(node, draft, findings)
     if name is None:
         return
@@ -230,7 +234,9 @@ def _bound(node: LiteralNode | None, base: Base) -> int | float | None:
     return fit_integer(node.value, base) if base in INTEGER_RANGES else fit_float(node.value, base)
 
 
-def _add_check(node: ConstraintNode, draft: Draft, found: Constraints, findings: Findings) -> None:
+def _add_check(
+    node: ConstraintNode, draft: BodyDraft, found: Constraints, findings: Findings
+) -> None:
     name = _target(node, draft, findings)
     if name is None:
         return
@@ -255,7 +261,7 @@ def _add_check(node: ConstraintNode, draft: Draft, found: Constraints, findings:
         found.checks[check] = None
 
 
-def _check_defaults(draft: Draft, found: Constraints, findings: Findings) -> None:
+def _check_defaults(draft: BodyDraft, found: Constraints, findings: Findings) -> None:
     """A default must be a value that may be stored, and never the identity of an entity."""
     patterns: dict[str, list[str]] = {}
     for check in found.checks:

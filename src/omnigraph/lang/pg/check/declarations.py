@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from omnigraph.lang.findings import Findings, Meant
-from omnigraph.lang.pg.check.annotations import Read, read_annotations
-from omnigraph.lang.pg.check.body import Draft, Property, check_sources, read_body
+from omnigraph.lang.pg.check.annotations import ReadAnnotation, read_annotations
+from omnigraph.lang.pg.check.body import BodyDraft, BodyProperty, check_sources, read_body
 from omnigraph.lang.pg.check.constraints import Constraints, check_constraints
 from omnigraph.lang.pg.tree import (
     ConstraintNode,
@@ -23,7 +23,7 @@ AnyDeclaration = InterfaceNode | NodeNode | EdgeNode
 
 
 class _Interface(msgspec.Struct, frozen=True):
-    draft: Draft
+    draft: BodyDraft
     constraints: Constraints
 
 
@@ -159,7 +159,7 @@ class Declarations:
             rename_from=read.rename_from,
         )
 
-    def _read(self, node: NodeNode | EdgeNode, name: Name, place: str) -> Read:
+    def _read(self, node: NodeNode | EdgeNode, name: Name, place: str) -> ReadAnnotation:
         """The annotations of a type; no two types of a kind can be what one type was."""
         read = read_annotations(node.annotations, name, place, self.findings)
         if read.rename_from is not None:
@@ -179,9 +179,11 @@ class Declarations:
             message = f"`{end.text}` is an edge type, and edges connect node types"
         self.findings.add("P105", end.span, message, Meant(end.text, self.nodes))
 
-    def _inherit(self, node: NodeNode, own: Draft) -> tuple[Draft, Constraints, tuple[str, ...]]:
+    def _inherit(
+        self, node: NodeNode, own: BodyDraft
+    ) -> tuple[BodyDraft, Constraints, tuple[str, ...]]:
         """The properties of the interfaces, then the node's own, which may repeat them."""
-        draft = Draft("node", {}, own.constraints, own.damaged)
+        draft = BodyDraft("node", {}, own.constraints, own.damaged)
         inherited = Constraints()
         origin: dict[str, str] = {}
         names: list[str] = []
@@ -222,7 +224,7 @@ class Declarations:
         ):
             held.update(more)
 
-    def _find_interface(self, name: Name, before: list[str], draft: Draft) -> _Interface | None:
+    def _find_interface(self, name: Name, before: list[str], draft: BodyDraft) -> _Interface | None:
         if name.text in before:
             self.findings.add("P108", name.span, f"`{name.text}` is given twice")
             return None
@@ -238,12 +240,12 @@ class Declarations:
         return None
 
 
-def _agree(a: Property, b: Property) -> bool:
+def _agree(a: BodyProperty, b: BodyProperty) -> bool:
     """Whether two declarations of one property have the same type; a wrong one never clashes."""
     if a.decl is None or b.decl is None:
         return True
     return (a.decl.type, a.decl.nullable) == (b.decl.type, b.decl.nullable)
 
 
-def _decls(draft: Draft) -> tuple[PropertyDecl, ...]:
+def _decls(draft: BodyDraft) -> tuple[PropertyDecl, ...]:
     return tuple(p.decl for p in draft.properties.values() if p.decl is not None)

@@ -6,8 +6,8 @@ from collections.abc import Container
 from typing import Final, assert_never
 
 from omnigraph.lang.findings import Findings
-from omnigraph.lang.near import near
 from omnigraph.lang.pg.tree import EnumNode, ListNode, Name, NamedNode, TypeNode, VectorNode
+from omnigraph.lang.suggestions import near
 from omnigraph.model.types import (
     Base,
     EnumType,

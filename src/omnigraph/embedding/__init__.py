@@ -1,0 +1,1 @@
+"""Texts become vectors here: which models there are, and how each is asked. Knows no graph."""

@@ -1,0 +1,117 @@
+"""Owns the models behind an endpoint that speaks OpenAI's `/embeddings`, whoever runs it.
+
+The key is read from the environment for each request. It is in no object, no file and no message.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from omnigraph.embedding.endpoint import Endpoint, Nonsense
+from omnigraph.embedding.port import Model, Vectors, normalised
+from omnigraph.errors import InvalidEmbedding, ModelMissing
+from omnigraph.runtime import Runtime
+from omnigraph.settings import Settings
+
+OWN = "https://api.openai.com/v1"
+KEYS = ("OMNIGRAPH_EMBED_KEY", "OPENAI_API_KEY")
+_CUTS_TO_SIZE = "text-embedding-3"
+"""Models of which a request may ask for fewer numbers than they have."""
+_BYTES_A_TOKEN = 4
+
+
+def read_key(environment: Mapping[str, str] | None = None) -> str:
+    """Empty if there is none."""
+    held = os.environ if environment is None else environment
+    for name in KEYS:
+        if key := held.get(name, "").strip():
+            if not (key.isascii() and key.isprintable()):  # a header that breaks would show it
+                raise ModelMissing(f"{name} holds characters that no key has.")
+            return key
+    return ""
+
+
+@dataclass(frozen=True)
+class OpenAIEmbedder:
+    """`url` is what `/embeddings` is added to."""
+
+    model: Model
+    url: str
+    endpoint: Endpoint = field(repr=False)
+    batch: int = 256
+    parallel: int = 4
+    paid: bool = True
+
+    def embed(
+        self, texts: Sequence[str], dimension: int, *, within: float | None = None
+    ) -> Vectors:
+        key = read_key()
+        if not key and self.url == OWN:
+            raise ModelMissing(
+                f"The model {self.model} needs a key.",
+                help=f"Set {' or '.join(KEYS)}; or OMNIGRAPH_EMBED_URL, for another endpoint.",
+            )
+        asked: dict[str, Any] = {"model": self.model.name, "input": list(texts)}
+        if self.model.name.startswith(_CUTS_TO_SIZE):
+            asked["dimensions"] = dimension
+        return self.endpoint.ask(
+            asked,
+            key,
+            lambda body: self._read(body, len(texts), dimension),
+            within=within,
+        )
+
+    def count_tokens(self, texts: Sequence[str]) -> int:
+        """Only the provider knows; about four bytes are one."""
+        return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN) for text in texts)
+
+    def _read(self, body: bytes, count: int, dimension: int) -> Vectors:
+        """Raises `Nonsense` for what another try may give better."""
+        try:
+            answer = msgspec.json.decode(body, type=_Answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Nonsense(f"the answer is no list of embeddings ({error})") from error
+        if len(answer.data) != count:
+            raise Nonsense(f"{len(answer.data)} vectors came for {count} texts")
+        places = [one.index for one in answer.data]
+        if sorted(places) != list(range(count)):
+            raise Nonsense("the vectors do not say which texts they are of")
+        for one in answer.data:
+            if len(one.embedding) != dimension:
+                raise InvalidEmbedding(
+                    f"The model {self.model} at {self.url} gives vectors of "
+                    f"{len(one.embedding)} numbers, and the property holds {dimension}.",
+                    help=f"Make the property Vector({len(one.embedding)}), or name another model.",
+                )
+        vectors = np.empty((count, dimension), dtype=np.float64)
+        for one in answer.data:
+            vectors[one.index] = one.embedding
+        if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
+            raise Nonsense("a vector is zero, or not finite")
+        return normalised(vectors)
+
+
+class _One(msgspec.Struct):
+    embedding: list[float]
+    index: int
+
+
+class _Answer(msgspec.Struct):
+    data: list[_One]
+
+
+def openai_embedder(model: Model, settings: Settings, runtime: Runtime) -> OpenAIEmbedder:
+    url = (settings.embed_url or os.environ.get("OPENAI_BASE_URL", "") or OWN).rstrip("/")
+    endpoint = Endpoint(
+        f"{url}/embeddings",
+        runtime,
+        request_timeout=settings.request_timeout,
+        retry_for=settings.embed_retry_for,
+    )
+    return OpenAIEmbedder(model, url, endpoint)

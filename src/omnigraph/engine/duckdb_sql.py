@@ -1,0 +1,160 @@
+"""Owns SQL over Arrow tables: DuckDB answers questions over many rows, in bounded memory."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.types import FLOATS, ListType, ScalarType, VectorType
+
+
+@dataclass(frozen=True)
+class SqlRows:
+    """A relation: rows that are read when a question needs them, as `select` shows them."""
+
+    read: Callable[[], pa.Table | pa.RecordBatchReader]
+    select: str = "*"
+
+    @staticmethod
+    def of(table: pa.Table, select: str = "*") -> SqlRows:
+        return SqlRows(lambda: table, select)
+
+    def table(self) -> pa.Table:
+        """What an answer holds."""
+        held = self.read()
+        assert isinstance(held, pa.Table)
+        return held
+
+
+class Joins:
+    """Connects when it is first asked: a file that cannot be read asks nothing."""
+
+    def __init__(self, memory: int, directory: Path) -> None:
+        self._memory = memory
+        self._directory = directory
+        self._opened: Any = None
+
+    @property
+    def _connection(self) -> Any:
+        if self._opened is None:
+            import duckdb  # only when there is something to ask
+
+            self._opened = duckdb.connect(":memory:")
+            settings = {
+                "memory_limit": f"'{max(self._memory, 64 << 20)}B'",
+                "temp_directory": "'" + str(self._directory).replace("'", "''") + "'",
+                "preserve_insertion_order": "false",
+                "python_enable_replacements": "false",
+                "enable_progress_bar": "false",
+            }
+            for name, value in settings.items():
+                self._opened.execute(f"SET {name} = {value}")
+        return self._opened
+
+    def close(self) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def sql(self, text: str, **tables: pa.Table | pa.RecordBatchReader) -> pa.Table:
+        """What goes wrong while rows are read is told as it was: duckdb knows it as a text."""
+        failures: list[BaseException] = []
+        watched = {
+            name: _watched(table, failures) if isinstance(table, pa.RecordBatchReader) else table
+            for name, table in tables.items()
+        }
+        try:
+            with self._named(watched):
+                return self._connection.sql(text).to_arrow_table()
+        except Exception as error:
+            if failures:
+                raise failures[0] from error.__cause__
+            raise
+
+    def ask(self, sql: str, **named: SqlRows) -> SqlRows:
+        """As the rule book asks: `{name}` in the question stands for a relation."""
+        shown = {name: f"(SELECT {rows.select} FROM {name})" for name, rows in named.items()}
+        tables = {name: rows.read() for name, rows in named.items()}
+        return SqlRows.of(self.sql(sql.format(**shown), **tables))
+
+    def sized(self, relation: SqlRows, rows: int) -> SqlRows:
+        return relation
+
+    @contextlib.contextmanager
+    def _named(self, tables: dict[str, Any]) -> Iterator[None]:
+        for name, table in tables.items():
+            self._connection.register(name, _spelled(table))
+        try:
+            yield
+        finally:
+            for name in tables:
+                self._connection.unregister(name)
+
+
+def _watched(reader: pa.RecordBatchReader, failures: list[BaseException]) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        try:
+            yield from reader
+        except Exception as error:
+            failures.append(error)
+            raise
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
+
+
+@contextlib.contextmanager
+def joining(memory: int, name: str) -> Iterator[Joins]:
+    """In a directory that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix=f"omnigraph-{name}-") as directory:
+        joins = Joins(memory, Path(directory))
+        try:
+            yield joins
+        finally:
+            joins.close()
+
+
+def quoted(name: str) -> str:
+    """A column in SQL. To duckdb `ab` and `aB` are one name, so that capitals are spelled out."""
+    return '"' + _spell(name).replace('"', '""') + '"'
+
+
+def _spell(name: str) -> str:
+    return "".join(f"^{c.lower()}" if c.isupper() else c for c in name)
+
+
+def _spelled(rows: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatchReader:
+    names = rows.schema.names
+    spelled = [_spell(name) for name in names]
+    if spelled == names:
+        return rows
+    if isinstance(rows, pa.Table):
+        return rows.rename_columns(spelled)
+    schema = pa.schema([f.with_name(n) for f, n in zip(rows.schema, spelled, strict=True)])
+    renamed = (pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows)
+    return pa.RecordBatchReader.from_batches(schema, renamed)
+
+
+def comparable(kind: GraphType, column: str) -> str:
+    """An SQL expression that is equal exactly where values are: -0.0 equals 0.0."""
+    held = {p.name: p.type for p in kind.properties}.get(column)
+    name = quoted(column)
+    match held:
+        case ScalarType(base=base) if base in FLOATS:
+            return f"({name} + 0.0)"
+        case ListType(item=item) if item in FLOATS:
+            return f"list_transform({name}, lambda x: x + 0.0)"
+        case VectorType():
+            return f"list_transform({name}::FLOAT[], lambda x: x + 0.0)"
+        case _:
+            return name
+
+
+def as_keys(kind: GraphType, columns: Sequence[str]) -> str:
+    """Columns to select as k0, k1, …"""
+    return ", ".join(f"{comparable(kind, c)} AS k{i}" for i, c in enumerate(columns))

@@ -1,0 +1,211 @@
+"""Owns which rows of a match can be among the best, before any of them is sorted.
+
+A query that is ordered by a rank and has a limit needs only the best entities of one variable, and
+those that tie with the last of them. They are asked for with the limit, instead of scoring every
+row; sorting what is left follows all rules of order. `rrf` is decided here, too: its places
+depend on all rows of the match.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.frame import Frame, concat
+from omnigraph.engine.query.leaves import FrameLeaves
+from omnigraph.engine.query.rows import TypeRows
+from omnigraph.engine.query.search.searches import Searches, fixed_value, text_query
+from omnigraph.engine.query.search.texts import Ranked
+from omnigraph.lang.gq.checked import Bm25, Nearest, OutputValue, Rrf
+from omnigraph.lang.gq.walk import used_variables, walk
+from omnigraph.model.analysis import analysis_of
+from omnigraph.model.catalog import Property
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.logical import outputs
+from omnigraph.plan.query.steps import Scan
+from omnigraph.plan.values.codes import ranks, sort_rows
+from omnigraph.store.text_search import AnyWord, TextQuery
+
+if TYPE_CHECKING:
+    from omnigraph.engine.query.context import QueryContext
+
+WINDOW: Final = 1000
+"""So many places a rank gives within `rrf`."""
+Rank = Nearest | Bm25
+
+
+def deciding_rank(plan: Plan) -> Nearest | Bm25 | Rrf | None:
+    """The rank that the rows are ordered by, best first, if only so many are asked for."""
+    query = plan.query
+    if query.group is not None or query.distinct or query.limit is None or not query.order:
+        return None
+    key = query.order[0]
+    value = key.value
+    if isinstance(value, OutputValue):
+        value = query.columns[value.index].value
+    match value:
+        case Nearest(query=looked_for):
+            fits = not key.descending and not used_variables(looked_for)
+        case Bm25(words=looked_for):
+            fits = key.descending and not used_variables(looked_for)
+        case Rrf():
+            fits = key.descending
+        case _:
+            return None
+    return value if fits else None
+
+
+def fusions(plan: Plan) -> list[Rrf]:
+    """Every `rrf` whose value is asked for."""
+    found = [part for value in outputs(plan.query) for part in walk(value)]
+    return [part for part in found if isinstance(part, Rrf)]
+
+
+def best_rows(
+    run: QueryContext, searches: Searches, frames: Iterator[Frame], wanted: int | None
+) -> Iterator[Frame]:
+    """The rows that can be among the first `wanted` ones (None: all), each as often as it was."""
+    plan = run.plan
+    rank, legs = deciding_rank(plan), [leg for one in fusions(plan) for leg in one.ranks]
+    if rank is None and not legs:
+        return frames
+    if wanted == 0:
+        return iter(())
+    whole: Frame | None = None  # for every entity of a type
+    if not _is_bare_scan(plan):
+        whole = _gathered(run, frames)
+        frames = iter(()) if whole is None else iter((whole,))
+        if whole is None:
+            searches.places |= dict.fromkeys(legs, _NOWHERE)
+            return frames
+    searches.places |= {leg: _places(run, searches, leg, whole) for leg in legs}
+    if rank is None or wanted is None:
+        return frames
+    best = _best_entities(run, searches, rank, wanted, whole)
+    if best is None:
+        return frames
+    variable, numbers = best
+    if whole is None:
+        return iter((Frame({variable: numbers}, len(numbers)),))
+    return iter((whole.take(np.flatnonzero(np.isin(whole.columns[variable], numbers))),))
+
+
+def _best_entities(
+    run: QueryContext,
+    searches: Searches,
+    rank: Nearest | Bm25 | Rrf,
+    wanted: int,
+    whole: Frame | None,
+) -> tuple[int, np.ndarray] | None:
+    """A variable and the numbers of entities that only the best rows have. None: all rows may be
+    among them, because too few have a rank."""
+    if not isinstance(rank, Rrf):
+        variable = rank.target.variable
+        numbers = _best_numbers(run, searches, rank, wanted, _distinct(whole, variable))
+    elif len({leg.target.variable for leg in rank.ranks}) > 1:
+        return None
+    else:
+        variable = rank.ranks[0].target.variable
+        numbers = np.unique(np.concatenate([searches.places[leg][0] for leg in rank.ranks]))
+    return (variable, numbers) if len(numbers) >= wanted else None
+
+
+_NOWHERE: Final = (np.array([], np.int64), np.array([], np.int64))
+
+
+def _is_bare_scan(plan: Plan) -> bool:
+    """Whether the match is all entities of one variable."""
+    steps = plan.pattern.steps
+    return len(steps) == 1 and isinstance(steps[0], Scan) and not steps[0].tests
+
+
+def _gathered(run: QueryContext, frames: Iterator[Frame]) -> Frame | None:
+    held: list[Frame] = []
+    size = 0
+    for frame in frames:
+        run.guard.check()
+        if frame.rows:
+            held.append(frame)
+            size += frame.nbytes
+            run.guard.fits(2 * size)
+    return concat(held) if held else None
+
+
+def _distinct(whole: Frame | None, variable: int) -> np.ndarray | None:
+    """The entities that the match leaves; None for all."""
+    if whole is None:
+        return None
+    numbers = np.unique(whole.columns[variable])
+    return numbers[numbers >= 0]
+
+
+def _best(
+    run: QueryContext, searches: Searches, rank: Rank, count: int, among: np.ndarray | None
+) -> Iterator[tuple[TypeRows, Property, TextQuery | None, Ranked]]:
+    """For each type the rows among which its best `count` are, and all that tie with the last."""
+    fixed = FrameLeaves(Frame({}, 1), run)
+    looked_for = fixed_value(rank.query if isinstance(rank, Nearest) else rank.words, fixed)
+    if looked_for is None:
+        return
+    for place, kind in enumerate(run.kinds(rank.target.variable)):
+        rows, prop = run.entities.rows(kind), rank.target.properties[place]
+        here = None
+        if among is not None:
+            here = among[run.entities.of_type(kind, among)] - rows.base
+            if not len(here):
+                continue
+        if isinstance(rank, Nearest):
+            vector = searches.vector(looked_for, prop)
+            if vector is None:
+                continue
+            vectors = searches.vectors(rows, prop)
+            positions = vectors.best(vector, count, here)
+            yield rows, prop, None, Ranked(positions, vectors.distances(positions, vector))
+            continue
+        query = text_query("search", looked_for, None, analysis_of(prop))
+        if isinstance(query, AnyWord):
+            yield rows, prop, query, searches.texts(rows, prop).best(query, count, here)
+
+
+def _best_numbers(
+    run: QueryContext, searches: Searches, rank: Rank, wanted: int, among: np.ndarray | None
+) -> np.ndarray:
+    """Numbers of entities among which the best are. Where there are enough, the others are not
+    looked at any more, so their scores need not be known."""
+    best = list(_best(run, searches, rank, wanted, among))
+    numbers = [ranked.positions + rows.base for rows, _, _, ranked in best]
+    numbers.append(np.array([], np.int64))
+    if sum(map(len, numbers)) >= wanted:
+        for rows, prop, query, ranked in best:
+            if query is not None:
+                searches.keep(rows, prop, query, ranked)
+    return np.sort(np.concatenate(numbers))
+
+
+def _places(
+    run: QueryContext, searches: Searches, leg: Rank, whole: Frame | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of entities, ascending, and the place that a rank gives each."""
+    among = _distinct(whole, leg.target.variable)
+    best = list(_best(run, searches, leg, WINDOW, among))
+    if not best:
+        return _NOWHERE
+    numbers = np.concatenate([ranked.positions + rows.base for rows, _, _, ranked in best])
+    values = np.concatenate([ranked.scores for _, _, _, ranked in best])
+    kinds = run.kinds(leg.target.variable)
+    keys = [
+        (ranks(pa.array(values)), isinstance(leg, Bm25)),
+        (ranks(run.ids(kinds, numbers)), False),
+    ]
+    if len(kinds) > 1:
+        names = sorted(kind.name for kind in kinds)
+        owner = np.zeros(len(numbers), np.int64)
+        for kind in kinds:
+            owner[run.entities.of_type(kind, numbers)] = names.index(kind.name)
+        keys.append((owner, False))
+    chosen = sort_rows(keys, len(numbers))[:WINDOW]
+    order = np.argsort(numbers[chosen])
+    return numbers[chosen][order], order.astype(np.int64)

@@ -1,0 +1,201 @@
+"""Owns finding the rows of one type by the words of a property, wherever their index is.
+
+Rows of a table version are searched through its index segments. What no segment covers, and rows
+that are pending in a transaction, are searched through a scratch index in memory, which cuts and
+scores as the segments do. So which rows answer, and their scores, are the same either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.rows import TypeRows
+from omnigraph.model.analysis import Analysis
+from omnigraph.store.tables import Table
+from omnigraph.store.text_search import (
+    TEXT,
+    AnyWord,
+    Coverage,
+    Fuzzy,
+    TextQuery,
+    allow_addresses,
+    allow_fragments,
+    build_scratch,
+    coverage,
+    find_texts,
+)
+from omnigraph.telemetry import Ledger
+
+_SAME: Final = 2e-6
+"""Scores that differ by less, as a share of themselves, are one score: how Lance adds up words in
+single precision differs by about a tenth of this."""
+_MORE: Final = 8
+_SCRATCH: Final = 4
+"""About how many times the bytes of texts a scratch index takes."""
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """`places`: the position of each of its texts among the rows of the type."""
+
+    table: Table
+    places: np.ndarray
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Positions of rows, ascending, and their scores."""
+
+    positions: np.ndarray
+    scores: np.ndarray
+
+    def scores_at(self, positions: np.ndarray) -> np.ndarray:
+        """The scores of any rows; 0 of those that are not here."""
+        if not len(self.positions):
+            return np.zeros(len(positions))
+        where = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
+        return np.where(self.positions[where] == positions, self.scores[where], 0.0)
+
+    def holds(self, positions: np.ndarray) -> np.ndarray:
+        """Which of these rows are here."""
+        found: np.ndarray = np.isin(positions, self.positions)
+        return found
+
+
+class Texts:
+    """The words of one property of one type."""
+
+    def __init__(self, rows: TypeRows, name: str, analysis: Analysis, guard: Guard) -> None:
+        self._rows = rows
+        self._name = name
+        self._analysis = analysis
+        self._guard = guard
+        self._column = rows.view.column_of(name)
+
+    @cached_property
+    def _coverage(self) -> Coverage | None:
+        """None where a scratch index answers for everything."""
+        if not self._rows.is_plain:
+            return None
+        return coverage(self._rows.view.table, self._column, self._analysis)
+
+    @property
+    def how(self) -> str:
+        """By what means questions are answered, for `explain`."""
+        found = self._coverage
+        if found is None:
+            return "scratch index in memory"
+        if not found.tail:
+            return "index"
+        rows = sum(self._rows.view.table.marks[n].rows for n in found.tail)
+        return f"index, and {rows:,} rows that it does not cover yet"
+
+    def all(self, query: TextQuery) -> Ranked:
+        """Every row that answers."""
+        positions, scores = self._asked(query, None, None)
+        order = np.argsort(positions)
+        return Ranked(positions[order], settled(scores)[order])
+
+    def best(self, query: AnyWord, count: int, among: np.ndarray | None) -> Ranked:
+        """At least so many of the best rows, with all that tie with the last of them; fewer if no
+        more answer. `among`: positions of the only rows that are asked for."""
+        limit = 2 * count + 10
+        while True:
+            positions, scores = self._asked(query, among, limit)
+            order = np.argsort(-scores, kind="stable")
+            positions, scores = positions[order], settled(scores[order])
+            if len(scores) < limit:
+                break
+            # The last group may go on beyond the limit.
+            kept = int(np.searchsorted(-scores, -scores[-1], side="left"))
+            if kept >= count:
+                positions, scores = positions[:kept], scores[:kept]
+                break
+            limit *= _MORE
+        order = np.argsort(positions)
+        return Ranked(positions[order], scores[order])
+
+    def _asked(
+        self, query: TextQuery, among: np.ndarray | None, limit: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self._guard.check()
+        found = self._coverage
+        if found is None:
+            scratch = self._scratch
+            return self._ask_scratch(scratch, query, among, limit)
+        if not self._rows.view.table.marks:
+            return np.array([], np.int64), np.array([], np.float64)
+        table, ledger = self._rows.view.table, self._rows.ledger
+        if among is None:
+            allowed = allow_fragments(found.indexed + found.tail)
+        else:
+            allowed = allow_addresses(self._rows.addresses_of(among))
+        hits = find_texts(
+            table, self._column, query, allowed, ledger, limit=limit, has_tail=bool(found.tail)
+        )
+        positions = self._rows.positions_of(hits.addresses)
+        scores = hits.scores.astype(np.float64)
+        if isinstance(query, Fuzzy) and found.tail:
+            more, beside = self._ask_scratch(self._tail(found.tail), query, among, limit)
+            positions = np.concatenate([positions, more])
+            scores = np.concatenate([scores, beside])
+        return positions, scores
+
+    # Scratch
+
+    def _ask_scratch(
+        self, scratch: Scratch, query: TextQuery, among: np.ndarray | None, limit: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        places = scratch.places
+        if among is None:
+            allowed = allow_fragments([0])
+        else:
+            allowed = allow_addresses(np.flatnonzero(np.isin(places, among)).astype(np.uint64))
+        hits = find_texts(scratch.table, TEXT, query, allowed, Ledger(), limit=limit)
+        return places[hits.addresses.astype(np.int64)], hits.scores.astype(np.float64)
+
+    @cached_property
+    def _scratch(self) -> Scratch:
+        if not self._rows.is_plain:
+            return self._built(self._rows.live)[0]
+        key = (self._column, self._analysis.name, "scratch")
+        found: Scratch = self._rows.remember(key, lambda: self._built(self._rows.live))
+        return found
+
+    def _tail(self, fragments: tuple[int, ...]) -> Scratch:
+        key = (self._column, self._analysis.name, "scratch", fragments)
+
+        def build() -> tuple[Scratch, int]:
+            live = self._rows.live
+            ordinals = np.searchsorted(self._rows.starts, live, side="right") - 1
+            numbers = np.array([mark.id for mark in self._rows.marks], np.int64)
+            return self._built(live[np.isin(numbers[ordinals], fragments)])
+
+        found: Scratch = self._rows.remember(key, build)
+        return found
+
+    def _built(self, places: np.ndarray) -> tuple[Scratch, int]:
+        texts: pa.Array = self._rows.take(self._name, places)
+        if self._guard.is_bounded:
+            self._guard.fits(_SCRATCH * texts.nbytes)
+        made = Scratch(build_scratch([texts], self._analysis), places)
+        return made, _SCRATCH * texts.nbytes + places.nbytes
+
+
+def settled(scores: np.ndarray) -> np.ndarray:
+    """The scores, with one value for those that differ by no more than rounding."""
+    if not len(scores):
+        return scores
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    begins = np.concatenate([[True], falling[1:] < falling[:-1] * (1 - _SAME)])
+    groups = np.cumsum(begins) - 1
+    result = np.empty(len(scores))
+    result[order] = falling[begins][groups]
+    return result

@@ -1,0 +1,146 @@
+"""Owns distances between vectors of one property of one type and a vector that is asked for.
+
+A distance is always computed here, in double precision and row by row, so it depends on the two
+vectors alone. Lance, or a product in single precision, only says which rows are worth computing.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.query.guard import Guard
+from omnigraph.engine.query.rows import TypeRows
+from omnigraph.model.types import VectorType
+from omnigraph.store.text_search import allow_addresses, allow_fragments
+from omnigraph.store.vector_search import EXACT_FLOATS, find_vectors, has_vector_index
+
+_MARGIN: Final = 1e-5
+"""Distances in single precision are off by less than this."""
+_FEW: Final = 150
+_SHARE: Final = 50
+_CHUNK: Final = 1 << 20
+"""Numbers that are compared at a time."""
+
+
+class Vectors:
+    def __init__(self, rows: TypeRows, name: str, guard: Guard) -> None:
+        self._rows = rows
+        self._name = name
+        self._guard = guard
+        self._column = rows.view.column_of(name)
+        kind = next(p.type for p in rows.kind.properties if p.name == name)
+        assert isinstance(kind, VectorType)
+        self._dimension = kind.dimension
+
+    @property
+    def _is_indexed(self) -> bool:
+        rows = self._rows
+        return not rows.view.overlay.replaced and has_vector_index(rows.view.table, self._column)
+
+    @property
+    def is_exact(self) -> bool:
+        return self._rows.stored * self._dimension <= EXACT_FLOATS
+
+    @property
+    def how(self) -> str:
+        """By what means the nearest are found, for `explain`."""
+        if not self._is_indexed:
+            return "all vectors, exact"
+        return f"index, {'exact' if self.is_exact else 'approximate'}"
+
+    def distances(self, positions: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """The distance of each row; NaN where one of the two has no direction."""
+        result = np.full(len(positions), np.nan)
+        step = max(1, _CHUNK // self._dimension)
+        for start in range(0, len(positions), step):
+            self._guard.check()
+            part = slice(start, start + step)
+            result[part] = cosine_distances(self._taken(positions[part]), vector)
+        return result
+
+    def paired(self, positions: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        """The distance of each row to the vector beside it."""
+        return cosine_distances(self._taken(positions), vectors)
+
+    def best(self, vector: np.ndarray, count: int, among: np.ndarray | None) -> np.ndarray:
+        """Positions of rows among which the nearest `count` are, and of others. Fewer than
+        `count`: no other row has a distance."""
+        rows = self._rows
+        if among is not None:
+            few = len(among) <= _FEW or (
+                not self._is_indexed and len(among) * _SHARE <= rows.stored
+            )
+            if few:
+                return self._with_direction(among, vector)
+        if not self._is_indexed or not rows.is_plain:
+            return self._worth(rows.live if among is None else among, vector, count)
+        table = rows.view.table
+        allowed = (
+            allow_fragments(table.marks)
+            if among is None
+            else allow_addresses(rows.addresses_of(among))
+        )
+        exact = self.is_exact or among is not None
+        wanted = count + 10
+        while True:
+            self._guard.check()
+            addresses, near = find_vectors(
+                table, self._column, vector, wanted, allowed, rows.ledger, exact=exact
+            )
+            enough = len(near) >= count and near[-1] > near[count - 1] + _MARGIN
+            if len(near) < wanted or enough:
+                return np.sort(rows.positions_of(addresses))
+            wanted *= 8
+
+    def _with_direction(self, positions: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        found: np.ndarray = positions[~np.isnan(self.distances(positions, vector))]
+        return found
+
+    def _worth(self, positions: np.ndarray, vector: np.ndarray, count: int) -> np.ndarray:
+        """Of many rows those that a quick look does not rule out."""
+        quick = np.full(len(positions), np.nan, np.float32)
+        single = (vector / np.linalg.norm(vector)).astype(np.float32)
+        step = max(1, _CHUNK // self._dimension)
+        for start in range(0, len(positions), step):
+            self._guard.check()
+            held = self._taken(positions[start : start + step])
+            with np.errstate(all="ignore"):
+                lengths = np.sqrt(np.einsum("ij,ij->i", held, held))
+                quick[start : start + step] = 1 - (held @ single) / lengths
+        known = np.flatnonzero(np.isfinite(quick))
+        if len(known) <= count:
+            return positions[known]
+        last = np.partition(quick[known], count - 1)[count - 1]
+        worth: np.ndarray = positions[known[quick[known] <= last + 2 * _MARGIN]]
+        return worth
+
+    def _taken(self, positions: np.ndarray) -> np.ndarray:
+        return as_matrix(self._rows.take(self._name, positions), self._dimension)
+
+
+def as_matrix(vectors: pa.Array, dimension: int) -> np.ndarray:
+    """Vectors as the rows of a matrix; a null is a row of NaN."""
+    if isinstance(vectors, pa.ChunkedArray):
+        vectors = vectors.combine_chunks()
+    flat = vectors.values.to_numpy(zero_copy_only=False).reshape(-1, dimension)
+    held = flat[vectors.offset : vectors.offset + len(vectors)]
+    if not vectors.null_count:
+        return np.asarray(held, np.float32)
+    held = np.array(held, np.float32)
+    held[vectors.is_null().to_numpy(zero_copy_only=False)] = np.nan
+    return held
+
+
+def cosine_distances(vectors: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Row by row, in an order of adding that does not depend on what stands around a row. `other`
+    is one vector, or one for each row."""
+    left, right = vectors.astype(np.float64), np.atleast_2d(other).astype(np.float64)
+    with np.errstate(all="ignore"):
+        products = (left * right).sum(axis=1)
+        lengths = np.sqrt((left * left).sum(axis=1)) * np.sqrt((right * right).sum(axis=1))
+        found: np.ndarray = 1 - products / lengths
+    found[~np.isfinite(found)] = np.nan
+    return found

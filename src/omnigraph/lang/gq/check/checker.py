@@ -1,0 +1,34 @@
+"""Owns the protocol by which the parts of an expression check the expressions inside them.
+
+Operators, calls and searches take a `Checker`, so they do not import the module that calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from omnigraph.lang.diagnostics import Span
+from omnigraph.lang.findings import Meant
+from omnigraph.lang.gq import tree
+from omnigraph.lang.gq.check.scope import Scope
+from omnigraph.lang.gq.checked import Expression, Match
+
+
+class Checker(Protocol):
+    """Checks expressions in one scope. `aggregates` and `ranks` say whether they may hold any."""
+
+    aggregates: bool
+    ranks: bool
+
+    def add(self, code: str, span: Span, message: str, help_: str | Meant | None = None) -> None:
+        """Reports an error."""
+
+    def check(self, node: tree.Expression, depth: int = 0) -> Expression | None:
+        """The checked expression, or None after an error."""
+
+    def pattern(self, clauses: Sequence[tree.Clause]) -> tuple[Match, Scope]:
+        """A pattern that stands within the expression."""
+
+    def inside(self, scope: Scope) -> Checker:
+        """A checker for what stands in that pattern."""

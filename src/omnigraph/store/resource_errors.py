@@ -1,0 +1,28 @@
+"""Owns the errors of a machine without memory or threads, which are not damage to a graph."""
+
+from __future__ import annotations
+
+import errno
+import re
+
+from omnigraph.errors import OutOfMemory
+
+_SCARCE = re.compile(
+    r"can't start new thread|failed to spawn|Resource temporarily unavailable|os error 1[12]\b"
+    r"|Cannot allocate memory|MemoryError|(?:malloc|realloc|memory allocation) of|bad_alloc"
+    r"|Allocation failure|Unable to allocate|failed to map segment|failed to allocate"
+)
+
+
+def find_scarcity(error: BaseException) -> OutOfMemory | None:
+    """What to say if there was too little of something; libraries say it in many ways."""
+    text = str(error)
+    said = _SCARCE.search(text)
+    known = isinstance(error, MemoryError) or (
+        isinstance(error, OSError) and error.errno in (errno.ENOMEM, errno.EAGAIN)
+    )
+    if not known and said is None:
+        return None
+    if "thread" in text or "spawn" in text:
+        return OutOfMemory("No more threads can be started.")
+    return OutOfMemory("There is not enough memory.")

@@ -1,0 +1,45 @@
+"""Owns searching the vectors of a column through Lance: always by cosine, always every partition,
+so that what comes back is what a look at all vectors would give, up to rounding."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from omnigraph.store.damaged_files import reading
+from omnigraph.store.indexes import index_name
+from omnigraph.store.tables import Table
+from omnigraph.telemetry import Ledger
+
+EXACT_FLOATS: Final = 1 << 27
+"""So many numbers of a column are looked at in full; of more, the default of Lance's partitions."""
+_EVERY: Final = 1 << 20
+
+
+def has_vector_index(table: Table, column: str) -> bool:
+    name = index_name(column, "IVF_FLAT")
+    return any(s.name == name and not s.fragments.isdisjoint(table.marks) for s in table.segments)
+
+
+def find_vectors(
+    table: Table,
+    column: str,
+    vector: np.ndarray,
+    count: int,
+    allowed: bytes,
+    ledger: Ledger,
+    *,
+    exact: bool = True,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Addresses and distances of the nearest rows among the allowed ones, nearest first. Null, zero
+    and non-finite vectors are never among them."""
+    nearest = {"column": column, "q": vector.astype(np.float32), "k": count, "metric": "cosine"}
+    if exact:
+        nearest["nprobes"] = _EVERY
+    with reading(table):
+        rows = table.handle.scanner(
+            columns=["_rowid", "_distance"], nearest=nearest, row_addr_allowlist=allowed
+        ).to_table()
+    table.book(ledger, "search")
+    return rows["_rowid"].to_numpy(), rows["_distance"].to_numpy()
