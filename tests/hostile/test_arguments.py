@@ -4,8 +4,11 @@ code of the documented set. The table of commands is walked, so a new command is
 from __future__ import annotations
 
 import inspect
+import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -148,6 +151,52 @@ def test_every_hostile_argument_of_a_command_gets_an_answer_or_a_sentence(
 ) -> None:
     tries = [(command, words) for command, words in attempts() if command.name == name]
     run_all(tries, pristine, tmp_path, monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "code"),
+    [
+        ("TOKIO_WORKER_THREADS", "0", 2),
+        ("TOKIO_WORKER_THREADS", "x", 2),
+        ("LANCE_CPU_THREADS", "0", 2),
+        ("LANCE_IO_THREADS", "abc", 2),
+        ("LANCE_IO_THREADS", "4", 0),
+        ("LANCE_IO_CORE_RESERVATION", "0", 0),
+        ("HOME", "", 0),
+        ("TMPDIR", "/nonexistent", 0),
+        ("TMPDIR", "/dev/null", 0),
+        ("LC_ALL", "xx_YY.foo", 0),
+        ("PYTHONIOENCODING", "ascii", 0),
+        ("TZ", "Mars/Base", 0),
+        ("TERM", "garbage", 0),
+        ("XDG_CACHE_HOME", "/dev/null", 0),
+        ("XDG_RUNTIME_DIR", "/dev/null", 0),
+        ("JAVA_HOME", "/nonexistent", 0),
+        ("HTTP_PROXY", "garbage", 0),
+    ],
+)
+def test_a_hostile_variable_of_others_gets_an_answer_or_a_sentence(
+    variable: str, value: str, code: int, pristine: Path, tmp_path: Path
+) -> None:
+    """In a process of its own, because libraries read them once."""
+    root = tmp_path / "graph"
+    shutil.copytree(pristine, root)
+    for words in (
+        ["query", "-e", "match { $p: Person } return { $p.name } order { $p.name }"],
+        ["mutate", "-e", 'insert Note { text: "x" }'],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", "omnigraph", *words, "--root", str(root)],
+            capture_output=True,
+            text=True,
+            env=dict(os.environ) | {variable: value},
+            check=False,
+        )
+        assert ran.returncode == code, ran
+        for bad in ("Traceback", "bug", "panicked", "cannot be read"):
+            assert bad not in ran.stderr, ran
+        if code:
+            assert variable in ran.stderr
 
 
 VARIABLES = (

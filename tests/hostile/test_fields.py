@@ -10,11 +10,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
-from omnigraph.errors import OmnigraphError
+import omnigraph
+from omnigraph.engine.query.adjacency.file import decode_endpoints, encode_endpoints
+from omnigraph.errors import Corrupt, OmnigraphError
+from omnigraph.store import history_rows
+from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.versions import _unpack
-from tests.hostile.damage import READS, WRITES
+from tests.hostile.damage import READS, SETTINGS, WRITES, build_graph
 from tests.hostile.world import World
 
 HOSTILE: tuple[Any, ...] = (
@@ -95,6 +101,116 @@ def attack(world: World, count: int, seed: int) -> None:
             use(world, USES[name], (key, path, str(new)[:40], name))
         if file.exists() or not key.startswith("__recovery/"):
             file.write_bytes(before)
+
+
+# What is no JSON: the archive of old versions, and the ends of edges beside their table.
+
+NUMBERS = (-1, 0, 2**31 - 1, -(2**31), 2**62, -(2**63), None)
+TEXTS = ("../../outside/documents", "", "\u0000", "x" * 5000, None)
+
+
+def archived_tries(columns: dict[str, list[Any]]) -> Iterator[tuple[str, int, Any]]:
+    """Each cell of an archive, with what an attacker could put there."""
+    for name, cells in columns.items():
+        for row, held in enumerate(cells):
+            news: list[Any] = [None]
+            if name == "rest":
+                rest = json.loads(held)
+                news += [
+                    json.dumps(replaced(rest, path, new)).encode()
+                    for path in places(rest)
+                    for new in HOSTILE
+                ]
+                news += [b"", b"{", b"[" * 50_000, b"\xff"]
+            elif name == "pins":
+                news += [[], [2**64 - 1], [0] * 1000]
+            elif name == "writer":
+                news += [b"\xff" * 6, b"\0" * 6]
+            elif name in ("kind", "actor", "message"):
+                news += TEXTS
+            else:
+                news += [n for n in NUMBERS if n is None or name != "began" or abs(n) < 2**31]
+            yield from ((name, row, new) for new in news)
+
+
+def attack_archive(root: Path, count: int, seed: int) -> None:
+    (path,) = (root / "__history" / "main").iterdir()
+    whole = path.read_bytes()
+    columns, first = history_rows._unpack(whole, path.name)
+    draw = random.Random(seed)
+    tries = list(archived_tries(columns))
+    draw.shuffle(tries)
+    for name, row, new in tries[:count]:
+        changed = columns | {name: [*columns[name][:row], new, *columns[name][row + 1 :]]}
+        try:
+            path.write_bytes(history_rows._pack(changed, str(first).encode()))
+        except (pa.ArrowInvalid, OverflowError):
+            continue  # no column holds it
+        for told in ("log", "rows of a tag", "diff", "changes", "verify deep", "dry cleanup"):
+            try:
+                with omnigraph.open(root, settings=SETTINGS, mode="r") as g:
+                    (READS | WRITES)[told](g)
+            except OmnigraphError:
+                pass
+            except Exception as error:
+                raise AssertionError((name, row, str(new)[:80], told)) from error
+    path.write_bytes(whole)
+
+
+@pytest.fixture(scope="module")
+def archived(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("archived") / "graph"
+    build_graph(root)
+    return root
+
+
+def test_hostile_cells_of_an_archive_get_an_answer_or_an_error_of_ours(archived: Path) -> None:
+    attack_archive(archived, FEW, 17)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_many_hostile_cells_of_an_archive(archived: Path, seed: int) -> None:
+    attack_archive(archived, 80, seed)
+
+
+def test_an_archive_with_unsound_columns_is_told(archived: Path) -> None:
+    """Offsets that lead out of their buffers would end the process."""
+    (path,) = (archived / "__history" / "main").iterdir()
+    whole = path.read_bytes()
+    with pa.input_stream(pa.py_buffer(whole), compression="zstd") as unpacked:
+        held = bytearray(unpacked.read())
+    rows = pa.ipc.open_stream(bytes(held)).read_all()
+    offsets = rows["pins"].chunk(0).buffers()[1].to_pybytes()
+    place = bytes(held).index(offsets)
+    for number in (2**30, -5):
+        held[place + 4 : place + 8] = number.to_bytes(4, "little", signed=True)
+        path.write_bytes(pa.compress(bytes(held), codec="zstd", asbytes=True))
+        with (
+            omnigraph.open(archived, settings=SETTINGS, mode="r") as g,
+            pytest.raises(Corrupt, match="__history/main"),
+        ):
+            list(g.log(all=True))
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("number", [-1, 5, 2**31 - 1])
+def test_ends_of_edges_that_lead_nowhere_are_not_believed(number: int) -> None:
+    mark = FragmentMark(0, ("a.lance",), None, 1, 1)
+    ids = pa.array(["a", "b"])
+    sound, wrong = np.array([1]), np.array([number])
+    assert decode_endpoints(encode_endpoints(ids, ids, [(mark, sound, sound)])) is not None
+    assert decode_endpoints(encode_endpoints(ids, ids, [(mark, sound, wrong)])) is None
+    unsound = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(np.array([0, 1], np.int32)), pa.py_buffer(b"\xff")]
+    )
+    assert decode_endpoints(encode_endpoints(unsound, ids, [(mark, sound, sound)])) is None
+
+
+def test_a_version_that_says_it_is_huge_is_told_and_not_unpacked() -> None:
+    packed = pa.compress(b"{}" * 100, codec="zstd", asbytes=True)
+    with pytest.raises(Corrupt, match="cannot be in it"):
+        _unpack((2**32 - 1).to_bytes(4, "big") + packed, "__manifest/main/x.json")
 
 
 def use(world: World, call: Callable[[Any], Any], told: tuple[Any, ...]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import omnigraph
 from omnigraph.errors import AlreadyExists, IdempotencyMismatch, InvalidArgument
 from tests.cli.world import Program
+from tests.hostile.world import fingerprint
 
 SCHEMA = "node Person { name: String @key age: I32? }\n"
 
@@ -138,11 +140,79 @@ def test_a_commit_whose_output_is_lost_is_told_as_landed(root: Path) -> None:
     with omnigraph.open(root, mode="r") as g:
         commit = g.snapshot().commit.id
         assert g.entity("Person", "Ada") is not None
-    assert ran.returncode == 7
+    assert ran.returncode == 0  # that is what it says: who tries again would do it twice
     assert ran.stderr == (
-        "error: No space is left for the output.\n"
-        f"help: The graph was changed all the same: it is done, in commit {commit}.\n"
+        f"warning: No space is left for the output. It is done, in commit {commit}.\n"
     )
+
+
+WRITES = (
+    (["branch", "create", "x"], "It is done, in commit "),
+    (["branch", "delete", "x"], "The branch is deleted."),
+    (["tag", "create", "v"], "The tag is created."),
+    (["tag", "delete", "v"], "The tag is deleted."),
+    (["protect", "main"], "It is done, in commit "),
+    (["unprotect", "main"], "It is done, in commit "),
+    (["cleanup", "--yes"], "The cleanup is done."),
+    (["load", "{rows}"], "It is done, in commit "),
+    (["restore", "main~1", "--yes"], "It is done, in commit "),
+    (["copy", "{place}/copy"], "The graph is copied."),
+    (["delete", "{place}/copy", "--yes"], "The graph is deleted."),
+    (["init", "{place}/new", "--schema", "{place}/s.pg"], "The graph is created, in commit "),
+)
+
+
+def test_whatever_is_done_is_told_as_done_when_the_output_is_lost(
+    root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "s.pg").write_text("node A { n: I32? }\n")
+    given = {"place": tmp_path, "rows": rows(tmp_path / "rows.jsonl", "Ada")}
+    for words, done in WRITES:
+        where = [] if words[0] == "init" else ["--root", str(root)]
+        ran = run_full(*(word.format(**given) for word in words), *where)
+        told = f"warning: No space is left for the output. {done}"
+        assert (ran.returncode, ran.stderr[: len(told)]) == (0, told), ran
+
+
+def test_where_nothing_can_be_told_the_code_still_is(root: Path) -> None:
+    for words, code in (
+        (["mutate", "-e", 'insert Person { name: "Ada" }'], 0),
+        (["mutate", "-e", 'insert Nobody { name: "Ada" }'], 6),
+        (["log"], 7),
+        (["log", "--nonsense"], 2),
+    ):
+        with open("/dev/full", "w") as full:  # noqa: PTH123
+            ran = subprocess.run(
+                [sys.executable, "-m", "omnigraph", *words, "--root", str(root)],
+                stdout=full,
+                stderr=full,
+                check=False,
+            )
+        assert ran.returncode == code, words
+
+
+@pytest.mark.parametrize("place", ["people.graph/bad.jsonl", "people.graph", "mine.txt", "a.json"])
+def test_rejected_rows_never_go_onto_what_is_somebody_elses(
+    root: Path, tmp_path: Path, place: str
+) -> None:
+    (tmp_path / "mine.txt").write_text("a letter\n")
+    (tmp_path / "a.json").write_text('{"a": 1}\n')
+    before = fingerprint(tmp_path)
+    given = rows(tmp_path / "rows" / "a.jsonl", "Ada")
+    words = ["load", str(given), "--on-error", "quarantine", "--root", str(root)]
+    ran = Program()([*words, "--rejected", str(tmp_path / place)])
+    assert ran.code == 2, ran
+    shutil.rmtree(given.parent)
+    assert fingerprint(tmp_path) == before
+
+
+def test_rejected_rows_go_where_others_were_put_before(root: Path, tmp_path: Path) -> None:
+    given = rows(tmp_path / "a.jsonl", "Ada")
+    words = ["load", str(given), "--on-error", "quarantine", "--root", str(root)]
+    for _ in range(3):
+        ran = Program()([*words, "--rejected", str(tmp_path / "bad.jsonl")])
+        assert ran.code == 0, ran
+    assert "Ada" in (tmp_path / "bad.jsonl").read_text()
 
 
 @pytest.mark.parametrize(

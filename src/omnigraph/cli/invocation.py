@@ -27,13 +27,15 @@ _REMEMBERED = 4096
 @dataclass
 class Invocation:
     """`runtime` is None for the machine's own clock. `half_done` is the message for a user who
-    interrupts a command that works in steps."""
+    interrupts a command that works in steps; `done`, what has been done, for one whose output is
+    lost. A write that is a commit of its branch needs neither: it is looked for."""
 
     options: Options
     out: Output
     environment: Mapping[str, str]
     runtime: Runtime | None = None
     half_done: str | None = field(default=None, init=False)
+    done: str | None = field(default=None, init=False)
     _written: str | None = field(default=None, init=False)
     _tokens: deque[str] = field(default_factory=lambda: deque(maxlen=_REMEMBERED), init=False)
 

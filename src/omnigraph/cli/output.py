@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import json
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -45,6 +47,13 @@ class Streams:
                 stream.reconfigure(errors="replace")
         width = shutil.get_terminal_size((80, 24)).columns if stdout.isatty() else None
         return Streams(stdin, stdout, stderr, width)
+
+
+def close_stream(stream: IO[str]) -> None:
+    """Whoever read us has seen enough (`omnigraph log | head -1` is no failure), or nothing more
+    can be written. Nothing may be flushed to it when the interpreter ends."""
+    with contextlib.suppress(OSError, AttributeError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Output:
@@ -177,7 +186,11 @@ class Output:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        self.streams.stderr.write(f"{text.rstrip()}\n")
+        try:
+            self.streams.stderr.write(f"{text.rstrip()}\n")
+            self.streams.stderr.flush()
+        except OSError:  # nobody can be told, and what was done stays as it is
+            close_stream(self.streams.stderr)
 
     def confirm(self, question: str, *, yes: bool) -> bool:
         """Asks before something is lost. Without somebody to ask, `--yes` is needed."""
@@ -195,4 +208,5 @@ class Output:
 
     def flush(self) -> None:
         self.streams.stdout.flush()
-        self.streams.stderr.flush()
+        with contextlib.suppress(OSError):
+            self.streams.stderr.flush()

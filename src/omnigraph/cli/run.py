@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from omnigraph.cli.commands import GROUPS, Command, find_command
 from omnigraph.cli.options import Options, split_options, wants_json
-from omnigraph.cli.output import Output, Streams
+from omnigraph.cli.output import Output, Streams, close_stream
 from omnigraph.cli.paths import FULL, shortened, unreadable, unwritable
 from omnigraph.errors import InvalidArgument, OmnigraphError
 
@@ -41,7 +41,7 @@ def run(
     except OmnigraphError as error:
         code = _fail(error, out)
     except BrokenPipeError:
-        _close_output(streams)
+        close_stream(streams.stdout)
         code = 0
     except OSError as error:
         if not _is_output(error):
@@ -115,7 +115,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
         if invocation.options.debug or not isinstance(error, Exception):
             raise
         if _is_output(error):
-            raise _unwritten(invocation, error) from error
+            return _unwritten(invocation, error)
         if isinstance(error, OSError) and error.filename is not None:
             # What the store holds is explained there: this is a file that the words name.
             raise unreadable(shortened(os.fsdecode(error.filename)), error) from error
@@ -133,15 +133,19 @@ def _is_output(error: Exception) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and error.filename is None and error.errno in FULL
 
 
-def _unwritten(invocation: Invocation, error: OSError) -> OmnigraphError:
-    """The output is lost. What was done is done, and the caller must know it."""
-    commit = None
+def _unwritten(invocation: Invocation, error: OSError) -> int:
+    """The output is lost. What was done is done: the caller must know it, and must not try again
+    because of the code."""
+    done = invocation.done
     with contextlib.suppress(OmnigraphError):
-        commit = invocation.find_interrupted()
+        if done is None and (commit := invocation.find_interrupted()) is not None:
+            done = f"It is done, in commit {commit}."
     told = unwritable("the output", error)
-    if commit is not None:
-        told.hint = f"The graph was changed all the same: it is done, in commit {commit}."
-    return told
+    if done is None:
+        raise told from error
+    close_stream(invocation.out.streams.stdout)
+    invocation.out.warn(f"warning: {told.message} {done}")
+    return 0
 
 
 def _interrupted(invocation: Invocation) -> int:
@@ -167,14 +171,7 @@ def _fail(error: OmnigraphError, out: Output) -> int:
     try:
         out.streams.stdout.flush()
     except OSError:
-        _close_output(out.streams)
+        close_stream(out.streams.stdout)
     for line in failure_lines(error, out):
         out.warn(line)
     return error.exit_code
-
-
-def _close_output(streams: Streams) -> None:
-    """The reader has seen enough (`omnigraph log | head -1` is no failure), or nothing more can
-    be written. Nothing may be flushed to it when the interpreter ends."""
-    with contextlib.suppress(OSError, AttributeError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), streams.stdout.fileno())

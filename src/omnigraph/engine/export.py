@@ -61,7 +61,7 @@ def export(
         raise InvalidArgument("A type is asked for twice.")
     if isinstance(to, str | os.PathLike) and to != "-":
         _refuse_foreign(to)
-        _refuse_graph(root, Path(to))
+        refuse_place_in_graph(root, Path(to))
     if elsewhere is not None:
         return elsewhere(snapshot, kinds, format, to)
     if to == "-" or hasattr(to, "write"):
@@ -96,7 +96,8 @@ def _refuse_foreign(to: str | os.PathLike[str]) -> None:
         raise InvalidArgument(f"The path {os.fsdecode(to)!r} is not a text in UTF-8.") from None
 
 
-def _refuse_graph(root: Path | None, to: Path) -> None:
+def refuse_place_in_graph(root: Path | None, to: Path) -> None:
+    """What is in a graph is written by nobody but its engine."""
     try:
         place = to.resolve()
     except FileNotFoundError:

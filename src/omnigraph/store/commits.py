@@ -259,6 +259,7 @@ def commit_operation(
         tuple(unsynced),
         table.tally,
         table.own_blobs,
+        table.sound_files,
     )
 
 

@@ -9,31 +9,24 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 from omnigraph.errors import Corrupt, OmnigraphError, StoreFailure
 from omnigraph.store.disk import files_below
-from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.lance_errors import brief, explained
+from omnigraph.store.precautions import WatchedTable, require_sound_files
 
 _TRIED = 1 << 30
 """Bytes of a table up to which all of it is read to find what is wrong."""
 _PATH = re.compile(r"(?:data|_deletions|_indices|_transactions)/[\w./-]*\w")
 
 
-class ReadableTable(Protocol):
+class ReadableTable(WatchedTable, Protocol):
     """What this module asks of a table version, which is a `Table` wherever it is called."""
 
     @property
     def handle(self) -> Any: ...
-    @property
-    def location(self) -> str: ...
-    @property
-    def directory(self) -> Path | None: ...
-    @property
-    def marks(self) -> Mapping[int, FragmentMark]: ...
     @property
     def blobs(self) -> frozenset[str]: ...
     @property
@@ -42,7 +35,9 @@ class ReadableTable(Protocol):
 
 @contextlib.contextmanager
 def reading(table: ReadableTable, fragments: Iterable[int] | None = None) -> Iterator[None]:
-    """Reads of a table's files, or of those of some fragments: what fails names the file."""
+    """Reads of a table's files, or of those of some fragments: what fails names the file, and what
+    would end the process is refused before."""
+    require_sound_files(table, fragments)
     try:
         with explained(table.location):
             yield

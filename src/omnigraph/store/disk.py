@@ -11,7 +11,7 @@ import stat
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Literal
+from typing import BinaryIO, Literal
 
 from omnigraph.errors import (
     Corrupt,
@@ -22,11 +22,12 @@ from omnigraph.errors import (
     UnsafeStore,
 )
 from omnigraph.store.objects import OF_THE_SYSTEM, Absent, Gone, StoredFile, Unsettled, purpose_of
+from omnigraph.store.oddities import odd_object
 
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
-_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class _Syncers:
@@ -57,6 +58,12 @@ class DiskStore:
     def get(self, key: str) -> bytes:
         """Every read of a head comes here to find that there is no newer one, so this is plain
         system calls."""
+        with self._open(key) as file:
+            return file.read()
+
+    @contextlib.contextmanager
+    def _open(self, key: str) -> Iterator[BinaryIO]:
+        """A file, and nothing else: a pipe would never end."""
         self._require_inside(key)
         try:
             held = os.open(self._below + key, _READ)
@@ -65,7 +72,9 @@ class DiskStore:
         except OSError as error:
             raise explain_os_error(error, key) from error
         with explained_files(key), os.fdopen(held, "rb") as file:
-            return file.read()
+            if not stat.S_ISREG(mode := os.fstat(held).st_mode):
+                raise odd_object(key, mode)
+            yield file
 
     def _require_inside(self, key: str) -> None:
         """No folder on the way to a key is a link that leads out of the root (decision 36). Looked
@@ -123,14 +132,7 @@ class DiskStore:
             _settle(path)
 
     def get_parts(self, key: str) -> Iterator[bytes]:
-        self._require_inside(key)
-        try:
-            file = os.fdopen(os.open(self._below + key, _READ), "rb")
-        except (FileNotFoundError, NotADirectoryError):
-            raise Absent(key) from None
-        except OSError as error:
-            raise explain_os_error(error, key) from error
-        with explained_files(key), file:
+        with self._open(key) as file:
             while part := file.read(_PART):
                 yield part
 
@@ -161,7 +163,7 @@ class DiskStore:
         return sorted(keys) if limit is None else heapq.nsmallest(limit, keys)
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
-        """A link is no object, wherever it leads."""
+        """A link is no object, wherever it leads, and neither is a pipe."""
         found: list[StoredFile] = []
         self._require_inside(prefix)
         with explained_files(prefix):
@@ -172,7 +174,7 @@ class DiskStore:
                         held = (self._root / below / name).lstat()
                     except FileNotFoundError:  # gone since it was listed
                         continue
-                    if stat.S_ISLNK(held.st_mode):
+                    if not stat.S_ISREG(held.st_mode):
                         continue
                     key = (below / name).as_posix()
                     found.append(StoredFile(key, held.st_size, held.st_mtime_ns // 1000))

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from omnigraph.errors import ForkedProcess
+from omnigraph.store.library_settings import check_library_settings
 
 
 class _Process:
@@ -42,6 +43,8 @@ def require_usable() -> None:
 def use_engines() -> None:
     """Comes before the first use of Lance or obstore: from here on, a fork spoils the child."""
     require_usable()
+    if not _PROCESS.used:
+        check_library_settings(os.environ)
     _PROCESS.used = True
 
 

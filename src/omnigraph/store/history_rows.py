@@ -31,6 +31,11 @@ _COUNTED = 32
 """So many bits of an id are counted by whoever makes it, those above are random (`runtime`)."""
 _NEAR = 2**31
 _TEXTS = ("kind", "actor", "message")
+_UNSOUND = (
+    *(msgspec.DecodeError, LookupError, StopIteration, TypeError, ValueError),
+    *(AttributeError, OverflowError, RecursionError, UnicodeError),
+)
+"""What rows fail with that nobody has written like this."""
 _SCHEMA = pa.schema(
     [
         ("stored_at", pa.int64()),
@@ -80,7 +85,7 @@ def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
             if "parents" not in commit:
                 commit["parents"] = [before["commit"]["id"]]
             fields = apply_step(before, step, row["pins"] or [], commit["id"])
-        except (msgspec.DecodeError, LookupError, StopIteration, TypeError, ValueError) as error:
+        except _UNSOUND as error:
             raise Corrupt(f"{key} cannot be read at row {place}: {error!r}.") from error
         before = fields | {"version": first + place, "token": "", "commit": commit}
         yield before, row["stored_at"]
@@ -147,6 +152,7 @@ def _unpack(data: bytes, key: str) -> tuple[dict[str, list[Any]], int]:
     try:
         with pa.input_stream(pa.py_buffer(data), compression="zstd") as unpacked:
             rows = pa.ipc.open_stream(unpacked).read_all()
+        rows.validate(full=True)  # whoever made it may have been anybody
         if not rows.schema.equals(_SCHEMA):
             raise Corrupt(f"{key} has other columns than a history has.")
         columns = {name: rows[name].to_pylist() for name in _SCHEMA.names}

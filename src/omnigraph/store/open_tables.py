@@ -21,8 +21,11 @@ from omnigraph.store.disk import (
     sync_files,
 )
 from omnigraph.store.forks import process_mark, require_own, use_engines
+from omnigraph.store.fragments import mark_of
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.lance_requests import Tally
+from omnigraph.store.oddities import find_odd, require_plain
+from omnigraph.store.precautions import require_sound_end, wrong_index_files
 from omnigraph.store.tables import Table, version_file
 from omnigraph.telemetry import Ledger
 
@@ -42,8 +45,9 @@ class Tables:
         self.tally = Tally()
         self._lock = threading.Lock()
         self._open: OrderedDict[tuple[str, str], Table] = OrderedDict()
-        self._unlinked: set[str] = set()
+        self._odd: dict[str, frozenset[str]] = {}
         self._own_blobs: set[str] = set()
+        self._sound_files: set[str] = set()
 
     @cached_property
     def _lance(self) -> Any:
@@ -70,9 +74,7 @@ class Tables:
                 storage_options=self._options,
                 session=self._session,
             )
-        table = Table(
-            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
-        )
+        table = self._table(handle, location)
         table.book(ledger, "table", hops=lambda *_: 3 if table.directory else 4)
         if self._root.directory is not None:
             created = files_below(Path(uri))
@@ -86,7 +88,7 @@ class Tables:
             if (table := self._open.get(key)) is not None:
                 self._open.move_to_end(key)
                 return table
-        self._require_unlinked(location, version)
+        self._require_plain(location, version)
         file = version_file(location, version)
         with explained(f"{location} ({file})", missing=file):
             handle = self._lance.dataset(
@@ -96,29 +98,58 @@ class Tables:
                 session=self._session,
             )
             require_own_files(handle, location, version)
+            self._require_plain_files(handle, location)
             schema = handle.schema  # Lance reads it now, and panics where it cannot
-        table = Table(
-            handle, location, self._root.directory, tally=self.tally, own_blobs=self._own_blobs
-        )
+        table = self._table(handle, location)
         table.__dict__["schema"] = schema
         table.book(ledger, "table", writes=0, hops=lambda *_: 1 if table.directory else 2)
         return self._remember(table)
 
-    def _require_unlinked(self, location: str, version: str) -> None:
-        """Neither the folders of a table nor its version file are links (decision 36)."""
+    def _table(self, handle: Any, location: str) -> Table:
+        return Table(
+            handle,
+            location,
+            self._root.directory,
+            tally=self.tally,
+            own_blobs=self._own_blobs,
+            sound_files=self._sound_files,
+        )
+
+    def _require_plain(self, location: str, version: str) -> None:
+        """Neither the folders of a table nor its version file are links (decision 36). Each table
+        is listed once in a process."""
         root = self._root.directory
         if root is None:
             return
         key = version_file(location, version)
         with explained_files(key):
-            if location not in self._unlinked:
+            if location not in self._odd:
                 require_inside(root, location)
-                for held in (root / location).glob("*"):
-                    if held.is_symlink():
-                        raise Corrupt(f"{location}/{held.name} is a link.")
-                self._unlinked.add(location)
-            if (root / key).is_symlink():
-                raise Corrupt(f"{key} is a link.")
+                require_plain(root, (f"{location}/{name}" for name in find_odd(root / location)))
+                self._odd[location] = frozenset(
+                    f"{location}/{folder}/{name}"
+                    for folder, depth in (("data", 0), ("_deletions", 0), ("_indices", 1))
+                    for name in find_odd(root / location / folder, depth=depth)
+                ).union(wrong_index_files(root, location))
+            require_plain(root, [key])
+
+    def _require_plain_files(self, handle: Any, location: str) -> None:
+        """What is odd in a table is no file of it, unless this version says so; nor is an index
+        file that is damaged."""
+        root, odd = self._root.directory, self._odd.get(location)
+        if root is None or not odd:
+            return
+        for fragment in handle.get_fragments():
+            mark = mark_of(fragment.metadata)
+            names = [f"data/{file}" for file in mark.files]
+            names += [] if mark.deletion is None else [mark.deletion]
+            require_plain(root, odd.intersection(f"{location}/{name}" for name in names))
+        for index in handle.describe_indices():
+            for segment in index.segments:
+                folder = f"{location}/_indices/{segment.uuid}"
+                named = [key for key in odd if f"{key}/".startswith(f"{folder}/")]
+                require_plain(root, named)
+                require_sound_end(root, named)
 
     def _remember(self, table: Table) -> Table:
         with self._lock:

@@ -11,13 +11,12 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Corrupt
 from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (
     files_below,
@@ -31,18 +30,14 @@ from omnigraph.store.fragments import (
 )
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.lance_requests import Hops, Tally, serial_hops
+from omnigraph.store.large_values import require_own_blobs
 from omnigraph.store.version_files import highest_fragment
 from omnigraph.telemetry import Ledger
-
-if TYPE_CHECKING:
-    pass
 
 ADDRESS = "_rowaddr"
 _LARGE_ROWS = 64 * 1024
 _LARGE_BYTES = 16 << 20
 _BLOB = "lance.blob"
-_DEDICATED = 2
-"""The last kind of a blob that lies in its table; the next one lies anywhere."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +56,10 @@ class Table:
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
     own_blobs: set[str] = field(default_factory=set, repr=False, compare=False)
     """Data files whose large values are known to lie in the table, of all tables of a root."""
+    sound_files: set[str] = field(default_factory=set, repr=False, compare=False)
+    """Files that were looked at before Lance read them, of all tables of a root."""
+    looked_at: set[int] = field(default_factory=set, repr=False, compare=False)
+    """Fragments of this version whose files are among them."""
 
     def carrying(self, unsynced: tuple[str, ...]) -> Table:
         """The same version, with all that is known of it, and these files to sync."""
@@ -89,7 +88,7 @@ class Table:
 
     @cached_property
     def rows(self) -> int:
-        with reading(self):
+        with reading(self, ()):
             return int(self.handle.count_rows())
 
     @cached_property
@@ -105,6 +104,14 @@ class Table:
                 else mark_of(get(number).metadata)
                 for number in self.handle.fragment_ids()
             }
+
+    def mark_of(self, number: int) -> FragmentMark | None:
+        """The mark of one fragment, without a walk over all."""
+        if "marks" in self.__dict__:
+            return self.marks.get(number)
+        with explained(self.location):
+            fragment = self.handle.get_fragment(number)
+        return None if fragment is None else mark_of(fragment.metadata)
 
     @cached_property
     def fields(self) -> dict[int, str]:
@@ -179,7 +186,7 @@ class Table:
         with explained(self.location):
             self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
 
-    def _scan_hops(self, fragments: Iterable[int]) -> Hops:
+    def scan_hops(self, fragments: Iterable[int]) -> Hops:
         """Lance tells how many requests it made, not which waited for which. It reads fragments
         side by side: first their deletion files, then their data; a file of some size takes
         several requests in a row, and so does a filter that leaves few rows."""
@@ -240,7 +247,7 @@ class Table:
                         yield batch.filter(later).select(kept)
         finally:
             read = self.marks if fragments is None else fragments
-            self.book(ledger, purpose, hops=self._scan_hops(read))
+            self.book(ledger, purpose, hops=self.scan_hops(read))
 
     def read_physical(
         self, columns: Sequence[str], fragments: Sequence[int], ledger: Ledger
@@ -255,7 +262,7 @@ class Table:
                 include_deleted_rows=True,
                 scan_in_order=True,
             ).to_table()
-        self.book(ledger, "columns", hops=self._scan_hops(fragments))
+        self.book(ledger, "columns", hops=self.scan_hops(fragments))
         return rows.select(list(columns))
 
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
@@ -273,32 +280,8 @@ class Table:
     def require_own_blobs(
         self, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
     ) -> None:
-        """Raises if a large value lies anywhere else than in this table: Lance can refer to any
-        file of the machine, and would read it. Each data file is looked at once."""
-        names = sorted(columns)
-        wanted = self.marks.keys() if fragments is None else fragments
-        marks = [self.marks[number] for number in wanted if number in self.marks]
-        unknown = [m for m in marks if not self.own_blobs.issuperset(_blob_marks(m, names))]
-        if not unknown:
-            return
-        with reading(self, [mark.id for mark in unknown]):
-            described = self.handle.scanner(
-                columns=names,
-                fragments=[self.handle.get_fragment(mark.id) for mark in unknown],
-                blob_handling="blobs_descriptions",
-            ).to_table()
-        self.book(ledger, "blob", hops=self._scan_hops(mark.id for mark in unknown))
-        for name in names:
-            kinds, uris = (pc.struct_field(described[name], part) for part in ("kind", "blob_uri"))
-            outside = pc.any(pc.or_(pc.greater(kinds, _DEDICATED), pc.not_equal(uris, "")))
-            if outside.as_py():
-                files = ", ".join(f"{self.location}/data/{f}" for m in unknown for f in m.files)
-                raise Corrupt(
-                    f"A value of {name!r} in the table {self.location} ({files}) refers to a file "
-                    "outside of the graph.",
-                    help="Nothing outside of a graph is read for it. Do not trust this graph.",
-                )
-        self.own_blobs.update(key for mark in unknown for key in _blob_marks(mark, names))
+        """Raises if a large value lies anywhere else than in this table, or cannot be there."""
+        require_own_blobs(self, columns, fragments, ledger)
 
     def _take_blobs(
         self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger
@@ -313,7 +296,7 @@ class Table:
                 with_row_address=True,
                 blob_handling="all_binary",
             ).to_table()
-        self.book(ledger, "take", hops=self._scan_hops(np.unique(addresses >> np.uint64(32))))
+        self.book(ledger, "take", hops=self.scan_hops(np.unique(addresses >> np.uint64(32))))
         return rows
 
 
@@ -322,10 +305,6 @@ def version_file(location: str, version: str) -> str:
     number = int(version)
     name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
     return f"{location}/_versions/{name}.manifest"
-
-
-def _blob_marks(mark: FragmentMark, columns: Iterable[str]) -> Iterator[str]:
-    return (f"{file}/{column}" for file in mark.files for column in columns)
 
 
 def fragment_keys(table: Table, metadata: Any) -> list[str]:

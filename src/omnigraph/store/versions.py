@@ -32,6 +32,7 @@ from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_MOST_PACKED = 10_000
 _COMPRESS_ABOVE = 4096
 _LONGEST_NAME = 200
 _WALK = 8
@@ -129,10 +130,13 @@ def _unpack(data: bytes, key: str) -> bytes:
         return data
     import pyarrow as pa
 
+    size = int.from_bytes(data[:4], "big")
+    if size > _MOST_PACKED * len(data):  # room is made for it before a byte is unpacked
+        raise Corrupt(f"The graph version {key} cannot be unpacked: {size} bytes cannot be in it.")
     try:
         unpacked: bytes = pa.decompress(
             data[4:],
-            decompressed_size=int.from_bytes(data[:4], "big"),
+            decompressed_size=size,
             codec="zstd",
             asbytes=True,
         )

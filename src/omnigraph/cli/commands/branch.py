@@ -124,6 +124,7 @@ def delete(
             cli.out.warn("Nothing was changed.")
             return 1
         g.delete_branch(name, **flags.words(cli))
+    cli.done = "The branch is deleted."
     cli.out.value(row, lambda paint: [f"Deleted {paint('green', name)}."])
     return 0
 

@@ -43,6 +43,7 @@ def copy(
             runtime=cli.watched_runtime(),
             progress=lambda files, total: report(files, total, "copying"),
         )
+    cli.done = "The graph is copied."
     row = {
         "target": target,
         "branches": list(done.branches),
@@ -94,6 +95,7 @@ def delete(
             return 1
         cli.half_done = "Part of the graph is gone; run it again to delete the rest."
         told = delete_graph(root, runtime=cli.watched_runtime())
+        cli.done = "The graph is deleted."
     row = {
         "root": told.root,
         "files": told.files,

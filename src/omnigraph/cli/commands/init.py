@@ -52,6 +52,8 @@ def init(
             "edge_types": edges,
         }
 
+    cli.done = f"The graph is created, in commit {made['commit']}."
+
     def view(paint: Paint) -> Iterator[str]:
         types = f"{count_text(nodes, 'node type')} and {count_text(edges, 'edge type')}"
         yield f"Created {paint('bold', where)} with {types}."

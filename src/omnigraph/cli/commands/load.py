@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import io
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _SMALL = 64 << 20
+_LONGEST_LINE = 16 << 20
+_REJECTED = {"source", "line", "reason", "row"}
+"""Some of what a line tells of a row that was put aside."""
 
 
 def load(
@@ -82,6 +86,7 @@ def load(
     source = _source(files, mapping, cli)
     if rejected is not None:
         _refuse_input(rejected, files, mapping)
+        _refuse_loss(rejected, cli)
         _try_to_write(rejected)
     with progress_bar(cli.out) as report:
 
@@ -208,6 +213,28 @@ def _refuse_input(path: str, files: tuple[str, ...], mapping: str | None) -> Non
     if any(one.exists() and one.samefile(place) for one in read):
         raise InvalidArgument(
             f"--rejected {path} is one of the files to load.", help="Name another file."
+        )
+
+
+def _refuse_loss(path: str, cli: Invocation) -> None:
+    """Only rows that were put aside before are written over: nobody has asked for more."""
+    from omnigraph.engine.export import refuse_place_in_graph
+    from omnigraph.store.roots import parse_root
+
+    place = Path(path)
+    refuse_place_in_graph(parse_root(cli.root).directory, place)
+    if not place.is_file():
+        return
+    try:
+        with place.open("rb") as file:
+            first = file.readline(_LONGEST_LINE)
+        told = json.loads(first) if first.strip() else dict.fromkeys(_REJECTED)
+    except (OSError, ValueError, RecursionError):
+        told = None
+    if not (isinstance(told, dict) and told.keys() >= _REJECTED):
+        raise InvalidArgument(
+            f"--rejected {path} is there already, and holds no rows that were put aside.",
+            help="Nothing was changed; name another file.",
         )
 
 

@@ -66,6 +66,7 @@ def resume(id: Id, /, *, cli: Cli) -> None:
     """
     with cli.writing() as g:
         commit = g.recovery.resume(id)
+    cli.done = f"It is done, in commit {commit.id}."
     cli.out.value(
         {"id": id, "commit": commit.id},
         lambda paint: [f"Resumed {id} in commit {paint('cyan', commit.id)}."],
@@ -80,5 +81,6 @@ def discard(id: Id, /, *, cli: Cli) -> None:
     """
     with cli.writing() as g:
         commit = g.recovery.discard(id)
+    cli.done = "The operation is discarded."
     row = {"id": id, "commit": None if commit is None else commit.id}
     cli.out.value(row, lambda _: [f"Discarded {id}."])

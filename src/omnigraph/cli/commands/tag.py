@@ -30,6 +30,7 @@ def create(
     """
     with cli.writing(name) as g:
         commit = g.create_tag(name, ref, **flags.words(cli))
+    cli.done = "The tag is created."
     row = {"tag": name, "commit": commit.id}
     cli.out.value(
         row,
@@ -82,6 +83,7 @@ def delete(
     """
     with cli.writing(name) as g:
         g.delete_tag(name, **flags.words(cli))
+    cli.done = "The tag is deleted."
     cli.out.value(
         {"tag": name, "deleted": True}, lambda paint: [f"Deleted the tag {paint('yellow', name)}."]
     )

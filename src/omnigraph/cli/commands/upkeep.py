@@ -90,6 +90,7 @@ def cleanup(
                 return 1
         cli.half_done = "What stays can be read; run it again to delete the rest."
         done = g.cleanup(keep=keep, older_than=older_than, grace=grace)
+    cli.done = "The cleanup is done."
     cli.out.value(done.to_dict(), lambda paint: _cleaned(done, paint))
     return 0
 
@@ -129,6 +130,7 @@ def upgrade(
     if not check and not before.current:
         with cli.writing() as g:
             after = g.format()
+        cli.done = "The graph is upgraded."
         cli.out.value(after.to_dict(), lambda _: _upgraded(before, after))
         return 0
     cli.out.value(before.to_dict(), lambda _: _upgraded(before, before))

@@ -295,7 +295,7 @@ class Adjacencies:
         rest = []
         for mark in missing:
             part = found.parts.get(mark.files)
-            if part is None or len(part[0]) != mark.physical:
+            if part is None or any(len(places) != mark.physical for places in part):
                 rest.append(mark)
                 continue
             for (end, node, numbers), places in zip(ends, part, strict=True):

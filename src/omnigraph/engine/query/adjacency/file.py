@@ -16,6 +16,8 @@ from omnigraph.store.fragments import FragmentMark
 
 FORMAT = 2
 _DIGEST = 8
+_MOST_PACKED = 1 << 17
+"""So many times its size zstd can unpack to at the most, and a bit more."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -74,9 +76,13 @@ def decode_endpoints(data: bytes) -> Endpoints | None:
         held = msgspec.msgpack.decode(body, type=_Artefact)
         if held.format != FORMAT:
             return None
-        parts = {part.files: (_unpack(part.src), _unpack(part.dst)) for part in held.parts}
-        return Endpoints(_unpack_texts(held.sources), _unpack_texts(held.targets), parts)
-    except (msgspec.MsgspecError, pa.ArrowException, OSError, ValueError):
+        sources, targets = _unpack_texts(held.sources), _unpack_texts(held.targets)
+        parts = {
+            part.files: (_unpack(part.src, len(sources)), _unpack(part.dst, len(targets)))
+            for part in held.parts
+        }
+        return Endpoints(sources, targets, parts)
+    except (msgspec.MsgspecError, pa.ArrowException, OSError, ValueError, KeyError, OverflowError):
         return None
 
 
@@ -86,10 +92,16 @@ def _pack(numbers: np.ndarray) -> bytes:
     return len(raw).to_bytes(8, "little") + packed
 
 
-def _unpack(data: bytes) -> np.ndarray:
+def _unpack(data: bytes, count: int) -> np.ndarray:
+    """Places in a list of so many. Whoever made it may have been anybody."""
     size = int.from_bytes(data[:8], "little")
+    if size > _MOST_PACKED * len(data):
+        raise ValueError("no compression is as good as this")
     raw = pa.decompress(data[8:], decompressed_size=size, codec="zstd")
-    return np.frombuffer(raw, np.int32)
+    places = np.frombuffer(raw, np.int32)
+    if len(places) and not (places.min() >= 0 and places.max() < count):
+        raise ValueError("a place that is not in the list")
+    return places
 
 
 def _pack_texts(texts: pa.Array) -> bytes:
@@ -103,4 +115,9 @@ def _pack_texts(texts: pa.Array) -> bytes:
 
 
 def _unpack_texts(data: bytes) -> pa.Array:
-    return pa.ipc.open_stream(data).read_all()["id"].combine_chunks()
+    rows = pa.ipc.open_stream(data).read_all()
+    rows.validate(full=True)
+    texts = rows["id"].combine_chunks()
+    if texts.type not in (pa.string(), pa.large_string()) or texts.null_count:
+        raise ValueError("ids are texts")
+    return texts

@@ -1,0 +1,149 @@
+"""Owns a look at the files of a table before Lance trusts them: Lance makes room for as much as the
+last bytes of a data file, or a deletion file, say, and a flipped one ends the process, with nobody
+left to tell why.
+
+It is a read of some hundred bytes for each file, once in a process, on a disk alone: what an object
+store holds, it checks by itself.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from omnigraph.errors import Corrupt
+from omnigraph.store.fragments import FragmentMark
+from omnigraph.store.lance_errors import brief
+
+_FOOTER = struct.Struct("<QQQIIHH4s")
+_PLACE = struct.Struct("<QQ")
+_MAGIC = b"LANC"
+_MOST_DELETED = 1 << 40
+_MESSAGE = b"\xff\xff\xff\xff"
+_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+
+class WatchedTable(Protocol):
+    """What this module asks of a table version: `sound_files` were looked at, and all those of the
+    fragments in `looked_at` are among them."""
+
+    @property
+    def location(self) -> str: ...
+    @property
+    def directory(self) -> Path | None: ...
+    @property
+    def marks(self) -> Mapping[int, FragmentMark]: ...
+    @property
+    def sound_files(self) -> set[str]: ...
+    @property
+    def looked_at(self) -> set[int]: ...
+    def mark_of(self, number: int) -> FragmentMark | None: ...
+
+
+def require_sound_files(table: WatchedTable, fragments: Iterable[int] | None) -> None:
+    """Raises if a file of these fragments, or of any, is one that Lance would fall over."""
+    if table.directory is None:
+        return
+    wanted = frozenset(table.marks if fragments is None else fragments) - table.looked_at
+    for number in wanted:
+        mark = table.mark_of(number)
+        if mark is None:
+            continue
+        for name in mark.files:
+            key = f"{table.location}/data/{name}"
+            if key not in table.sound_files:
+                require_sound_end(table.directory, [key])
+                table.sound_files.add(key)
+        if mark.deletion is not None:
+            key = f"{table.location}/{mark.deletion}"
+            if key not in table.sound_files:
+                _require_sound_deletion(table.directory, key)
+                table.sound_files.add(key)
+        table.looked_at.add(number)
+
+
+def require_sound_end(root: Path, keys: Iterable[str]) -> None:
+    for key in keys:
+        if (wrong := find_wrong_end(root / key)) is not None:
+            raise Corrupt(f"{key} {wrong}.")
+
+
+def _require_sound_deletion(root: Path, key: str) -> None:
+    """Which rows are deleted, as a file of Arrow. Its lengths stand in its messages and at its end:
+    Lance trusts the ones, Arrow reads by the others, and both must give the same. Files with
+    another ending are bitmaps, which Lance checks."""
+    if not key.endswith(".arrow"):
+        return
+    try:
+        data = (root / key).read_bytes()
+        rows = pa.ipc.open_file(data).read_all()
+        rows.validate(full=True)
+        messages = data[max(data.find(_MESSAGE), 0) :]
+        same = pa.ipc.open_stream(messages).read_all().equals(rows) and _fits(messages)
+    except FileNotFoundError:
+        return  # whoever reads it tells
+    except (pa.ArrowException, ValueError, OSError, StopIteration) as error:
+        raise Corrupt(f"{key} cannot be read: {brief(str(error))}") from error
+    if not same:
+        raise Corrupt(f"{key} cannot be read: its end tells of something else than its beginning.")
+
+
+def _fits(messages: bytes) -> bool:
+    """The packed buffers begin with their lengths, or -1. Arrow passes over the first one, of what
+    is null, because nothing is; Lance makes room for it."""
+    reader = pa.ipc.MessageReader.open_stream(messages)
+    reader.read_next_message()
+    body = reader.read_next_message().body
+    length = int.from_bytes(body[:8].to_pybytes(), "little", signed=True)
+    return length <= _MOST_DELETED
+
+
+def wrong_index_files(root: Path, location: str) -> list[str]:
+    """Index files are data files too, each in a folder of its segment."""
+    return [
+        path.relative_to(root).as_posix()
+        for path in (root / location / "_indices").glob("*/*.lance")
+        if find_wrong_end(path) is not None
+    ]
+
+
+def find_wrong_end(path: Path) -> str | None:
+    """What is wrong with the end of a data file; None too where it cannot be read at all, which
+    whoever reads it will tell."""
+    try:
+        held = os.open(path, _READ)
+    except OSError:
+        return None
+    try:
+        size = os.fstat(held).st_size
+        if size < _FOOTER.size:
+            return f"has {size} bytes, which is less than its end alone"
+        return _look(held, size)
+    except OSError:
+        return None
+    finally:
+        os.close(held)
+
+
+def _look(held: int, size: int) -> str | None:
+    end = os.pread(held, _FOOTER.size, size - _FOOTER.size)
+    metadata, columns, buffers, buffer_count, column_count, _, _, magic = _FOOTER.unpack(end)
+    if magic != _MAGIC:
+        return "does not end as a data file does"
+    tables = (buffer_count + column_count) * _PLACE.size
+    consistent = (
+        metadata <= columns
+        and columns + column_count * _PLACE.size == buffers
+        and buffers + buffer_count * _PLACE.size == size - _FOOTER.size
+    )
+    if not consistent:
+        return "has an end that does not fit its length"
+    for place, length in _PLACE.iter_unpack(os.pread(held, tables, columns)):
+        if place > size or length > size - place:
+            return "names parts of itself that lie beyond its end"
+    return None
