@@ -41,6 +41,7 @@ from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
 from omnigraph.plan.rows.complete import complete_rows, shape_values
+from omnigraph.plan.rows.stale import clear_stale, watched_sources
 from omnigraph.plan.rows.typed import RowGroup
 from omnigraph.plan.rules.book import ENDS, NewId, describe, describe_move, edges_of
 from omnigraph.plan.validate import check_rows
@@ -178,18 +179,21 @@ class Work:
         self._check_ends(view, given, found)
         if not absent:
             return whole
-        parts = [(new, whole.take(pa.array(new)).select(absent))]
+        watched = watched_sources(kind, group.given)
+        wanted = [*absent, *watched]
+        parts = [(new, whole.take(pa.array(new)).select(wanted))]
         if len(found.addresses):
-            old = view.take(found.addresses, absent, self.ledger)
+            old = view.take(found.addresses, wanted, self.ledger)
             parts.append((found.base_positions, old))
         if len(found.pending):
-            pending = view.overlay.rows.take(pa.array(found.pending)).select(absent)
+            pending = view.overlay.rows.take(pa.array(found.pending)).select(wanted)
             parts.append((found.pending_positions, pending))
         order = np.argsort(np.concatenate([positions for positions, _ in parts]), kind="stable")
         kept = pa.concat_tables([rows for _, rows in parts]).take(pa.array(order))
         schema = row_schema(kind)
         columns = [kept[name] if name in absent else whole[name] for name in schema.names]
-        return pa.Table.from_arrays(columns, schema=schema)
+        rows = pa.Table.from_arrays(columns, schema=schema)
+        return clear_stale(kind, group.given, rows, kept) if watched else rows
 
     def _check_ends(self, view: TableView, given: pa.Table, found: Any) -> None:
         """An edge keeps its ends: another end is another edge."""
@@ -230,7 +234,7 @@ class Work:
         old = pa.concat_tables([found.rows.select(names), pending]).cast(view.schema)
         if not old.num_rows:
             return 0
-        rows = _with_values(kind, old, statement.set)
+        rows = clear_stale(kind, statement.set, _with_values(kind, old, statement.set), old)
         refuse(check_rows(kind, rows))
         return self._replace(view, found, rows)
 
