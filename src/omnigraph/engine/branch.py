@@ -30,6 +30,8 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
+from omnigraph.engine.vectors.run import COMMIT_EVERY, EmbedCall, embed
 from omnigraph.engine.write.migration import Applied, apply_schema, schema_text
 from omnigraph.engine.write.rerun import run_unit
 from omnigraph.engine.write.transaction import Transaction
@@ -209,6 +211,32 @@ class Branch(Reads):
             commit=self._writing(commit),
         )
         return load(self._session, source, options)
+
+    def embed(
+        self,
+        type: str | None = None,
+        property: str | None = None,
+        *,
+        limit: int | None = None,
+        batch: int | None = None,
+        commit_every: int | None = COMMIT_EVERY,
+        dry_run: bool = False,
+        progress: OnEmbedProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> Embedded:
+        """Embeds the texts whose vector is missing, or was made null because the text changed, by
+        the model that `@embed` names: of all types, of one, or of one property. There is a commit
+        after every `commit_every` texts, or one in all if that is None. A run that died goes on
+        when it is called again. With `dry_run` it only tells how many texts wait, and of about how
+        many tokens. With `limit` it ends after so many texts; a `batch` is what a provider is
+        asked for at once.
+
+        >>> g.embed(dry_run=True).texts
+        0
+        """
+        self._require_open(writing=not dry_run)
+        call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress)
+        return embed(self._session, self.name, call, read_options(commit))
 
     def algorithm(
         self,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.upkeep.recovery import Recovery
     from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
+    from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
     from omnigraph.engine.write.migration import Applied
     from omnigraph.model.options import CommitWords
     from omnigraph.model.version import Commit
@@ -228,6 +229,19 @@ class BranchLike(SnapshotLike, Protocol):
         progress: OnLoadProgress | None = None,
         **commit: Unpack[CommitWords],
     ) -> LoadResult: ...
+
+    def embed(
+        self,
+        type: str | None = None,
+        property: str | None = None,
+        *,
+        limit: int | None = None,
+        batch: int | None = None,
+        commit_every: int | None = 10_000,
+        dry_run: bool = False,
+        progress: OnEmbedProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> Embedded: ...
 
     def algorithm(
         self,

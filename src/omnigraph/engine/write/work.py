@@ -28,6 +28,7 @@ from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,
     DeleteWhere,
+    EmbedRows,
     OverwriteRows,
     Statement,
     UpdateRows,
@@ -100,6 +101,8 @@ class Work:
                 return self._update_where(kind, statement)
             case DeleteWhere():
                 return self._delete_where(kind, statement)
+            case EmbedRows():
+                return self._embed(kind, statement)
             case _:
                 assert_never(statement)
 
@@ -284,6 +287,34 @@ class Work:
         view = self.read(kind)
         found = select_rows(view, statement.where, statement.bindings, self.ledger, ["id"])
         return self._remove(view, found)
+
+    def _embed(self, kind: GraphType, statement: EmbedRows) -> int:
+        """Vectors, where the text is still that which was embedded and nobody gave another."""
+        given, vector, view = statement.rows, statement.property, self.read(kind)
+        ids = given["id"].combine_chunks()
+        found = view.find(("id",), ids.to_pylist(), self.ledger)
+        base = view.rows_at(found.addresses, self.ledger)
+        addresses = np.full(len(ids), NEW, dtype=np.uint64)
+        addresses[found.base_positions] = found.addresses
+        stored = pc.index_in(base["id"], value_set=ids).to_numpy().astype(np.int64)
+        places = np.concatenate([stored, found.pending_positions])
+        origins = np.concatenate([addresses[stored], view.overlay.origins[found.pending]])
+        pending = view.overlay.rows.take(pa.array(found.pending))
+        old = pa.concat_tables([base, pending]).cast(view.schema)
+        same = pc.equal(old[statement.source], given["text"].take(pa.array(places)))
+        kept = np.flatnonzero(pc.and_(pc.fill_null(same, False), old[vector].is_null()))
+        if not len(kept):
+            return 0
+        place = old.schema.get_field_index(vector)
+        rows = old.take(pa.array(kept)).set_column(
+            place, old.schema.field(place), given["vector"].take(pa.array(places[kept]))
+        )
+        replaced = found.pending[kept[kept >= len(stored)] - len(stored)]
+        overlay = view.overlay.without(replaced)
+        self._put(kind, overlay.adding(rows, origins[kept].astype(np.uint64)))
+        # Pending rows were counted by the statement that put them there.
+        self._count(kind, "updated", int(np.count_nonzero(kept < len(stored))))
+        return len(kept)
 
     def _remove(self, view: TableView, found: Selected) -> int:
         if not found.count:
