@@ -11,6 +11,7 @@ import omnigraph
 from omnigraph.engine.graph import Graph
 from omnigraph.settings import Settings
 from tests.bench.embeddings import Provider, provider
+from tests.unit.engine.clock import Clock
 
 SCHEMA = """
 node Doc {
@@ -47,6 +48,7 @@ def there() -> Iterator[Provider]:
 
 @pytest.fixture
 def g(there: Provider, tmp_path: Path) -> Iterator[Graph]:
-    settings = Settings(embed_url=there.url, embed_retry_for=0.5)
-    with omnigraph.init(tmp_path / "g", schema=SCHEMA, settings=settings) as made:
+    settings = Settings(embed_url=there.url, embed_retry_for=30.0)
+    root = tmp_path / "g"
+    with omnigraph.init(root, schema=SCHEMA, settings=settings, runtime=Clock()) as made:
         yield made

@@ -211,6 +211,8 @@ class BranchLike(SnapshotLike, Protocol):
         text: str,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
+        *,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> MutationResult: ...
 
@@ -227,6 +229,7 @@ class BranchLike(SnapshotLike, Protocol):
         engine: Literal["auto", "local", "spark"] = "auto",
         job: str | None = None,
         progress: OnLoadProgress | None = None,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> LoadResult: ...
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.embedding.port import Embedder
 from omnigraph.engine.embedding.models import Models
-from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.vectors.asking import Answers, Asker
 from omnigraph.engine.vectors.journal import FileJournal, Journal, NoJournal, journal_path
@@ -27,7 +27,13 @@ from omnigraph.engine.vectors.result import (
     OnEmbedProgress,
     Refused,
 )
-from omnigraph.engine.vectors.waiting import Target, estimate, find_targets, waiting_rows
+from omnigraph.engine.vectors.waiting import (
+    Target,
+    estimate,
+    find_targets,
+    targets_of,
+    waiting_rows,
+)
 from omnigraph.engine.write.attempt import Write
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import require_unprotected
@@ -49,7 +55,7 @@ _SHOWN = 100
 @dataclass(frozen=True)
 class EmbedCall:
     """What the caller asks for. `commit_every`: after so many texts there is a commit; None: one
-    in all."""
+    in all. `bare`: a type that has nothing to embed is no mistake."""
 
     type: str | None = None
     property: str | None = None
@@ -58,6 +64,7 @@ class EmbedCall:
     commit_every: int | None = COMMIT_EVERY
     dry_run: bool = False
     progress: OnEmbedProgress | None = None
+    bare: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("limit", 0), ("batch", 1), ("commit_every", 1)):
@@ -66,7 +73,9 @@ class EmbedCall:
                 raise InvalidArgument(f"`{name}` is a number from {least} on, not {value}.")
 
 
-def embed(session: Session, branch: str, call: EmbedCall, options: CommitOptions) -> Embedded:
+def embed_waiting(
+    session: Session, branch: str, call: EmbedCall, options: CommitOptions
+) -> Embedded:
     return _Run(session, branch, call, options).run()
 
 
@@ -96,7 +105,7 @@ class _Run:
         self._session = self._session.holding(head.branch, head.incarnation)
         pin_commit(self._session, head, self._options, self._ledger)
         snapshot = view_of(self._session, head, self._ledger)
-        targets = find_targets(snapshot.catalog, self._call.type, self._call.property)
+        targets = self._find_targets(snapshot.catalog)
         planned = [self._estimate(target, snapshot) for target in targets]
         if self._call.dry_run:
             return self._result(planned)
@@ -122,6 +131,11 @@ class _Run:
                 for one, target in zip(done, self._targets, strict=True)
             ]
         )
+
+    def _find_targets(self, catalog: Catalog) -> list[Target]:
+        if self._call.bare and self._call.type is not None:
+            return targets_of(find_type(catalog, self._call.type))
+        return find_targets(catalog, self._call.type, self._call.property)
 
     def _first_call(self) -> Embedded | None:
         """What an earlier call with the same key did is not done again."""
@@ -160,7 +174,7 @@ class _Run:
             answers = asker.ask(group["text"].to_pylist(), told.add)
             reach("embedded")
             refused += _refusals(group, answers)
-            self._keep(target, group, answers)
+            self._pending += put_vectors(target, group, answers)
             if self._every is not None:
                 self._commit()
             if answers.failure is not None:
@@ -188,21 +202,6 @@ class _Run:
                 break
         if count:
             yield pa.Table.from_batches(held)
-
-    def _keep(self, target: Target, group: pa.Table, answers: Answers) -> None:
-        """Puts what has a vector aside for the next commit. Of a text that says nothing to the
-        model the vector stays null."""
-        texts = group["text"].to_pylist()
-        found = [
-            (place, vector)
-            for place, text in enumerate(texts)
-            if (vector := answers.vectors.get(text)) is not None and vector.any()
-        ]
-        if not found:
-            return
-        vectors = _vector_column(target, np.stack([vector for _, vector in found]))
-        rows = group.take(pa.array([place for place, _ in found]))
-        self._pending.append(_statement(target, rows.append_column("vector", vectors)))
 
     def _commit(self) -> None:
         if not self._pending:
@@ -302,10 +301,19 @@ def _refusals(group: pa.Table, answers: Answers) -> list[Refused]:
     return [Refused(of, answers.refused[text]) for of, text in rows if text in answers.refused]
 
 
-def _statement(target: Target, rows: pa.Table) -> EmbedRows:
-    return EmbedRows(target.kind.table_key, target.vector.name, target.source, rows)
-
-
-def _vector_column(target: Target, vectors: np.ndarray) -> pa.Array:
-    flat = pa.array(vectors.astype(np.float32).reshape(-1), pa.float32())
-    return pa.FixedSizeListArray.from_arrays(flat, type=arrow_type(target.vector.type))
+def put_vectors(target: Target, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
+    """The statement for the rows that have a vector, if any has. Where a text says nothing to the
+    model the vector stays null."""
+    found = [
+        (place, vector)
+        for place, text in enumerate(rows["text"].to_pylist())
+        if (vector := answers.vectors.get(text)) is not None and vector.any()
+    ]
+    if not found:
+        return []
+    numbers = np.stack([vector for _, vector in found]).astype(np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(
+        pa.array(numbers.reshape(-1)), type=arrow_type(target.vector.type)
+    )
+    given = rows.take(pa.array([place for place, _ in found])).append_column("vector", vectors)
+    return [EmbedRows(target.kind.table_key, target.vector.name, target.source, given)]

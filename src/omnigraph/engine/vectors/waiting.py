@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,7 @@ from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, GraphType, Property
 from omnigraph.telemetry import Ledger
 
+R = TypeVar("R", pa.RecordBatch, pa.Table)
 _BYTES_A_TOKEN = 4
 
 
@@ -42,9 +45,9 @@ def find_targets(catalog: Catalog, type: str | None, property: str | None) -> li
             raise InvalidArgument(
                 f"The property {property!r} is of which type?", help="Give the type as well."
             )
-        return [target for kind in catalog.types for target in _targets(kind)]
+        return [target for kind in catalog.types for target in targets_of(kind)]
     kind = find_type(catalog, type)
-    found = _targets(kind)
+    found = targets_of(kind)
     if property is None:
         if found:
             return found
@@ -67,7 +70,8 @@ def find_targets(catalog: Catalog, type: str | None, property: str | None) -> li
     )
 
 
-def _targets(kind: GraphType) -> list[Target]:
+def targets_of(kind: GraphType) -> list[Target]:
+    """Its vectors that come from a text."""
     return [
         Target(kind, p, p.embed.source, model_of(p), dimension_of(p))
         for p in kind.properties
@@ -87,8 +91,8 @@ def estimate(target: Target, snapshot: GraphView) -> Estimate:
     for rows in waiting_rows(target, snapshot.view(target.kind), snapshot.io):
         lengths = pc.binary_length(rows.column("text"))
         texts += rows.num_rows
-        tokens += pc.sum(pc.ceil(pc.divide(lengths.cast(pa.float64()), _BYTES_A_TOKEN))).as_py()
-    return Estimate(texts, int(tokens))
+        tokens += int(np.ceil(lengths.to_numpy() / _BYTES_A_TOKEN).sum())
+    return Estimate(texts, tokens)
 
 
 def waiting_rows(target: Target, view: TableView, ledger: Ledger) -> Iterator[pa.RecordBatch]:
@@ -99,6 +103,6 @@ def waiting_rows(target: Target, view: TableView, ledger: Ledger) -> Iterator[pa
         yield said(pa.RecordBatch.from_arrays(batch.columns, names=["id", "text"]))
 
 
-def said(rows: pa.RecordBatch) -> pa.RecordBatch:
+def said(rows: R) -> R:
     """Those whose text is not blank: a blank one has nothing to embed."""
     return rows.filter(pc.not_equal(pc.utf8_trim_whitespace(rows.column("text")), ""))
