@@ -216,3 +216,40 @@ class TestMerges:
         row = forked.entity("Doc", "a")
         assert row is not None
         assert (row["text"], row["v"]) == ("theirs", V)
+
+
+class TestReverts:
+    def change(self, g: Graph, **values: Any) -> str:
+        with g.transaction() as tx:
+            tx.update("Doc", set=values, where='name = "a"')
+        assert tx.commit is not None
+        return tx.commit.id
+
+    def test_a_text_comes_back_with_its_vector_though_the_other_was_embedded(
+        self, g: Graph
+    ) -> None:
+        changed = self.change(g, text="new")
+        self.change(g, v=W)  # embedded from "new"
+        g.revert(changed)
+        assert g.entity("Doc", "a")["text"] == "red"  # type: ignore[index]
+        assert vectors(g) == (V, W)
+
+    def test_a_vector_that_was_embedded_is_taken_back_if_its_text_is_there(self, g: Graph) -> None:
+        self.change(g, text="new")
+        embedded = self.change(g, v=W)
+        g.revert(embedded)
+        assert vectors(g)[0] is None
+
+    def test_of_a_text_that_is_gone_nothing_comes_back(self, g: Graph) -> None:
+        taken = self.change(g, v=None)
+        self.change(g, text="new")
+        g.revert(taken)
+        assert vectors(g)[0] is None
+
+    def test_an_entity_that_was_only_embedded_since_can_be_taken_back(self, g: Graph) -> None:
+        made = g.mutate('insert Doc { name: "c", text: "green" }')
+        with g.transaction() as tx:
+            tx.update("Doc", set={"v": V}, where='name = "c"')
+        assert made.commit is not None
+        g.revert(made.commit.id)
+        assert g.entity("Doc", "c") is None
