@@ -105,4 +105,4 @@ def test_a_vector_is_that_of_its_text(g: Graph, seed: int) -> None:
                     seen += 1
                     expected = unit_vector_of(found["text"] or "", 8)
                     assert found["v"] == pytest.approx(expected, abs=1e-7), (found, told[-12:])
-    assert seen > 20, "vectors were there to be looked at"
+    assert seen > 5, "vectors were there to be looked at"
