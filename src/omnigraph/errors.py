@@ -537,6 +537,14 @@ class InvalidEmbedding(OmnigraphError):
     code, kind, http_status = "invalid_embedding", "failed", 502
 
 
+class NotEmbedded(OmnigraphError):
+    """A load has landed, and not all of its texts could be embedded. `commit` is the load's."""
+
+    code, kind, http_status = "not_embedded", "failed", 502
+    applied = True
+    help = "Do not load again: g.embed(), or `omnigraph embed`, does the rest."
+
+
 class ForkedProcess(OmnigraphError):
     """A process that was forked uses a graph of its parent, or cannot use any."""
 

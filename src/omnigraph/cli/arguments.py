@@ -30,6 +30,9 @@ AtRef = Annotated[
 Limit = Annotated[int | None, Parameter(name=["--limit", "-n"], help="at most so many")]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], negative=(), help="do not ask")]
 DryRun = Annotated[bool, Parameter(negative=(), help="show what would happen, change nothing")]
+Embed = Annotated[
+    bool, Parameter(negative=(), help="embed the texts whose vector is missing, as `embed` does")
+]
 Types = Annotated[
     tuple[str, ...], Parameter(name=["--type", "-t"], negative=(), help="only this type; repeat")
 ]

@@ -126,7 +126,7 @@ class Endpoint:
     def _read_all(self, answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
         """A timeout is for each piece; who sends one byte now and then keeps to it for ever."""
         pieces, size = [], 0
-        while piece := answer.read(_PIECE, decode_content=True):
+        while piece := answer.read1(_PIECE, decode_content=True):
             pieces.append(piece)
             size += len(piece)
             if size > _MOST:

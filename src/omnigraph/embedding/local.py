@@ -49,12 +49,7 @@ class LocalEmbedder:
     def embed(
         self, texts: Sequence[str], dimension: int, *, within: float | None = None
     ) -> Vectors:
-        if dimension not in DIMENSIONS:
-            shown = ", ".join(f"Vector({d})" for d in DIMENSIONS)
-            raise InvalidEmbedding(
-                f"The model {MODEL} gives no vectors of {dimension} numbers.",
-                help=f"Make the property one of {shown}, or name another model.",
-            )
+        self._require_size(dimension)
         matrix = self._matrix
         found = [
             np.asarray(one.ids, dtype=np.int64)
@@ -63,9 +58,17 @@ class LocalEmbedder:
         means = [_mean(matrix, ids, dimension) for ids in found]
         return normalised(np.stack(means) if means else np.zeros((0, dimension)))
 
-    def count_tokens(self, texts: Sequence[str]) -> int:
-        encoded = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        return sum(len(one.ids) for one in encoded)
+    def require_ready(self, dimension: int) -> None:
+        self._require_size(dimension)
+        _files()
+
+    def _require_size(self, dimension: int) -> None:
+        if dimension not in DIMENSIONS:
+            shown = ", ".join(f"Vector({d})" for d in DIMENSIONS)
+            raise InvalidEmbedding(
+                f"The model {MODEL} gives no vectors of {dimension} numbers.",
+                help=f"Make the property one of {shown}, or name another model.",
+            )
 
     @cached_property
     def _matrix(self) -> npt.NDArray[np.float16]:

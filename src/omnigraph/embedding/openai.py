@@ -23,7 +23,6 @@ OWN = "https://api.openai.com/v1"
 KEYS = ("OMNIGRAPH_EMBED_KEY", "OPENAI_API_KEY")
 _CUTS_TO_SIZE = "text-embedding-3"
 """Models of which a request may ask for fewer numbers than they have."""
-_BYTES_A_TOKEN = 4
 
 
 def read_key(environment: Mapping[str, str] | None = None) -> str:
@@ -51,12 +50,7 @@ class OpenAIEmbedder:
     def embed(
         self, texts: Sequence[str], dimension: int, *, within: float | None = None
     ) -> Vectors:
-        key = read_key()
-        if not key and self.url == OWN:
-            raise ModelMissing(
-                f"The model {self.model} needs a key.",
-                help=f"Set {' or '.join(KEYS)}; or OMNIGRAPH_EMBED_URL, for another endpoint.",
-            )
+        key = self._key()
         asked: dict[str, Any] = {"model": self.model.name, "input": list(texts)}
         if self.model.name.startswith(_CUTS_TO_SIZE):
             asked["dimensions"] = dimension
@@ -67,9 +61,17 @@ class OpenAIEmbedder:
             within=within,
         )
 
-    def count_tokens(self, texts: Sequence[str]) -> int:
-        """Only the provider knows; about four bytes are one."""
-        return sum(-(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN) for text in texts)
+    def require_ready(self, dimension: int) -> None:
+        self._key()
+
+    def _key(self) -> str:
+        key = read_key()
+        if not key and self.url == OWN:
+            raise ModelMissing(
+                f"The model {self.model} needs a key.",
+                help=f"Set {' or '.join(KEYS)}; or OMNIGRAPH_EMBED_URL, for another endpoint.",
+            )
+        return key
 
     def _read(self, body: bytes, count: int, dimension: int) -> Vectors:
         """Raises `Nonsense` for what another try may give better."""

@@ -56,8 +56,9 @@ class Embedder(Protocol):
         """The vectors of texts that are not blank, each of length 1, or 0 where a text says
         nothing to the model. `within`: seconds until it gives up, the setting if not given."""
 
-    def count_tokens(self, texts: Sequence[str]) -> int:
-        """How many tokens the texts have, estimated where only the provider knows."""
+    def require_ready(self, dimension: int) -> None:
+        """Raises what would keep every text from being embedded, as far as it can be told without
+        asking: it is not installed, it has no key, it gives no vectors of this size."""
 
 
 def parse_model(text: str | None) -> Model:

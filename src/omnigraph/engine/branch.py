@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar, Unpack
 
 from omnigraph.arguments import checked_methods
@@ -30,6 +32,9 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+from omnigraph.engine.vectors.on_request import embed_loaded, embed_pending, require_models
+from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
+from omnigraph.engine.vectors.run import COMMIT_EVERY, EmbedCall, embed_waiting
 from omnigraph.engine.write.migration import Applied, apply_schema, schema_text
 from omnigraph.engine.write.rerun import run_unit
 from omnigraph.engine.write.transaction import Transaction
@@ -150,18 +155,23 @@ class Branch(Reads):
         text: str,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
+        *,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> MutationResult:
         """Runs the insert, update and delete statements of a `.gq` text, by `name` if the text has
         several queries, in order and as one commit; each sees what those before it did. If nothing
         matches, there is no commit. If another commit comes first, the statements run again on it;
-        with `if_commit` that is an error instead.
+        with `if_commit` that is an error instead. With `embed` the rows that it
+        writes get the vectors that they lack, in the same commit.
 
         >>> done = g.mutate('insert Person { name: "Dan" } delete Person where name = "Bob"')
         >>> (done.nodes, done.edges, done.counts["Person"].deleted)
         (2, 2, 1)
         """
-        return mutate(self._session, self.name, text, name, params, self._writing(commit))
+        options = self._writing(commit)
+        finish = partial(embed_pending, self._session) if embed else None
+        return mutate(self._session, self.name, text, name, params, options, finish)
 
     def load(
         self,
@@ -176,6 +186,7 @@ class Branch(Reads):
         engine: Literal["auto", "local", "spark"] = "auto",
         job: str | None = None,
         progress: OnLoadProgress | None = None,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> LoadResult:
         """Brings entities in from files, streams, data frames or dicts, as one commit or not at
@@ -184,7 +195,9 @@ class Branch(Reads):
         which begins at `ref`, or here. With `on_error` "quarantine" wrong rows are rejected with
         their line and the reason, and the rest is loaded. A `job` is a name of your own for this
         load: called again with it, what has landed is not loaded again, and on Spark a load that
-        died goes on from what it had staged.
+        died goes on from what it had staged. With `embed` the types that it
+        touched are embedded right after it, by commits of their own, as by `embed`; if that fails,
+        `NotEmbedded` says so, and what was loaded stays.
 
         >>> rows = [{"name": "Ada", "age": 37}, {"name": "Dan"}]
         >>> g.load(rows, type="Person", mode="merge").counts
@@ -208,7 +221,40 @@ class Branch(Reads):
             progress=progress,
             commit=self._writing(commit),
         )
-        return load(self._session, source, options)
+        if not embed:
+            return load(self._session, source, options)
+        require_models(self._session, self._pinned().catalog, type)
+        done = load(self._session, source, options)
+        embedded = embed_loaded(
+            self._session, done.branch, done.counts, done.commit, options.commit
+        )
+        return replace(done, embedded=embedded)
+
+    def embed(
+        self,
+        type: str | None = None,
+        property: str | None = None,
+        *,
+        limit: int | None = None,
+        batch: int | None = None,
+        commit_every: int | None = COMMIT_EVERY,
+        dry_run: bool = False,
+        progress: OnEmbedProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> Embedded:
+        """Embeds the texts whose vector is missing, or was made null because the text changed, by
+        the model that `@embed` names: of all types, of one, or of one property. There is a commit
+        after every `commit_every` texts, or one in all if that is None. A run that died goes on
+        when it is called again. With `dry_run` it only tells how many texts wait, and of about how
+        many tokens. With `limit` it ends after so many texts; a `batch` is what a provider is
+        asked for at once.
+
+        >>> g.embed(dry_run=True).texts
+        0
+        """
+        self._require_open(writing=not dry_run)
+        call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress)
+        return embed_waiting(self._session, self.name, call, read_options(commit))
 
     def algorithm(
         self,

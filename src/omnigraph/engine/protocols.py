@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.upkeep.recovery import Recovery
     from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
+    from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
     from omnigraph.engine.write.migration import Applied
     from omnigraph.model.options import CommitWords
     from omnigraph.model.version import Commit
@@ -220,6 +221,8 @@ class BranchLike(SnapshotLike, Protocol):
         text: str,
         name: str | None = None,
         params: Mapping[str, Any] | None = None,
+        *,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> MutationResult: ...
 
@@ -236,8 +239,22 @@ class BranchLike(SnapshotLike, Protocol):
         engine: Literal["auto", "local", "spark"] = "auto",
         job: str | None = None,
         progress: OnLoadProgress | None = None,
+        embed: bool = False,
         **commit: Unpack[CommitWords],
     ) -> LoadResult: ...
+
+    def embed(
+        self,
+        type: str | None = None,
+        property: str | None = None,
+        *,
+        limit: int | None = None,
+        batch: int | None = None,
+        commit_every: int | None = 10_000,
+        dry_run: bool = False,
+        progress: OnEmbedProgress | None = None,
+        **commit: Unpack[CommitWords],
+    ) -> Embedded: ...
 
     def algorithm(
         self,

@@ -43,7 +43,7 @@ def row_schema(kind: GraphType) -> pa.Schema:
     """Rows as users see them: system columns, then properties by name, in order."""
     return pa.schema(
         [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
-        + [pa.field(p.name, arrow_type(p.type), nullable=p.nullable) for p in kind.properties]
+        + [pa.field(p.name, arrow_type(p.type), nullable=p.may_be_null) for p in kind.properties]
     )
 
 

@@ -93,6 +93,11 @@ class PropertyDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
     annotations: tuple[Annotation, ...] = ()
     rename_from: str | None = None
 
+    @property
+    def may_be_null(self) -> bool:
+        """Also a required vector, until its source is embedded."""
+        return self.nullable or self.embed is not None
+
 
 class InterfaceDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """`key`, `uniques` and `indexes` come from `@key`, `@unique`, `@index` of its properties; the

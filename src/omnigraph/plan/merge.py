@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.plan.rows.stale import embedded_from
 
 Side = Literal["ours", "theirs"]
 Row = dict[str, Any]
@@ -129,8 +130,9 @@ def _merge_entity(
             return ours
         return ours if side == "ours" else theirs
     result = dict(ours)
+    follow = dict(embedded_from(kind))
     for name in ours:
-        if name == "id" or _same(ours[name], theirs[name]):
+        if name == "id" or name in follow or _same(ours[name], theirs[name]):
             continue
         was = None if base is None else base[name]
         if base is not None and not unsure & {"id", name}:
@@ -144,7 +146,22 @@ def _merge_entity(
             conflicts.append(_diverged(kind, entity, name, base, ours, theirs))
         elif side == "theirs":
             result[name] = theirs[name]
+    for vector, source in follow.items():
+        result[vector] = _merge_vector(vector, source, base, ours, theirs, result)
     return result
+
+
+def _merge_vector(
+    vector: str, source: str, base: Row | None, ours: Row, theirs: Row, result: Row
+) -> Any:
+    """A vector goes with its text, so it is never in conflict. Two of one text may differ, because
+    a provider does not give the same numbers twice; then any of them will do."""
+    mine, yours = ours[vector], theirs[vector]
+    if not _same(ours[source], theirs[source]):
+        return mine if _same(result[source], ours[source]) else yours
+    if base is not None and _same(base[source], ours[source]) and _same(mine, base[vector]):
+        return yours
+    return yours if mine is None else mine
 
 
 def changes_of(delta: SideDelta, *, only: Sequence[str]) -> dict[str, tuple[Any, Any]]:

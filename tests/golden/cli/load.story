@@ -55,6 +55,7 @@ $ omnigraph load Person.csv --mode merge --json
   },
   "repeated": false,
   "rejected": 0,
+  "embedded": 0,
   "engine": "local",
   "reason": "about 0 rows, not above 1,000,000"
 }

@@ -48,7 +48,8 @@ $ omnigraph mutate changes.gq add --param name=Eve --param age=20 --json
     }
   },
   "commit": "id-02-xxxxxxxxxxxxxxxxxxxx",
-  "repeated": false
+  "repeated": false,
+  "embedded": 0
 }
 
 $ omnigraph mutate changes.gq birthday --param name=Ada --as bob

@@ -47,6 +47,25 @@ operation(
 )
 
 
+def draw_embed(world: World, chance: Random) -> dict[str, Any] | None:
+    return draw_place(world, chance) | {"dry_run": chance.random() < 0.2}
+
+
+def perform_embed(world: World, g: Graph, record: Record) -> None:
+    """No type of the world has a vector: nothing may come of it. What comes of it where there are
+    some is told by `tests/embed`."""
+    done = take(world, g, record.args).call("embed", dry_run=record.args["dry_run"])
+    if done.texts or done.commits:
+        raise Fault(f"embedded {done.texts} texts where there is nothing to embed")
+
+
+def foresee_embed(world: World, step: Step) -> None:
+    foresee_place(world, step.args, writing=not step.args["dry_run"])
+
+
+operation(Operation("embed", 0.5, ("embed",), draw_embed, perform_embed, foresee_embed))
+
+
 def draw_cleanup(world: World, chance: Random) -> dict[str, Any] | None:
     return {
         "keep": chance.choice((1, 2, 3, 10)),

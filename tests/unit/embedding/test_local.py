@@ -67,10 +67,6 @@ def test_a_long_text_is_counted_and_gives_what_its_mean_is() -> None:
     assert once @ many > 0.98
 
 
-def test_tokens_are_counted() -> None:
-    assert local_embedder().count_tokens(["hello world", "hello"]) == 3
-
-
 def test_another_size_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(InvalidEmbedding, match="no vectors of 100 numbers") as caught:
         local_embedder().embed(TEXTS, 100)

@@ -16,6 +16,7 @@ from omnigraph.model.catalog import Property
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 from tests.bench.embeddings import Provider, provider, unit_vector_of
+from tests.unit.engine.clock import Clock
 
 SCHEMA = """
 node Doc {
@@ -37,8 +38,9 @@ def there() -> Iterator[Provider]:
 
 @pytest.fixture
 def session(there: Provider, tmp_path: Path) -> Session:
-    settings = Settings(embed_url=there.url, embed_retry_for=0.5)
-    return omnigraph.init(tmp_path / "g", schema=SCHEMA, settings=settings)._session
+    settings = Settings(embed_url=there.url)
+    root = tmp_path / "g"
+    return omnigraph.init(root, schema=SCHEMA, settings=settings, runtime=Clock())._session
 
 
 def prop(session: Session, name: str) -> Property:

@@ -62,6 +62,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("query", "Ask the graph a question", "query"),
             _command("search", "Find entities by words or meaning", "search"),
             _command("mutate", "Insert, update and delete, as one commit", "mutate"),
+            _command("embed", "Give texts their vectors", "embed"),
             _command("explain", "Show how a query is answered", "query"),
             _command("algo", "Rank, group and measure the nodes", "algo"),
         ),

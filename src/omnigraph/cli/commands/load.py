@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, Embed, OnBranch
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paths import STDIN, unwritable
@@ -65,6 +65,7 @@ def load(
         str | None,
         Parameter(help="a name of your own: run again, a load that died goes on, once"),
     ] = None,
+    embed: Embed = False,
     engine: Engine = "auto",
     master: Master = None,
     conf: Conf = (),
@@ -113,6 +114,7 @@ def load(
                 engine=chosen,
                 job=job,
                 progress=tell,
+                embed=embed,
                 **flags.words(cli),
             )
     if rejected is not None:
@@ -174,6 +176,7 @@ def _row(done: LoadResult) -> dict[str, Any]:
         "types": {name: plain(counts) for name, counts in done.counts.items()},
         "repeated": done.repeated,
         "rejected": len(done.rejected),
+        "embedded": done.embedded,
         "engine": done.engine,
         "reason": done.reason,
     }
@@ -188,6 +191,8 @@ def _lines(done: LoadResult, paint: Paint) -> Iterator[str]:
         yield "There was nothing to load; no commit was made."
     else:
         yield f"Loaded into {done.branch} in commit {paint('cyan', done.commit_id)}."
+    if done.embedded:
+        yield f"{count_text(done.embedded, 'text')} embedded after it."
 
 
 def _write_rejected(done: LoadResult, path: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, OnBranch
+from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, Embed, OnBranch
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.commands.query import (
     File,
@@ -17,7 +17,7 @@ from omnigraph.cli.commands.query import (
     read_query,
 )
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.value_text import plain
+from omnigraph.cli.value_text import count_text, plain
 from omnigraph.cli.views.changes import count_lines
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def mutate(
     params: Params = None,
     param: Param = (),
     branch: OnBranch = "main",
+    embed: Embed = False,
     flags: CommitFlags = NO_FLAGS,
     cli: Cli,
 ) -> None:
@@ -52,6 +53,7 @@ def mutate(
             text,
             name,
             values,
+            embed=embed,
             **flags.words(cli),
         )
     show_mutation(done, cli)
@@ -66,6 +68,7 @@ def show_mutation(done: MutationResult, cli: Invocation) -> None:
         "types": {name: plain(counts) for name, counts in done.counts.items()},
         "commit": done.commit_id,
         "repeated": done.repeated,
+        "embedded": done.embedded,
     }
     cli.out.value(row, lambda paint: _lines(done, paint))
 
@@ -79,3 +82,5 @@ def _lines(done: MutationResult, paint: Paint) -> Iterator[str]:
         yield "Nothing matched; no commit was made."
     else:
         yield f"Changed {done.branch} in commit {paint('cyan', done.commit_id)}."
+    if done.embedded:
+        yield f"{count_text(done.embedded, 'text')} embedded in it."

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from omnigraph.embedding.port import Embedder, Model, is_blank, parse_model
 from omnigraph.embedding.providers import find_embedder
 from omnigraph.engine.session import Session
-from omnigraph.errors import NoModel, OmnigraphError
+from omnigraph.errors import NoModel, OmnigraphError, UnknownModel
 from omnigraph.model.catalog import Property
 from omnigraph.model.types import VectorType, type_text
 
@@ -67,7 +67,11 @@ def model_of(prop: Property) -> Model:
             f"property and model it comes from: {prop.name}: {type_text(prop.type)} "
             '@embed("source", model="local").',
         )
-    return parse_model(prop.embed.model)
+    try:
+        return parse_model(prop.embed.model)
+    except UnknownModel as error:
+        named = f"There is no model {prop.embed.model!r}, by which `{prop.name}` is embedded."
+        raise UnknownModel(named, help=error.hint) from None
 
 
 def dimension_of(prop: Property) -> int:

@@ -3,7 +3,7 @@ undone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType, system_columns
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.plan.rows.row_type import row_type
+from omnigraph.plan.rows.stale import embedded_from
 from omnigraph.telemetry import Ledger
 
 
@@ -68,7 +69,7 @@ def _undo_inserts(
 ) -> tuple[np.ndarray, list[str]]:
     now = _present(inserted, view, ledger)
     made = inserted.take(pa.array(now.positions))
-    differs = differing_properties(then, view.kind, made, now.rows)
+    differs = _but_vectors(view.kind, differing_properties(then, view.kind, made, now.rows))
     for name, row in _flagged(differs):
         conflicts.append(
             _conflict(
@@ -93,7 +94,8 @@ def _undo_deletes(
 ) -> pa.Table:
     now = _present(deleted, view, ledger)
     was = deleted.take(pa.array(now.positions))
-    for name, row in _flagged(differing_properties(then, view.kind, was, now.rows)):
+    differs = _but_vectors(view.kind, differing_properties(then, view.kind, was, now.rows))
+    for name, row in _flagged(differs):
         conflicts.append(
             _conflict(
                 ConflictKind.DIVERGENT_INSERT,
@@ -140,11 +142,15 @@ def _undo_updates(
     rows = now.rows
     wanted = _as_now(before, then, kind)
     touched = np.zeros(rows.num_rows, dtype=bool)
+    undone: dict[str, np.ndarray] = {}
+    vectors = dict(embedded_from(kind))
     for p in then.properties:
         mask = np.array([p.name in told for told in changed], dtype=bool)
         if not mask.any():
             continue
         name = names.get(p.id)
+        if name in vectors:
+            continue
         if name is None:
             row = int(np.flatnonzero(mask)[0])
             conflicts.append(_property_dropped(kind, p.name, _value(rows, "id", row)))
@@ -163,9 +169,19 @@ def _undo_updates(
             )
             for row in np.flatnonzero(moved & from_before.get(name, none)).tolist()
         ]
-        undo = mask & ~moved
+        undone[name] = undo = mask & ~moved
         touched |= undo
         rows = _replaced(rows, wanted, name, undo)
+    changes = [frozenset(_now_names(then, kind, told)) for told in changed]
+    for vector, source in vectors.items():
+        # A vector goes with its text: back to what it was if the text does, else only if the
+        # commit gave it to the text that is there now. It is never in the way.
+        none = np.zeros(rows.num_rows, dtype=bool)
+        given = np.array([vector in told for told in changes], dtype=bool)
+        alone = given & ~from_after.get(vector, none) & ~from_after.get(source, none)
+        undo = undone.get(source, none) | alone
+        touched |= undo
+        rows = _replaced(rows, wanted, vector, undo)
     kept = pa.array(touched)
     return rows.filter(kept), now.addresses[touched]
 
@@ -203,6 +219,21 @@ def _replaced(rows: pa.Table, wanted: pa.Table, name: str, mask: np.ndarray) -> 
     index = np.arange(count) + np.where(mask, count, 0)
     place = rows.schema.get_field_index(name)
     return rows.set_column(place, rows.schema.field(place), both.take(pa.array(index)))
+
+
+def _but_vectors(kind: GraphType, differs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A vector that was embedded meanwhile is nobody's change."""
+    vectors = dict(embedded_from(kind))
+    return {name: flags for name, flags in differs.items() if name not in vectors}
+
+
+def _now_names(then: GraphType, now: GraphType, names: Iterable[str]) -> Iterator[str]:
+    """How properties of an older form of the type are called now."""
+    ids = {p.name: p.id for p in then.properties}
+    held = {p.id: p.name for p in now.properties}
+    for name in names:
+        if (known := held.get(ids.get(name, ""))) is not None:
+            yield known
 
 
 def _flagged(differs: dict[str, np.ndarray]) -> Iterator[tuple[str, int]]:

@@ -20,6 +20,7 @@ from omnigraph.model.violation import Violation
 from omnigraph.plan.load.places import AT
 from omnigraph.plan.rows.complete import complete_rows
 from omnigraph.plan.rows.row_type import required_columns
+from omnigraph.plan.rows.stale import clear_stale, watched_sources
 from omnigraph.plan.rows.typed import RowGroup
 from omnigraph.plan.rules.book import ENDS, describe_missing, describe_move
 from omnigraph.store.tables import ADDRESS
@@ -114,7 +115,8 @@ def _complete(
     columns = {name: whole[name] for name in whole.column_names}
     if len(known) and absent:
         addresses = rows[ORIGIN].drop_null().to_numpy()
-        old = view.take(addresses, absent, ledger)
+        watched = watched_sources(kind, given)
+        old = view.take(addresses, [*absent, *watched], ledger)
         order = np.full(rows.num_rows, -1, dtype=np.int64)
         order[known] = np.arange(len(known))
         fresh = np.flatnonzero(order < 0)
@@ -123,6 +125,10 @@ def _complete(
             default = whole[name].take(pa.array(fresh))
             both = pa.chunked_array([*old[name].chunks, *default.chunks], old[name].type)
             columns[name] = both.take(pa.array(order))
+        if watched:
+            kept = pa.table({name: columns[name] for name in schema.names[:-2]})
+            cleared = clear_stale(kind, given, kept, old, known)
+            columns = {name: cleared[name] for name in cleared.column_names}
     arrays = [columns[name] for name in schema.names[:-2]]
     return pa.Table.from_arrays([*arrays, rows[AT], rows[ORIGIN]], schema=schema)
 

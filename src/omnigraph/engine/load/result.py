@@ -43,7 +43,8 @@ OnLoadProgress = Callable[[LoadProgress], None]
 class LoadResult:
     """`commit` is None if there was nothing to do, and that of the first call if this one only
     `repeated` it. `engine` and `reason` say where it ran and why there; `rejected` holds the rows
-    that were put aside."""
+    that were put aside. `embedded` is how many vectors were embedded after it, if that was asked
+    for."""
 
     branch: str
     mode: str
@@ -53,6 +54,7 @@ class LoadResult:
     reason: str
     rejected: Sequence[Reject] = field(default=(), repr=False)
     repeated: bool = False
+    embedded: int = 0
     io: Ledger = field(default_factory=Ledger, repr=False)
 
     @property

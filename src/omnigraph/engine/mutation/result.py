@@ -17,7 +17,8 @@ class MutationResult:
     that went with their nodes count as deleted.
 
     `commit` is None if nothing matched, and if an earlier call with the same idempotency key had
-    made it: then `repeated` is True and `commit_id` is that of the earlier call.
+    made it: then `repeated` is True and `commit_id` is that of the earlier call. `embedded` is how
+    many vectors it got, if that was asked for.
     """
 
     branch: str
@@ -28,4 +29,5 @@ class MutationResult:
     commit: Commit | None
     commit_id: str | None
     repeated: bool = False
+    embedded: int = 0
     io: Ledger = field(default_factory=Ledger, repr=False)

@@ -3,8 +3,8 @@ they run again on the new snapshot; under another schema the text is checked aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from omnigraph.engine.mutation.lower import is_blind, lower_mutation
@@ -32,8 +32,10 @@ def mutate(
     name: str | None,
     params: Mapping[str, Any] | None,
     options: CommitOptions,
+    finish: Callable[[Write], int] | None = None,
 ) -> MutationResult:
-    """One commit, or none if nothing matched, or an error and nothing."""
+    """One commit, or none if nothing matched, or an error and nothing. `finish` may run more
+    statements, over what those of the text did, and tells how many rows it embedded."""
     if params is not None and not isinstance(params, Mapping):
         raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
@@ -53,7 +55,8 @@ def mutate(
     reading = not all(is_blind(statement) for statement in statements)
     for statement in statements:
         write.run(statement, reading=reading)
-    return _result(call, write, write.publish(), ledger)
+    embedded = 0 if finish is None else finish(write)
+    return replace(_result(call, write, write.publish(), ledger), embedded=embedded)
 
 
 def _first_lowering(call: _MutationCall, write: Write) -> list[Statement]:

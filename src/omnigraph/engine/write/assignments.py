@@ -23,6 +23,7 @@ from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_text, show_value
 from omnigraph.plan.rows.cast import cast_column
 from omnigraph.plan.rows.convert import expected_text
+from omnigraph.plan.rows.stale import clear_stale
 from omnigraph.plan.validate import check_rows
 from omnigraph.plan.values import evaluate_array
 from omnigraph.plan.values.rows import Bindings, RowLeaves, fixed_value
@@ -74,6 +75,8 @@ def set_values(
         ]
         place = rows.schema.get_field_index(name)
         rows = rows.set_column(place, rows.schema.field(place), done.array)
+    if not violations:
+        rows = clear_stale(kind, {one.property.name for one in values}, rows, old)
     refuse_named(violations or check_rows(kind, rows))
     return rows
 

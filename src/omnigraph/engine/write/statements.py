@@ -94,8 +94,26 @@ class DeleteWhere:
     bindings: Bindings
 
 
+@dataclass(frozen=True)
+class EmbedRows:
+    """Vectors for entities, each with the text that it is of: `rows` has `id`, `text`, `vector`.
+    An entity that has another text by now, or a vector, is left as it is."""
+
+    type: str
+    property: str
+    source: str
+    rows: pa.Table = field(repr=False)
+
+
 Statement = (
-    AppendRows | UpsertRows | OverwriteRows | UpdateRows | DeleteRows | UpdateWhere | DeleteWhere
+    AppendRows
+    | UpsertRows
+    | OverwriteRows
+    | UpdateRows
+    | DeleteRows
+    | UpdateWhere
+    | DeleteWhere
+    | EmbedRows
 )
 
 
@@ -126,8 +144,8 @@ def _parts(statement: Statement, catalog: Catalog) -> Iterator[object]:
             yield _plain(statement.where)
         case DeleteRows():
             yield _plain(statement.where)
-        case UpdateWhere() | DeleteWhere():
-            raise TypeError("a mutation is known by its text and its parameters")
+        case UpdateWhere() | DeleteWhere() | EmbedRows():
+            raise TypeError("the call knows what tells it from others, not its statements")
         case _:
             assert_never(statement)
 

@@ -28,6 +28,7 @@ from omnigraph.engine.write.statements import (
     AppendRows,
     DeleteRows,
     DeleteWhere,
+    EmbedRows,
     OverwriteRows,
     Statement,
     UpdateRows,
@@ -41,6 +42,7 @@ from omnigraph.lang.suggestions import near
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import EdgeType, GraphType, NodeType, system_columns
 from omnigraph.plan.rows.complete import complete_rows, shape_values
+from omnigraph.plan.rows.stale import clear_stale, watched_sources
 from omnigraph.plan.rows.typed import RowGroup
 from omnigraph.plan.rules.book import ENDS, NewId, describe, describe_move, edges_of
 from omnigraph.plan.validate import check_rows
@@ -99,6 +101,8 @@ class Work:
                 return self._update_where(kind, statement)
             case DeleteWhere():
                 return self._delete_where(kind, statement)
+            case EmbedRows():
+                return self._embed(kind, statement)
             case _:
                 assert_never(statement)
 
@@ -178,18 +182,21 @@ class Work:
         self._check_ends(view, given, found)
         if not absent:
             return whole
-        parts = [(new, whole.take(pa.array(new)).select(absent))]
+        watched = watched_sources(kind, group.given)
+        wanted = [*absent, *watched]
+        parts = [(new, whole.take(pa.array(new)).select(wanted))]
         if len(found.addresses):
-            old = view.take(found.addresses, absent, self.ledger)
+            old = view.take(found.addresses, wanted, self.ledger)
             parts.append((found.base_positions, old))
         if len(found.pending):
-            pending = view.overlay.rows.take(pa.array(found.pending)).select(absent)
+            pending = view.overlay.rows.take(pa.array(found.pending)).select(wanted)
             parts.append((found.pending_positions, pending))
         order = np.argsort(np.concatenate([positions for positions, _ in parts]), kind="stable")
         kept = pa.concat_tables([rows for _, rows in parts]).take(pa.array(order))
         schema = row_schema(kind)
         columns = [kept[name] if name in absent else whole[name] for name in schema.names]
-        return pa.Table.from_arrays(columns, schema=schema)
+        rows = pa.Table.from_arrays(columns, schema=schema)
+        return clear_stale(kind, group.given, rows, kept) if watched else rows
 
     def _check_ends(self, view: TableView, given: pa.Table, found: Any) -> None:
         """An edge keeps its ends: another end is another edge."""
@@ -230,7 +237,7 @@ class Work:
         old = pa.concat_tables([found.rows.select(names), pending]).cast(view.schema)
         if not old.num_rows:
             return 0
-        rows = _with_values(kind, old, statement.set)
+        rows = clear_stale(kind, statement.set, _with_values(kind, old, statement.set), old)
         refuse(check_rows(kind, rows))
         return self._replace(view, found, rows)
 
@@ -280,6 +287,34 @@ class Work:
         view = self.read(kind)
         found = select_rows(view, statement.where, statement.bindings, self.ledger, ["id"])
         return self._remove(view, found)
+
+    def _embed(self, kind: GraphType, statement: EmbedRows) -> int:
+        """Vectors, where the text is still that which was embedded and nobody gave another."""
+        given, vector, view = statement.rows, statement.property, self.read(kind)
+        ids = given["id"].combine_chunks()
+        found = view.find(("id",), ids.to_pylist(), self.ledger)
+        base = view.rows_at(found.addresses, self.ledger)
+        addresses = np.full(len(ids), NEW, dtype=np.uint64)
+        addresses[found.base_positions] = found.addresses
+        stored = pc.index_in(base["id"], value_set=ids).to_numpy().astype(np.int64)
+        places = np.concatenate([stored, found.pending_positions])
+        origins = np.concatenate([addresses[stored], view.overlay.origins[found.pending]])
+        pending = view.overlay.rows.take(pa.array(found.pending))
+        old = pa.concat_tables([base, pending]).cast(view.schema)
+        same = pc.equal(old[statement.source], given["text"].take(pa.array(places)))
+        kept = np.flatnonzero(pc.and_(pc.fill_null(same, False), old[vector].is_null()))
+        if not len(kept):
+            return 0
+        place = old.schema.get_field_index(vector)
+        rows = old.take(pa.array(kept)).set_column(
+            place, old.schema.field(place), given["vector"].take(pa.array(places[kept]))
+        )
+        replaced = found.pending[kept[kept >= len(stored)] - len(stored)]
+        overlay = view.overlay.without(replaced)
+        self._put(kind, overlay.adding(rows, origins[kept].astype(np.uint64)))
+        # Pending rows were counted by the statement that put them there.
+        self._count(kind, "updated", int(np.count_nonzero(kept < len(stored))))
+        return len(kept)
 
     def _remove(self, view: TableView, found: Selected) -> int:
         if not found.count:

@@ -185,7 +185,7 @@ class Expressions:
         kind = properties[0].type
         if any(p.type != kind for p in properties):
             kind = STRING
-        nullable = may_be_null or any(p.nullable for p in properties)
+        nullable = may_be_null or any(p.may_be_null for p in properties)
         return PropertyValue(known.id, properties, Type(kind, nullable))
 
     def properties(
@@ -285,7 +285,7 @@ class Expressions:
             if value is None or properties is None:
                 continue
             target = properties[0].type if len({p.type for p in properties}) == 1 else STRING
-            nullable = found[1] or any(p.nullable for p in properties)
+            nullable = found[1] or any(p.may_be_null for p in properties)
             left = PropertyValue(found[0].id, properties, Type(target, nullable))
             condition = operators.equal_to(self, left, value, entry)
             if condition is not None:

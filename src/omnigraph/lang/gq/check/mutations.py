@@ -96,7 +96,7 @@ class _RowExpressions(Expressions):
             message = f"`{self.row.name}` has no property `{name}`"
             self.add("T11", node.span, message, help_)
             return None
-        return RowProperty(prop, Type(prop.type, prop.nullable))
+        return RowProperty(prop, Type(prop.type, prop.may_be_null))
 
     def system(self, node: tree.SystemRef) -> Expression | None:
         column: Any = node.column.text
