@@ -58,6 +58,7 @@ def has_phrase(text: str | None, wanted: str | None) -> bool | None:
     )
 
 
+@lru_cache(maxsize=100_000)
 def has_similar_word(text: str | None, wanted: str | None, edits: int | None = 2) -> bool | None:
     """`fuzzy`: a word at most so many edits away from one of the words."""
     if text is None or wanted is None or edits is None:
@@ -65,6 +66,7 @@ def has_similar_word(text: str | None, wanted: str | None, edits: int | None = 2
     return any(distance_of(a, b) <= edits for a in set(words(text)) for b in set(words(wanted)))
 
 
+@lru_cache(maxsize=100_000)
 def distance_of(one: str, other: str) -> int:
     """Levenshtein's: letters inserted, deleted, replaced."""
     above = list(range(len(other) + 1))
@@ -141,7 +143,7 @@ TIE: Final = 2e-6
 
 
 def in_order(
-    rows: Iterable[tuple[float | None, tuple[str, ...]]], *, descending: bool
+    rows: Iterable[tuple[float | None, tuple[str, ...]]], *, descending: bool, tie: float = 0.0
 ) -> list[tuple[float | None, tuple[str, ...]]]:
     """Rows of (rank, ids): by rank, ties by ids ascending, those without a rank last."""
     rows = list(rows)
@@ -150,13 +152,9 @@ def in_order(
     groups: list[list[tuple[float | None, tuple[str, ...]]]] = []
     last: float | None = None
     for value, ids in ranked:
-        if last is None or not _tied(last, value):
+        if last is None or abs(last - value) > tie * max(abs(last), abs(value)):
             groups.append([])
         groups[-1].append((value, ids))
         last = value
     groups.append([row for row in rows if row[0] is None])
     return [row for group in groups for row in sorted(group, key=lambda row: row[1])]
-
-
-def _tied(one: float, other: float) -> bool:
-    return abs(one - other) <= TIE * max(abs(one), abs(other))

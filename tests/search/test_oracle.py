@@ -91,6 +91,6 @@ def test_fused_places_by_hand() -> None:
 
 def test_rows_are_ordered_with_ties_by_ids_and_no_rank_last() -> None:
     rows = [(None, ("a",)), (1.0, ("c",)), (1.0 + 1e-9, ("d",)), (1.0, ("b",)), (2.0, ("z",))]
-    down = [ids for _, (ids,) in oracle.in_order(rows, descending=True)]
-    up = [ids for _, (ids,) in oracle.in_order(rows, descending=False)]
+    down = [ids for _, (ids,) in oracle.in_order(rows, descending=True, tie=oracle.TIE)]
+    up = [ids for _, (ids,) in oracle.in_order(rows, descending=False, tie=oracle.TIE)]
     assert (down, up) == (["z", "b", "c", "d", "a"], ["b", "c", "d", "z", "a"])
