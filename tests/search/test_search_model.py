@@ -1,0 +1,40 @@
+"""Search against the oracle: drawn histories over several branches, with questions after each step.
+
+Small vocabularies and few vectors, so that ties, phrases and repeated words happen.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.search.world import live
+
+drawn = st.randoms(use_true_random=False)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_history_changes_what_is_found_without_an_index(seed: int) -> None:
+    live(Random(seed), 8, folding="off", segments=False)
+
+
+@pytest.mark.parametrize("seed", range(100, 110))
+def test_no_history_changes_what_is_found_with_indexes(seed: int) -> None:
+    live(Random(seed), 8, folding="off", segments=True)
+
+
+@pytest.mark.parametrize("seed", range(200, 206))
+def test_no_history_changes_what_is_found_while_folding(seed: int) -> None:
+    live(Random(seed), 8, folding="inline", segments=True)
+
+
+@pytest.mark.slow
+@settings(max_examples=150)
+@given(chance=drawn, segments=st.booleans(), folding=st.sampled_from(("off", "inline")))
+def test_no_drawn_history_changes_what_is_found(
+    chance: Random, segments: bool, folding: str
+) -> None:
+    live(chance, 14, folding=folding, segments=segments)
