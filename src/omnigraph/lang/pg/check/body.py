@@ -22,6 +22,7 @@ from omnigraph.lang.pg.tree import (
     Wreck,
 )
 from omnigraph.lang.values import MisfitError, fit_value
+from omnigraph.model.analysis import ANALYSES, ANNOTATION
 from omnigraph.model.schema import Default, Embed, Literal, PropertyDecl
 from omnigraph.model.types import (
     Base,
@@ -95,6 +96,7 @@ def _read_property(
     kind = resolve_type(node.type, types, findings)
     decl: PropertyDecl | None = None
     if kind is not None:
+        _check_analyzer(node.annotations, kind, findings)
         decl = PropertyDecl(
             name=name.text,
             type=kind,
@@ -113,6 +115,24 @@ def _read_property(
     found = BodyProperty(name, decl if sound else None, spans.get("default"), spans.get("embed"))
     draft.properties[name.text] = found
     draft.constraints.extend(_flag(flag, name) for flag in read.flags)
+
+
+def _check_analyzer(
+    nodes: tuple[AnnotationNode, ...], kind: PropertyType, findings: Findings
+) -> None:
+    """`@analyzer("english")` is kept as any other annotation; search knows what it names."""
+    for node in nodes:
+        if node.name.text != ANNOTATION:
+            continue
+        arguments = node.arguments or ()
+        value = arguments[0].value if len(arguments) == 1 else None
+        given = value.value if isinstance(value, LiteralNode) else None
+        if kind != ScalarType(Base.STRING):
+            findings.add("P141", node.span, f"`@{ANNOTATION}` says how a String is searched")
+        elif not isinstance(given, str) or given not in ANALYSES:
+            message = f"`@{ANNOTATION}` names one of: {', '.join(ANALYSES)}"
+            meant = Meant(given, list(ANALYSES)) if isinstance(given, str) else None
+            findings.add("P142", node.span, message, meant)
 
 
 def _flag(node: AnnotationNode, name: Name) -> Flag:
