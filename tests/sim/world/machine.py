@@ -5,6 +5,7 @@ says; which thread comes when is the machine's choice, and nothing else hangs on
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import threading
@@ -176,7 +177,11 @@ def perform_upkeep(world: World, g: Graph, record: Record) -> None:
 
     with world.place.open(settings=world.settings) as mine:
         mine._session.on_write = fail
-        _write(take(world, mine, record.args), record)
+        logging.disable()  # it is told to whoever runs the program, here to nobody
+        try:
+            _write(take(world, mine, record.args), record)
+        finally:
+            logging.disable(logging.NOTSET)
 
 
 def _write(hand: Hand, record: Record) -> None:

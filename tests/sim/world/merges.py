@@ -194,7 +194,17 @@ def draw_restore(world: World, chance: Random) -> dict[str, Any] | None:
 
 
 def foresee_restore(world: World, step: Step) -> None:
-    foresee_place(world, step.args)
+    """Where both the branch and the ref are refused, either may be told."""
+    try:
+        foresee_place(world, step.args)
+    except Refused as why:
+        try:
+            resolve(world, step.args["ref"])
+        except Refused:
+            raise Refused(str(why)) from None
+        except Unsure:
+            pass
+        raise
     resolve(world, step.args["ref"])
 
 
