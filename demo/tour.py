@@ -196,7 +196,7 @@ def workplace() -> Iterator[str]:
 
 
 def where_next() -> None:
-    title(10, "Where to go next")
+    title(11, "Where to go next")
     if KEPT:
         print(f"  cd {KEPT}; omnigraph shell --root papers.graph    this graph, interactively")
     else:
@@ -221,19 +221,23 @@ def tell() -> None:
     show("omnigraph query papers.gq lineage --param doi=10.1000/99")
     show("omnigraph explain papers.gq lineage --param doi=10.1000/99")
 
-    title(4, "Rank: algorithms run on the graph as it is at any ref")
+    title(4, "Search, then walk from what was found")
+    show("omnigraph search 'streaming indexes for oceans' -n 3")
+    show("omnigraph query papers.gq about --param words='bayesian embeddings of proteins'")
+
+    title(5, "Rank: algorithms run on the graph as it is at any ref")
     show("omnigraph algo pagerank --edges Cites --where 'Paper: year >= 2000' -n 5")
 
-    title(5, "What is wrong is refused, and nothing changes")
+    title(6, "What is wrong is refused, and nothing changes")
     show(
         'omnigraph mutate -e \'insert Cites { from: "10.1000/1", to: "10.1000/nowhere" }\'',
         expected=6,
     )
 
-    title(6, "The cost of a write is a contract: so many requests, at any size and depth")
+    title(7, "The cost of a write is a contract: so many requests, at any size and depth")
     show("omnigraph mutate --io --as bob -e 'insert Note { text: \"to be read\" }'")
 
-    title(7, "Two branches, edited at once by two processes")
+    title(8, "Two branches, edited at once by two processes")
     show("omnigraph branch create eve")
     show("omnigraph branch create joe")
     print()
@@ -251,13 +255,13 @@ def tell() -> None:
     )
     show("omnigraph diff main eve")
 
-    title(8, "Merge: by entity and property; what cannot be merged is shown")
+    title(9, "Merge: by entity and property; what cannot be merged is shown")
     show("omnigraph merge eve --as ada")
     show("omnigraph merge joe --as ada", expected=4)
     show("omnigraph merge joe --as ada --strategy Paper.year=theirs")
     show("omnigraph log --graph -n 8")
 
-    title(9, "Every commit stays readable")
+    title(10, "Every commit stays readable")
     show("omnigraph history Paper 10.1000/29")
     show("omnigraph mutate --as bob -m oops -e 'delete Paper where year < 2000'")
     show("omnigraph query papers.gq count")

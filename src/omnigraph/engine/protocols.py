@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.history.feed import FeedBlock
     from omnigraph.engine.history.log import Log, LogWords
     from omnigraph.engine.history.timeline import Moment
+    from omnigraph.engine.index_state import IndexState
     from omnigraph.engine.load.result import LoadResult, OnLoadProgress
     from omnigraph.engine.merge.run import Merge
     from omnigraph.engine.mutation.result import MutationResult
@@ -92,6 +93,8 @@ class SnapshotLike(Protocol):
         limit: int = 10,
         by: SearchBy = "words",
     ) -> Result: ...
+
+    def indexes(self) -> list[IndexState]: ...
 
     def entity(self, type: str, id: str) -> dict[str, Any] | None: ...
 

@@ -26,6 +26,7 @@ from omnigraph.engine.history.diff import Diff, make_diff
 from omnigraph.engine.history.log import Log, LogWords, make_log
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.timeline import Moment
+from omnigraph.engine.index_state import IndexState, index_states
 from omnigraph.engine.query.ask import ask, search_everywhere
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.prepare import Preparations
@@ -141,6 +142,15 @@ class Reads(ABC):
         return search_everywhere(
             self._session, pinned, text, [pinned.type(name) for name in names], limit, by
         )
+
+    def indexes(self) -> list[IndexState]:
+        """The indexes that the schema asks for, and how many rows each covers. Rows that are not
+        covered are found as well, more slowly; `optimize` adds them.
+
+        >>> [(one.type, one.property, one.kind) for one in g.indexes()][0]
+        ('Person', 'id', 'BTREE')
+        """
+        return index_states(self._pinned())
 
     def scan(
         self,

@@ -247,11 +247,16 @@ def perform_search(world: World, g: Graph, record: Record) -> None:
     }
     hits = ask(world, g, record, "search", word, types=[kind.name], limit=1000).to_pylist()
     found = [hit["id"] for hit in hits]
+    for one in ask(world, g, record, "indexes"):
+        if not 0 <= one.covered <= one.rows:
+            raise Fault(f"the index of {one} covers more than there is")
     if len(found) != len(wanted) or set(found) != wanted:
         raise Fault(f"a search for {word!r} in {kind.name} found {found}, must be {wanted}")
 
 
-operation(Operation("search", 1.0, ("search",), draw_at, perform_search, foresee_at, reads=True))
+operation(
+    Operation("search", 1.0, ("search", "indexes"), draw_at, perform_search, foresee_at, reads=True)
+)
 
 
 # Exports, manifests

@@ -10,12 +10,19 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.colours import Paint, pad
 from omnigraph.cli.value_text import count_text, one_line, time_text
+from omnigraph.model.types import Base, ScalarType, VectorType
 
 if TYPE_CHECKING:
     from omnigraph.engine.snapshot import Snapshot
 
 _BAR = 16
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+_TEXT = ScalarType(Base.STRING)
+_SEARCHED = {"INVERTED": "text", "IVF_FLAT": "vector"}
+_WORTH = 1024
+"""Fewer rows are as quickly searched without an index."""
 
 
 def stats(*, ref: AtRef = "main", cli: Cli) -> None:
@@ -39,6 +46,7 @@ def stats(*, ref: AtRef = "main", cli: Cli) -> None:
             "branches": g.branches(),
             "tags": list(g.tags()),
             "protected": g.protected_branches(),
+            "pending": _pending(snapshot),
         }
         commit = snapshot.commit
 
@@ -52,6 +60,12 @@ def stats(*, ref: AtRef = "main", cli: Cli) -> None:
         yield from _type_lines(types, paint, cli.out.unicode)
         yield ""
         yield ", ".join(_names(row))
+        for one in row["pending"]:
+            yield paint(
+                "dim",
+                f"{one['covered']:,} of {one['rows']:,} rows are in the {one['index']} index of "
+                f"{one['type']}.{one['property']}; 'omnigraph optimize' adds the others",
+            )
 
     cli.out.value(row, view, listed=types)
 
@@ -87,6 +101,28 @@ def snapshot(
         yield from _type_lines(types, paint, cli.out.unicode)
 
     cli.out.value(row, view, listed=types)
+
+
+def _pending(found: Snapshot) -> list[dict[str, Any]]:
+    """Indexes for search that do not cover all rows. Only types that have any are opened."""
+    if not any(
+        prop.type == _TEXT or isinstance(prop.type, VectorType)
+        for kind in found.catalog.types
+        for prop in kind.properties
+        if any(prop.name in group for group in kind.indexes)
+    ):
+        return []
+    return [
+        {
+            "type": one.type,
+            "property": one.property,
+            "index": _SEARCHED[one.kind],
+            "rows": one.rows,
+            "covered": one.covered,
+        }
+        for one in found.indexes()
+        if one.kind in _SEARCHED and one.covered < one.rows and one.rows >= _WORTH
+    ]
 
 
 def _type_rows(found: Snapshot) -> list[dict[str, Any]]:

@@ -31,9 +31,11 @@ from omnigraph.engine.query.workspace import Workspace, Workspaces
 from omnigraph.engine.view import TableView
 from omnigraph.errors import InvalidArgument, InvalidParameters
 from omnigraph.lang.gq import ParameterError, bind_parameters
+from omnigraph.lang.gq.checked import Nearest
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.explain import counted, render_plan
+from omnigraph.plan.query.expressions import all_searches
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -239,7 +241,8 @@ class Asked:
 
     def explain(self, analyze: bool) -> str:
         if not analyze:
-            return render_plan(self._plan)
+            searched = self._searched()
+            return render_plan(self._plan, summary=f"search {searched}" if searched else None)
         ledger = Ledger()
         monotonic = self._session.runtime.monotonic
         observer = Observer(monotonic, ledger)
@@ -260,6 +263,20 @@ class Asked:
                 )
             ),
         )
+
+    def _searched(self) -> str:
+        """What is searched, and by what means, as it stands now."""
+        plan = self._plan
+        asked = {part.target: part for part in all_searches(plan)}
+        if not asked:
+            return ""
+        run = self._run(plan, self._workspace(self._snapshot.io))
+        for target, part in asked.items():
+            for place, kind in enumerate(run.kinds(target.variable)):
+                rows, prop = run.entities.rows(kind), target.properties[place]
+                look = run.searches.vectors if isinstance(part, Nearest) else run.searches.texts
+                look(rows, prop)
+        return ", ".join(f"{name} by {how}" for name, how in sorted(run.searches.used.items()))
 
     def network(self) -> Any:
         return build_network(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,10 +16,9 @@ from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.shape import schema_of
 from omnigraph.errors import InvalidArgument
-from omnigraph.lang.gq.checked import SEARCHES
-from omnigraph.lang.gq.walk import walk
 from omnigraph.plan.query import Plan, plan_listing
 from omnigraph.plan.query.explain import render_plan
+from omnigraph.plan.query.expressions import all_searches
 from omnigraph.plan.values.rows import Bindings
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.query.context import Compiling
@@ -28,7 +26,7 @@ from omnigraph.spark.query.delivery import decode
 from omnigraph.spark.query.failures import decoded_error
 from omnigraph.spark.query.finish import compile_query
 from omnigraph.spark.query.network import build_network
-from omnigraph.spark.query.projection import all_tests, all_values, wants_of
+from omnigraph.spark.query.projection import wants_of
 from omnigraph.spark.query.session import Jobs, plan_text, query_session
 from omnigraph.spark.query.values import LoadSource
 from omnigraph.spark.session import session as open_session
@@ -62,9 +60,7 @@ def ask_spark(
 
 
 def require_no_search(plan: Plan) -> None:
-    values = chain(all_values(plan), all_tests(plan))
-    parts = (part for value in values for part in walk(value))
-    if any(isinstance(part, SEARCHES) for part in parts):
+    if next(all_searches(plan), None) is not None:
         raise InvalidArgument(
             "This query searches by text or vector, which Spark does not.",
             help="Ask it with engine='local'.",

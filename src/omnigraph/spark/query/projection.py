@@ -17,9 +17,8 @@ from omnigraph.lang.gq.checked import (
     Variable,
 )
 from omnigraph.lang.gq.walk import walk
-from omnigraph.plan.query import PatternPlan, Plan
-from omnigraph.plan.query.logical import outputs
-from omnigraph.plan.query.steps import Check, Expand, Optional, Scan, ScanEdges, Seek, Test
+from omnigraph.plan.query import Plan
+from omnigraph.plan.query.expressions import all_values
 from omnigraph.plan.values import arrow_kind
 
 
@@ -65,33 +64,6 @@ def _held(part: Expression) -> tuple[int, Held] | None:
             return key, Held(column, pa.string())
         case _:
             return None
-
-
-def all_values(plan: Plan) -> Iterator[Expression]:
-    """Every expression that is evaluated on rows, but for the tests of single variables."""
-    yield from outputs(plan.query)
-    for block in (plan.pattern, *plan.inner.values()):
-        yield from _conditions(block)
-
-
-def all_tests(plan: Plan) -> Iterator[Expression]:
-    """The tests of single variables."""
-    waiting = [plan.pattern, *plan.inner.values()]
-    while waiting:
-        for step in waiting.pop().steps:
-            if isinstance(step, Optional):
-                waiting.append(step.block)
-            held = step.expand if isinstance(step, ScanEdges) else step
-            if isinstance(held, Seek | Scan | Expand | Check):
-                yield from held.tests
-
-
-def _conditions(block: PatternPlan) -> Iterator[Expression]:
-    for step in block.steps:
-        if isinstance(step, Test):
-            yield from step.conditions
-        elif isinstance(step, Optional):
-            yield from _conditions(step.block)
 
 
 def _objects(plan: Plan) -> Iterator[EntityValue]:

@@ -1,0 +1,56 @@
+"""Owns the expressions of a plan: every one that is evaluated when it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from omnigraph.lang.gq.checked import Bm25, Expression, Highlight, Nearest, TextSearch
+from omnigraph.lang.gq.walk import walk
+from omnigraph.plan.query.logical import outputs
+from omnigraph.plan.query.steps import (
+    Check,
+    Expand,
+    Optional,
+    PatternPlan,
+    Plan,
+    Scan,
+    ScanEdges,
+    Seek,
+    Test,
+)
+
+
+def all_values(plan: Plan) -> Iterator[Expression]:
+    """Every expression that is evaluated on rows, but for the tests of single variables."""
+    yield from outputs(plan.query)
+    for block in (plan.pattern, *plan.inner.values()):
+        yield from _conditions(block)
+
+
+def all_tests(plan: Plan) -> Iterator[Expression]:
+    """The tests of single variables."""
+    waiting = [plan.pattern, *plan.inner.values()]
+    while waiting:
+        for step in waiting.pop().steps:
+            if isinstance(step, Optional):
+                waiting.append(step.block)
+            held = step.expand if isinstance(step, ScanEdges) else step
+            if isinstance(held, Seek | Scan | Expand | Check):
+                yield from held.tests
+
+
+def _conditions(block: PatternPlan) -> Iterator[Expression]:
+    for step in block.steps:
+        if isinstance(step, Test):
+            yield from step.conditions
+        elif isinstance(step, Optional):
+            yield from _conditions(step.block)
+
+
+def all_searches(plan: Plan) -> Iterator[Nearest | Bm25 | TextSearch | Highlight]:
+    """Every search of a property; an `rrf` is made of such."""
+    for value in chain(all_values(plan), all_tests(plan)):
+        for part in walk(value):
+            if isinstance(part, Nearest | Bm25 | TextSearch | Highlight):
+                yield part
