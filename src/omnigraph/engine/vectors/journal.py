@@ -19,7 +19,7 @@ import numpy.typing as npt
 _DIGEST = 16
 
 
-class Journal(Protocol):
+class VectorJournal(Protocol):
     def find(self, text: str) -> npt.NDArray[np.float32] | None: ...
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None: ...
@@ -40,7 +40,7 @@ class NoJournal:
         pass
 
 
-class FileJournal:
+class JournalFile:
     """One record for each text: the digest, then the numbers. A record that a crash cut short is
     left out, and written over."""
 
