@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from omnigraph.embedding.port import Embedder
 from omnigraph.engine.embedding.models import Models
+from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.session import Session
-from omnigraph.engine.vectors.asking import Answers, Asker
+from omnigraph.engine.vectors.asking import Answers, Asker, Asks
 from omnigraph.engine.vectors.journal import JournalFile, NoJournal, VectorJournal, journal_path
 from omnigraph.engine.vectors.result import (
     Embedded,
@@ -64,6 +65,7 @@ class EmbedCall:
     commit_every: int | None = COMMIT_EVERY
     dry_run: bool = False
     progress: OnEmbedProgress | None = None
+    engine: str = "local"
     bare: bool = False
 
     def __post_init__(self) -> None:
@@ -98,6 +100,7 @@ class _Run:
         self._every = None if options.idempotency_key is not None else call.commit_every
 
     def run(self) -> Embedded:
+        is_here(self._call.engine)  # which says what is wrong with one that is none
         first = self._first_call()
         if first is not None:
             return first
@@ -165,9 +168,7 @@ class _Run:
     def _embed(
         self, target: TextVector, plan: EmbeddedProperty, snapshot: GraphView
     ) -> EmbeddedProperty:
-        asker = Asker(
-            self._model(target), target.dimension, self._journal(target), self._call.batch
-        )
+        asker = self._asker(target)
         told = _Told(target, plan.texts, self._call.progress)
         refused: list[Refused] = []
         for group in self._groups(target, snapshot):
@@ -181,6 +182,13 @@ class _Run:
                 raise answers.failure
             told.reach(group.num_rows)
         return replace(plan, refusals=len(refused), refused=tuple(refused[:_SHOWN]))
+
+    def _asker(self, target: TextVector) -> Asks:
+        model, size, journal = self._model(target), target.dimension, self._journal(target)
+        if is_here(self._call.engine):
+            return Asker(model, size, journal, self._call.batch)
+        spark = find_executor(self._call.engine)
+        return spark.asker(self._session, target.model, size, journal, self._call.batch)
 
     def _groups(self, target: TextVector, snapshot: GraphView) -> Iterator[pa.Table]:
         """The rows that wait, in groups that are asked for together."""
