@@ -122,6 +122,13 @@ def test_a_commit_after_so_many_texts_or_one_in_all(g: Graph) -> None:
     check(g)
 
 
+def test_a_text_that_comes_in_several_groups_is_paid_for_once(g: Graph, there: Provider) -> None:
+    add(g, "red", "blue", "red", "red", "blue")
+    assert len(g.embed(commit_every=1).commits) == 5
+    assert sorted(there.texts) == ["blue", "red"]
+    check(g)
+
+
 @pytest.mark.parametrize("limit", [0, 1, 3, 100])
 def test_a_limit_is_kept(g: Graph, there: Provider, limit: int) -> None:
     add(g, "a", "b", "c")

@@ -238,6 +238,7 @@ class Branch(Reads):
         limit: int | None = None,
         batch: int | None = None,
         commit_every: int | None = COMMIT_EVERY,
+        engine: Literal["local", "spark"] = "local",
         dry_run: bool = False,
         progress: OnEmbedProgress | None = None,
         **commit: Unpack[CommitWords],
@@ -247,13 +248,13 @@ class Branch(Reads):
         after every `commit_every` texts, or one in all if that is None. A run that died goes on
         when it is called again. With `dry_run` it only tells how many texts wait, and of about how
         many tokens. With `limit` it ends after so many texts; a `batch` is what a provider is
-        asked for at once.
+        asked for at once. With "spark" as `engine` executors ask.
 
         >>> g.embed(dry_run=True).texts
         0
         """
         self._require_open(writing=not dry_run)
-        call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress)
+        call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress, engine)
         return embed_waiting(self._session, self.name, call, read_options(commit))
 
     def algorithm(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from omnigraph.errors import EngineMissing, InvalidArgument
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.port import Model
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import AlgorithmScope
     from omnigraph.engine.export import ExportResult
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.upkeep.workers import Workers
+    from omnigraph.engine.vectors.asking import Asks
+    from omnigraph.engine.vectors.journal import VectorJournal
     from omnigraph.model.catalog import GraphType
     from omnigraph.model.options import CommitOptions
     from omnigraph.plan.query import Plan
@@ -108,6 +111,16 @@ class Executor(Protocol):
         memory_limit: int | None,
     ) -> Result:
         """The same rows as in this process, when they are asked for; the parameters are bound."""
+
+    def asker(
+        self,
+        session: Session,
+        model: Model,
+        dimension: int,
+        journal: VectorJournal,
+        batch: int | None,
+    ) -> Asks:
+        """Who asks a model for the vectors of texts."""
 
     def workers(self, session: Session) -> Workers:
         """The workers that do the heavy part of maintenance."""

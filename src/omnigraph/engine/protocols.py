@@ -254,6 +254,7 @@ class BranchLike(SnapshotLike, Protocol):
         limit: int | None = None,
         batch: int | None = None,
         commit_every: int | None = 10_000,
+        engine: Literal["local", "spark"] = "local",
         dry_run: bool = False,
         progress: OnEmbedProgress | None = None,
         **commit: Unpack[CommitWords],

@@ -14,6 +14,7 @@ from omnigraph.spark.session import active_session, is_local
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
+    from omnigraph.embedding.port import Model
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import AlgorithmScope
     from omnigraph.engine.export import ExportResult
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.session import Session
     from omnigraph.engine.upkeep.workers import Workers
+    from omnigraph.engine.vectors.asking import Asks
+    from omnigraph.engine.vectors.journal import VectorJournal
     from omnigraph.model.catalog import GraphType
     from omnigraph.model.options import CommitOptions
     from omnigraph.plan.query import Plan
@@ -122,6 +125,18 @@ class SparkExecutor:
         return ask_spark(
             session, snapshot, plan, parameters, timeout=timeout, memory_limit=memory_limit
         )
+
+    def asker(
+        self,
+        session: Session,
+        model: Model,
+        dimension: int,
+        journal: VectorJournal,
+        batch: int | None,
+    ) -> Asks:
+        from omnigraph.spark.embedding import SparkAsker
+
+        return SparkAsker(open_session(), model, session.settings, dimension, journal, batch)
 
     def workers(self, session: Session) -> Workers:
         from omnigraph.spark.cluster import require_reachable

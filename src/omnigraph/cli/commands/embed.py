@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, Limit, OnBranch, Yes
 from omnigraph.cli.colours import Paint
+from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.progress import progress_bar
 from omnigraph.cli.value_text import count_text, plain
 from omnigraph.errors import InvalidArgument
@@ -35,6 +36,9 @@ def embed(
     ] = None,
     commit_every: Annotated[int, Parameter(help="a commit after so many texts")] = 10_000,
     one_commit: Annotated[bool, Parameter(negative=(), help="one commit in all")] = False,
+    engine: Engine = "auto",
+    master: Master = None,
+    conf: Conf = (),
     yes: Yes = False,
     dry_run: DryRun = False,
     flags: CommitFlags = NO_FLAGS,
@@ -67,7 +71,7 @@ def embed(
             cli.out.warn("Nothing was changed.")
             return 1
         cli.half_done = "What is committed stays; run it again to go on."
-        with progress_bar(cli.out) as report:
+        with progress_bar(cli.out) as report, started(cli.out, engine, master, conf) as chosen:
 
             def tell(progress: EmbedProgress) -> None:
                 doing = f"embedding {progress.type}.{progress.property}"
@@ -78,6 +82,7 @@ def embed(
                 limit=limit,
                 batch=batch,
                 commit_every=None if one_commit else commit_every,
+                engine=here_or_spark(chosen),
                 progress=tell,
                 **flags.words(cli),
             )

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from omnigraph.embedding.port import Embedder
-from omnigraph.engine.vectors.journal import Journal
+from omnigraph.engine.vectors.journal import VectorJournal
 from omnigraph.errors import OmnigraphError, ProviderRefused, TextRefused
 
 Vector = npt.NDArray[np.float32]
@@ -32,12 +33,35 @@ class Answers:
     refused: dict[str, str] = field(default_factory=dict)
     failure: BaseException | None = None
 
+    def take_known(self, texts: Sequence[str], journal: VectorJournal) -> list[str]:
+        """Takes what the journal has, and gives the texts that it has not, each once."""
+        missing = []
+        for text in dict.fromkeys(texts):
+            known = journal.find(text)
+            if known is None:
+                missing.append(text)
+            else:
+                self.vectors[text] = known
+        return missing
+
+    def add(self, part: Answers) -> None:
+        self.vectors |= part.vectors
+        self.refused |= part.refused
+        self.failure = self.failure or part.failure
+
+
+class Asks(Protocol):
+    """Who asks for the vectors of texts, here or elsewhere."""
+
+    def ask(self, texts: Sequence[str], answered: Callable[[int], None]) -> Answers:
+        """`answered` is told how many more texts have an answer."""
+
 
 class Asker:
     """Asks one model for vectors of one size, through a run of several groups of texts."""
 
     def __init__(
-        self, embedder: Embedder, dimension: int, journal: Journal, batch: int | None = None
+        self, embedder: Embedder, dimension: int, journal: VectorJournal, batch: int | None = None
     ) -> None:
         self._embedder = embedder
         self._dimension = dimension
@@ -47,15 +71,8 @@ class Asker:
         self._taken = self._refusals = 0
 
     def ask(self, texts: Sequence[str], answered: Callable[[int], None]) -> Answers:
-        """`answered` is told how many more texts have an answer."""
         answers = Answers()
-        missing = []
-        for text in dict.fromkeys(texts):
-            known = self._journal.find(text)
-            if known is None:
-                missing.append(text)
-            else:
-                answers.vectors[text] = known
+        missing = answers.take_known(texts, self._journal)
         answered(len(answers.vectors))
         batches = (
             missing[start : start + self._batch] for start in range(0, len(missing), self._batch)
@@ -101,8 +118,7 @@ class Asker:
 
     def _keep(self, part: Answers, answers: Answers, answered: Callable[[int], None]) -> None:
         self._journal.add(part.vectors)
-        answers.vectors |= part.vectors
-        answers.refused |= part.refused
+        answers.add(part)
         answered(len(part.vectors) + len(part.refused))
 
     def _answer(self, texts: list[str]) -> Answers:

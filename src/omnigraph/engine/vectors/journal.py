@@ -19,7 +19,7 @@ import numpy.typing as npt
 _DIGEST = 16
 
 
-class Journal(Protocol):
+class VectorJournal(Protocol):
     def find(self, text: str) -> npt.NDArray[np.float32] | None: ...
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None: ...
@@ -40,40 +40,36 @@ class NoJournal:
         pass
 
 
-class FileJournal:
-    """One record for each text: the digest, then the numbers. A record that a crash cut short is
-    left out, and written over."""
+class JournalFile:
+    """One record for each text: the digest, then the numbers. Only where each is is held in memory.
+    A record that a crash cut short is left out, and written over."""
 
     def __init__(self, path: Path, dimension: int) -> None:
         self._path = path
         self._record = _DIGEST + 4 * dimension
-        self._known: dict[bytes, npt.NDArray[np.float32]] = {}
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        self._read()
-
-    def _read(self) -> None:
         size = os.fstat(self._file).st_size
-        whole = size - size % self._record
-        data = os.pread(self._file, whole, 0) if whole else b""
-        for start in range(0, len(data), self._record):
-            digest = data[start : start + _DIGEST]
-            numbers = data[start + _DIGEST : start + self._record]
-            self._known[digest] = np.frombuffer(numbers, dtype="<f4").astype(np.float32)
-        os.ftruncate(self._file, len(data))
-        os.lseek(self._file, 0, os.SEEK_END)
+        self._end = size - size % self._record
+        starts = range(0, self._end, self._record)
+        self._known = {os.pread(self._file, _DIGEST, start): start for start in starts}
 
     def find(self, text: str) -> npt.NDArray[np.float32] | None:
-        return self._known.get(_digest(text))
+        start = self._known.get(_digest(text))
+        if start is None:
+            return None
+        numbers = os.pread(self._file, self._record - _DIGEST, start + _DIGEST)
+        return np.frombuffer(numbers, dtype="<f4").astype(np.float32)
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """A disk that is full keeps nothing; the vectors are still here to be committed."""
-        data = b"".join(
-            _digest(text) + np.asarray(vector, dtype="<f4").tobytes()
-            for text, vector in vectors.items()
-        )
-        with contextlib.suppress(OSError):
-            os.write(self._file, data)
+        for text, vector in vectors.items():
+            digest = _digest(text)
+            data = digest + np.asarray(vector, dtype="<f4").tobytes()
+            with contextlib.suppress(OSError):
+                if os.pwrite(self._file, data, self._end) == self._record:
+                    self._known[digest] = self._end
+                    self._end += self._record
 
     def close(self, *, done: bool) -> None:
         os.close(self._file)

@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from omnigraph.embedding.port import Embedder
 from omnigraph.engine.embedding.models import Models
+from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.session import Session
-from omnigraph.engine.vectors.asking import Answers, Asker
-from omnigraph.engine.vectors.journal import FileJournal, Journal, NoJournal, journal_path
+from omnigraph.engine.vectors.asking import Answers, Asker, Asks
+from omnigraph.engine.vectors.journal import JournalFile, NoJournal, VectorJournal, journal_path
 from omnigraph.engine.vectors.result import (
     Embedded,
     EmbeddedProperty,
@@ -28,7 +29,7 @@ from omnigraph.engine.vectors.result import (
     Refused,
 )
 from omnigraph.engine.vectors.waiting import (
-    Target,
+    TextVector,
     estimate,
     find_targets,
     targets_of,
@@ -64,6 +65,7 @@ class EmbedCall:
     commit_every: int | None = COMMIT_EVERY
     dry_run: bool = False
     progress: OnEmbedProgress | None = None
+    engine: str = "local"
     bare: bool = False
 
     def __post_init__(self) -> None:
@@ -91,13 +93,14 @@ class _Run:
         self._commits: list[Commit] = []
         self._pending: list[EmbedRows] = []
         self._stored: Counter[tuple[str, str]] = Counter()
-        self._targets: dict[tuple[str, str], Target] = {}
-        self._journals: list[Journal] = []
+        self._targets: dict[tuple[str, str], TextVector] = {}
+        self._journals: list[VectorJournal] = []
         self._left = call.limit
         # A key stands for one commit.
         self._every = None if options.idempotency_key is not None else call.commit_every
 
     def run(self) -> Embedded:
+        is_here(self._call.engine)  # which says what is wrong with one that is none
         first = self._first_call()
         if first is not None:
             return first
@@ -132,7 +135,7 @@ class _Run:
             ]
         )
 
-    def _find_targets(self, catalog: Catalog) -> list[Target]:
+    def _find_targets(self, catalog: Catalog) -> list[TextVector]:
         if self._call.bare and self._call.type is not None:
             return targets_of(find_type(catalog, self._call.type))
         return find_targets(catalog, self._call.type, self._call.property)
@@ -147,10 +150,10 @@ class _Run:
         write.publish()  # which raises if the key was another call's
         return Embedded(self._branch, (), (first.commit,), repeated=True, io=self._ledger)
 
-    def _model(self, target: Target) -> Embedder:
+    def _model(self, target: TextVector) -> Embedder:
         return self._session.shared(Models).of(target.model)
 
-    def _estimate(self, target: Target, snapshot: GraphView) -> EmbeddedProperty:
+    def _estimate(self, target: TextVector, snapshot: GraphView) -> EmbeddedProperty:
         found = estimate(target, snapshot)
         return EmbeddedProperty(
             type=target.kind.name,
@@ -163,11 +166,9 @@ class _Run:
         )
 
     def _embed(
-        self, target: Target, plan: EmbeddedProperty, snapshot: GraphView
+        self, target: TextVector, plan: EmbeddedProperty, snapshot: GraphView
     ) -> EmbeddedProperty:
-        asker = Asker(
-            self._model(target), target.dimension, self._journal(target), self._call.batch
-        )
+        asker = self._asker(target)
         told = _Told(target, plan.texts, self._call.progress)
         refused: list[Refused] = []
         for group in self._groups(target, snapshot):
@@ -182,7 +183,14 @@ class _Run:
             told.reach(group.num_rows)
         return replace(plan, refusals=len(refused), refused=tuple(refused[:_SHOWN]))
 
-    def _groups(self, target: Target, snapshot: GraphView) -> Iterator[pa.Table]:
+    def _asker(self, target: TextVector) -> Asks:
+        model, size, journal = self._model(target), target.dimension, self._journal(target)
+        if is_here(self._call.engine):
+            return Asker(model, size, journal, self._call.batch)
+        spark = find_executor(self._call.engine)
+        return spark.asker(self._session, target.model, size, journal, self._call.batch)
+
+    def _groups(self, target: TextVector, snapshot: GraphView) -> Iterator[pa.Table]:
         """The rows that wait, in groups that are asked for together."""
         size = self._every or COMMIT_EVERY
         held: list[pa.RecordBatch] = []
@@ -246,7 +254,7 @@ class _Run:
         write.call = digest_values([KIND, call.type, call.property, call.limit])
         return write
 
-    def _journal(self, target: Target) -> Journal:
+    def _journal(self, target: TextVector) -> VectorJournal:
         embedder = self._model(target)
         if not embedder.paid:
             return NoJournal()
@@ -259,7 +267,7 @@ class _Run:
             str(target.dimension),
         )
         try:
-            journal = FileJournal(journal_path(*parts), target.dimension)
+            journal = JournalFile(journal_path(*parts), target.dimension)
         except OSError:
             return NoJournal()  # nowhere to write: a run that dies asks again
         self._journals.append(journal)
@@ -273,7 +281,7 @@ class _Told:
     """Counts for the caller; texts that come twice have one answer, so the end of a group says
     how far it really is."""
 
-    def __init__(self, target: Target, texts: int, progress: OnEmbedProgress | None) -> None:
+    def __init__(self, target: TextVector, texts: int, progress: OnEmbedProgress | None) -> None:
         self._target = target
         self._texts = texts
         self._progress = progress
@@ -301,7 +309,7 @@ def _refusals(group: pa.Table, answers: Answers) -> list[Refused]:
     return [Refused(of, answers.refused[text]) for of, text in rows if text in answers.refused]
 
 
-def put_vectors(target: Target, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
+def put_vectors(target: TextVector, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
     """The statement for the rows that have a vector, if any has. Where a text says nothing to the
     model the vector stays null."""
     found = [
