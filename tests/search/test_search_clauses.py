@@ -135,7 +135,7 @@ def test_searches_stand_wherever_a_condition_may(
 ) -> None:
     assert ask(g, text) == found
     for kernel in ("indexed", "adjacency"):
-        rows = g.query(text, kernel=kernel).to_pylist()  # type: ignore[arg-type]
+        rows = g.query(text, kernel=kernel).to_pylist()
         assert [tuple(row.values()) for row in rows] == found
 
 
