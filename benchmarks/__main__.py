@@ -1,6 +1,6 @@
 """`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
 
-python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load …]
+python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search …]
 """
 
 from __future__ import annotations
@@ -10,7 +10,17 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import branches, footprint, keys, load, maintenance, mutate, queries, storage
+from benchmarks import (
+    branches,
+    footprint,
+    keys,
+    load,
+    maintenance,
+    mutate,
+    queries,
+    search,
+    storage,
+)
 from benchmarks.measure import Line
 
 ALL: dict[str, Callable[[Path], list[Line]]] = {
@@ -22,6 +32,7 @@ ALL: dict[str, Callable[[Path], list[Line]]] = {
     "keys": keys.run,
     "queries": queries.run,
     "load": load.run,
+    "search": search.run,
 }
 
 

@@ -13,7 +13,7 @@ from tests.search.questions import Question, Rank, Rows
 SCORE: Final = 1e-5
 DISTANCE: Final = 1e-6
 ROUNDING: Final = 1e-12
-"""Distances that double precision cannot tell apart."""
+"""Sums that double precision cannot tell apart."""
 Ranked = tuple[float | None, tuple[str, ...]]
 
 
@@ -50,14 +50,14 @@ def mismatch(
     shown = ordered[question.offset : question.offset + count]
     same = [ids for _, ids in shown] == [_sortable(ids) for ids in got]
     ranked = [(by_ids[ids][0], _sortable(ids)) for ids in got]
-    if same or _rounded(shown, ranked, paired=question.order.paired):
+    if same or (question.order.text.startswith("rrf") and _rounded(shown, ranked)):
         return None
     return f"order {got}, expected {shown}"
 
 
-def _rounded(shown: Sequence[Ranked], got: Sequence[Ranked], *, paired: bool) -> bool:
-    """Whether rows only changed places where values differ by no more than rounding; equal ones
-    still go by their ids, unless each was measured against something else."""
+def _rounded(shown: Sequence[Ranked], got: Sequence[Ranked]) -> bool:
+    """Whether rows only changed places where sums differ by no more than rounding; equal ones
+    still go by their ids."""
     for (wanted, _), (value, _) in zip(shown, got, strict=True):
         if wanted is None or value is None:
             if value is not wanted:
@@ -65,7 +65,7 @@ def _rounded(shown: Sequence[Ranked], got: Sequence[Ranked], *, paired: bool) ->
         elif abs(wanted - value) > ROUNDING:
             return False
     pairs = itertools.pairwise(got)
-    return paired or all(one[1] < other[1] for one, other in pairs if one[0] == other[0])
+    return all(one[1] < other[1] for one, other in pairs if one[0] == other[0])
 
 
 def _tie(rank: Rank) -> float:

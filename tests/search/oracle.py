@@ -113,7 +113,7 @@ class Corpus:
 
 
 def cosine_distance(vector: Vector | None, wanted: Vector | None) -> float | None:
-    """1 - cos; null where either is null, zero or not finite."""
+    """1 - cos, to 12 decimals; null where either is null, zero or not finite."""
     if vector is None or wanted is None:
         return None
     if not all(map(math.isfinite, [*vector, *wanted])):
@@ -121,7 +121,8 @@ def cosine_distance(vector: Vector | None, wanted: Vector | None) -> float | Non
     one, other = math.hypot(*vector), math.hypot(*wanted)
     if one == 0 or other == 0:
         return None
-    return 1 - math.fsum(a / one * (b / other) for a, b in zip(vector, wanted, strict=True))
+    cosine = math.fsum(a / one * (b / other) for a, b in zip(vector, wanted, strict=True))
+    return round(1 - cosine, 12)
 
 
 def places(best_first: Iterable[tuple[float | None, str]]) -> dict[str, int]:

@@ -90,8 +90,6 @@ class Rank:
     descending: bool
     counts: bool
     of: Callable[[Rows, list[Binding], Binding], float | None]
-    paired: bool = False
-    """What it looks for is another in each row, so that equal values come by different ways."""
 
 
 Filter = tuple[str, Callable[[Binding], bool | None]]
@@ -190,7 +188,6 @@ class Draw:
                 lambda rows, every, row: oracle.cosine_distance(
                     value(row, variable, "v"), value(row, other, "v")
                 ),
-                paired=True,
             )
         vector = list(self.chance.choice(VECTORS))
         said = self.given("Vector(5)", vector, json.dumps(vector))

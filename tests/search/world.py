@@ -35,19 +35,24 @@ SETTINGS: Final = Settings(durability="relaxed", queue=False)
 BRANCHES: Final = ("main", "x", "y")
 SEGMENTS: Final = {"index_rows": 1, "vector_rows": 1, "backlog": 1}
 """As if a handful of rows were many enough for an index."""
+TINY: Final = 1e-9
 
 
 @contextmanager
-def limits(**bounds: Any) -> Iterator[None]:
-    """Maintenance with other limits, by hand and by itself."""
+def limits(*, dead: float | None = None, **bounds: Any) -> Iterator[None]:
+    """Maintenance with other limits, by hand and by itself; `dead`: the share of dead rows at
+    which a segment is built anew."""
     chosen = (optimize.BY_HAND, optimize.BY_ITSELF)
-    before = [replace(one) for one in chosen]
+    before, share = [replace(one) for one in chosen], optimize._DEAD
+    if dead is not None:
+        optimize._DEAD = dead
     for one in chosen:
         for name, value in bounds.items():
             object.__setattr__(one, name, value)
     try:
         yield
     finally:
+        optimize._DEAD = share
         for one, old in zip(chosen, before, strict=True):
             for name in bounds:
                 object.__setattr__(one, name, getattr(old, name))
@@ -73,7 +78,10 @@ class World:
     ) -> None:
         self.chance = chance
         self.segments = segments
+        self.rebuilds = optimize._DEAD == TINY
+        """Maintenance builds a segment anew for a single dead row."""
         self.log: list[str] = []
+        self.last = "main"
         self.number = itertools.count(1)
         indexes = {name for name in INDEXES if chance.random() < 0.8}
         self.schemas = dict.fromkeys(BRANCHES, frozenset(indexes))
@@ -84,6 +92,8 @@ class World:
         self.past: list[str] = []
         self.note("begin", "main", sorted(indexes))
         self.grow("main", size or chance.randint(4, 14))
+        if segments and chance.random() < 0.8:
+            self._optimize("main")
         for branch in BRANCHES[1:]:
             self.g.create_branch(branch)
 
@@ -153,7 +163,7 @@ class World:
     # Steps.
 
     def step(self) -> None:
-        branch = self.chance.choice(BRANCHES)
+        branch = self.last = self.chance.choice(BRANCHES)
         steps = (
             self._grow, self._grow, self._upsert, self._load, self._update, self._update,
             self._delete, self._delete, self._optimize, self._optimize, self._merge,
@@ -212,9 +222,6 @@ class World:
         self.g.branch(branch).optimize()
         self.now(branch, before or self.rebuilds)
 
-    rebuilds = False
-    """Whether maintenance by hand builds a segment anew for a single dead row."""
-
     def _merge(self, branch: str) -> None:
         source = self.chance.choice([name for name in BRANCHES if name != branch])
         self.note("merge", source, "into", branch)
@@ -258,7 +265,7 @@ class World:
     def ask(self) -> None:
         """Of the head of a branch by two handles and both kernels, of an old commit, and within a
         transaction."""
-        self.ask_of(self.chance.choice(BRANCHES))
+        self.ask_of(self.chance.choice((*BRANCHES, self.last, self.last)))
 
     def ask_of(self, branch: str) -> None:
         question = draw_question(self.chance)
@@ -336,7 +343,7 @@ def _short(what: Any) -> str:
 def live(chance: Random, steps: int, *, folding: str, segments: bool) -> None:
     """A history, with questions after each step."""
     bounds = SEGMENTS if segments else {}
-    with limits(**bounds):
+    with limits(dead=chance.choice((None, TINY)), **bounds):
         world = World(chance, folding=folding, segments=segments)
         try:
             world.ask()

@@ -1,0 +1,206 @@
+"""Search in unusual surroundings: schemas that change, bounded memory, threads, copies, cleanup."""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import omnigraph
+from omnigraph import Graph
+from tests.search.compare import mismatch
+from tests.search.oracle import Corpus
+from tests.search.questions import draw_question
+from tests.search.test_search_edges import NEAR, SCHEMA, SCORES, SETTINGS, WORDS, column, docs, new
+from tests.search.world import SEGMENTS, World, limits, plain
+
+
+def fill(g: Graph, texts: dict[str, str | None]) -> None:
+    with g.transaction() as tx:
+        tx.append("Doc", [{"slug": slug, "text": text} for slug, text in texts.items()])
+
+
+# Schemas.
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_renamed_property_is_searched_on(indexed: bool) -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {"a": "red", "b": "blue"})
+        if indexed:
+            g.optimize()
+        renamed = 'words: String? @index @rename_from("text")'
+        g.apply_schema(SCHEMA.replace("text: String? @index", renamed))
+        asked = WORDS.replace("$d.text", "$d.words")
+        assert docs(g, asked, w="red") == ["a"]
+        g.mutate('insert Doc { slug: "c", words: "red" }')
+        assert docs(g, asked, w="red") == ["a", "c"]
+        g.optimize()
+        assert docs(g, asked, w="red") == ["a", "c"]
+        assert docs(g.at("main~2"), WORDS, w="red") == ["a"]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_property_that_was_dropped_and_added_again_is_empty(indexed: bool) -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {"a": "red", "b": "blue"})
+        if indexed:
+            g.optimize()
+        g.apply_schema(SCHEMA.replace("text: String? @index", ""))
+        g.apply_schema(SCHEMA)
+        assert docs(g, WORDS, w="red blue") == []
+        assert column(g, SCORES, "score", w="red") == {"a": None, "b": None}
+        g.mutate('update Doc set { text: "red" } where slug = "b"')
+        assert docs(g, WORDS, w="red") == ["b"]
+        g.optimize()
+        assert docs(g, WORDS, w="red") == ["b"]
+        assert column(g, SCORES, "score", w="red") == {
+            "a": None,
+            "b": pytest.approx(Corpus.of(["red"]).score("red", "red")),
+        }
+
+
+def test_a_property_that_is_added_later_is_searched_in_old_rows_and_new() -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {"a": "red"})
+        g.optimize()
+        g.apply_schema(SCHEMA.replace("year: I32?", "year: I32?  more: String? @index"))
+        asked = WORDS.replace("$d.text", "$d.more")
+        assert docs(g, asked, w="red") == []
+        g.mutate('insert Doc { slug: "b", more: "red" }')
+        assert docs(g, asked, w="red") == ["b"]
+        g.optimize()
+        assert docs(g, asked, w="red") == ["b"]
+
+
+def test_overwriting_and_reverting_leave_nothing_behind() -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {"a": "red", "b": "blue"})
+        g.optimize()
+        g.load([{"slug": "c", "text": "red"}], type="Doc", mode="overwrite")
+        assert docs(g, WORDS, w="red blue") == ["c"]
+        assert column(g, SCORES, "score", w="red").keys() == {"c"}
+        g.optimize()
+        corpus = Corpus.of(["red"])
+        assert column(g, SCORES, "score", w="red") == {
+            "c": pytest.approx(corpus.score("red", "red"))
+        }
+        done = g.mutate('update Doc set { text: "green" } where slug = "c"')
+        assert done.commit is not None
+        g.revert(done.commit.id)
+        assert docs(g, WORDS, w="red green") == ["c"]
+        assert docs(g, WORDS, w="green") == []
+
+
+# Bounds.
+
+
+@pytest.mark.parametrize("bounds", [{"cache_bytes": 0}, {"query_rows": 2}, {"lookup_rows": 0}])
+@pytest.mark.parametrize("indexed", [False, True])
+def test_bounds_of_memory_change_no_answer(bounds: dict[str, int], indexed: bool) -> None:
+    with limits(**(SEGMENTS if indexed else {})):
+        world = World(Random(11), segments=indexed, size=40)
+        try:
+            settings = replace(world.settings, **bounds)  # type: ignore[arg-type]
+            with omnigraph.open(world.root, mode="r", settings=settings) as g:
+                rows = plain(g)
+                for seed in range(25):
+                    question = draw_question(Random(seed))
+                    found = g.query(question.text, params=dict(question.params)).to_pylist()
+                    wrong = mismatch(question, rows, found, exact=True)
+                    assert wrong is None, f"{question.text}\n{question.params}\n{wrong}"
+        finally:
+            world.close()
+
+
+def test_many_threads_ask_one_handle() -> None:
+    """Of several versions at once, so that what is kept for one is not given to another."""
+    world = World(Random(12), size=30)
+    try:
+        for _ in range(3):
+            world._update("main")
+            world._delete("main")
+        views = [world.g.at(commit) for commit in dict.fromkeys(world.past)]
+        known = [plain(view) for view in views]
+        with omnigraph.open(world.root, mode="r") as g:
+            views = [g.at(view.commit.id) for view in views]
+
+            def ask(seed: int) -> str | None:
+                question = draw_question(Random(seed))
+                at = seed % len(views)
+                found = views[at].query(question.text, params=dict(question.params)).to_pylist()
+                return mismatch(question, known[at], found, exact=True)
+
+            with ThreadPoolExecutor(8) as pool:
+                assert set(pool.map(ask, range(150))) == {None}
+    finally:
+        world.close()
+
+
+# Places.
+
+
+def test_a_copy_and_a_reader_find_the_same(tmp_path: Path) -> None:
+    with limits(**SEGMENTS):
+        world = World(Random(13), segments=True, size=25)
+        try:
+            world.g.copy(tmp_path / "copy")
+            rows = plain(world.g)
+            with omnigraph.open(tmp_path / "copy", mode="r") as g:
+                for seed in range(25):
+                    question = draw_question(Random(seed))
+                    found = g.query(question.text, params=dict(question.params)).to_pylist()
+                    assert mismatch(question, rows, found, exact=True) is None
+        finally:
+            world.close()
+
+
+def test_a_handle_that_was_open_before_maintenance_and_cleanup_goes_on() -> None:
+    root = f"memory://{uuid.uuid4().hex}"
+    with omnigraph.init(root, schema=SCHEMA, settings=SETTINGS) as g, limits(**SEGMENTS):
+        fill(g, {f"d{n}": f"red number{n}" for n in range(30)})
+        g.optimize()
+        other = omnigraph.open(root, settings=SETTINGS)
+        pinned = other.snapshot()
+        assert len(docs(other, WORDS, w="red")) == 30
+        for n in range(5):
+            g.mutate(f'update Doc set {{ text: "blue number{n}" }} where slug = "d{n}"')
+        g.optimize()
+        g.cleanup(keep=1, older_than=0.0)
+        assert len(docs(other, WORDS, w="red")) == 25
+        assert len(docs(other, WORDS, w="blue")) == 5
+        assert len(docs(pinned, WORDS, w="red")) == 30, "grace keeps what it reads"
+        other.close()
+
+
+# Questions of strange size.
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+def test_a_question_of_many_words(indexed: bool) -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {f"d{n}": f"word{n} red" for n in range(50)})
+        if indexed:
+            g.optimize()
+        many = " ".join(f"word{n}" for n in range(0, 4000, 2))
+        assert len(docs(g, WORDS, w=many)) == 25
+        assert len(docs(g, WORDS, w="red " * 20_000)) == 50
+        found = column(g, SCORES, "score", w="red " * 5_000)
+        assert found == pytest.approx(column(g, SCORES, "score", w="red"))
+
+
+def test_ids_that_are_strange_break_ties() -> None:
+    names = [" ", "a", "A", "é", "日", "🦊", '"', "\\", "\n", "a b", "z" * 500]
+    rows: list[dict[str, Any]] = [{"slug": name, "text": "red", "v": [1, 0, 0]} for name in names]
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", rows)
+        for _ in range(2):
+            assert list(column(g, SCORES, "score", w="red")) == sorted(names)
+            assert list(column(g, NEAR, "far", q=[1, 0, 0])) == sorted(names)
+            g.optimize()
