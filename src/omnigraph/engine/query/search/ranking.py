@@ -19,7 +19,7 @@ from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.query.search.searches import Searches, fixed_value, text_query
 from omnigraph.engine.query.search.texts import Ranked
-from omnigraph.lang.gq.checked import Bm25, Nearest, OutputValue, Rrf
+from omnigraph.lang.gq.checked import Bm25, Expression, Nearest, OutputValue, Rrf, TextSearch
 from omnigraph.lang.gq.walk import used_variables, walk
 from omnigraph.model.analysis import analysis_of
 from omnigraph.model.catalog import Property
@@ -75,7 +75,7 @@ def best_rows(
     if wanted == 0:
         return iter(())
     whole: Frame | None = None  # for every entity of a type
-    if not _is_bare_scan(plan):
+    if not _is_whole(plan, rank):
         whole = _gathered(run, frames)
         frames = iter(()) if whole is None else iter((whole,))
         if whole is None:
@@ -116,10 +116,23 @@ def _best_entities(
 _NOWHERE: Final = (np.array([], np.int64), np.array([], np.int64))
 
 
-def _is_bare_scan(plan: Plan) -> bool:
-    """Whether the match is all entities of one variable."""
+def _is_whole(plan: Plan, rank: Nearest | Bm25 | Rrf | None) -> bool:
+    """Whether the match is all entities of one variable, or all that the rank gives a score."""
     steps = plan.pattern.steps
-    return len(steps) == 1 and isinstance(steps[0], Scan) and not steps[0].tests
+    if len(steps) != 1 or not isinstance(steps[0], Scan):
+        return False
+    tests = steps[0].tests
+    return not tests or (isinstance(rank, Bm25) and all(_is_implied(t, rank) for t in tests))
+
+
+def _is_implied(test: Expression, rank: Bm25) -> bool:
+    """Whether whatever the rank gives a score passes the test: it looks for the same words."""
+    return (
+        isinstance(test, TextSearch)
+        and test.function == "search"
+        and test.target == rank.target
+        and test.words == rank.words
+    )
 
 
 def _gathered(run: QueryContext, frames: Iterator[Frame]) -> Frame | None:

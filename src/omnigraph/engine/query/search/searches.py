@@ -284,6 +284,9 @@ def text_query(
         raise InvalidParameters(
             f"`fuzzy` takes words of at most {LONGEST_FUZZY} letters, and {long!r} has {len(long)}."
         )
+    if edits == 0:
+        # Lance would cut the words a second time, and a stem may have a stem.
+        return text_query("search", words, None, analysis)
     return Fuzzy(wanted, edits or 0) if wanted else None
 
 
