@@ -189,13 +189,19 @@ def _best_numbers(
     """Numbers of entities among which the best are. Where there are enough, the others are not
     looked at any more, so their scores need not be known."""
     best = list(_best(run, searches, rank, wanted, among))
-    numbers = [ranked.positions + rows.base for rows, _, _, ranked in best]
-    numbers.append(np.array([], np.int64))
-    if sum(map(len, numbers)) >= wanted:
-        for rows, prop, query, ranked in best:
-            if query is not None:
-                searches.keep(rows, prop, query, ranked)
-    return np.sort(np.concatenate(numbers))
+    if not best:
+        return np.array([], np.int64)
+    numbers = np.concatenate([ranked.positions + rows.base for rows, _, _, ranked in best])
+    if len(numbers) < wanted:
+        return numbers
+    for rows, prop, query, ranked in best:
+        if query is not None:
+            searches.keep(rows, prop, query, ranked)
+    values = np.concatenate([ranked.scores for _, _, _, ranked in best])
+    if isinstance(rank, Bm25):
+        values = -values
+    last = np.partition(values, wanted - 1)[wanted - 1]
+    return np.sort(numbers[values <= last])
 
 
 def _places(
