@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.embedding.port import Embedder
-from omnigraph.engine.vectors.journal import Journal
+from omnigraph.engine.vectors.journal import VectorJournal
 from omnigraph.errors import OmnigraphError, ProviderRefused, TextRefused
 
 Vector = npt.NDArray[np.float32]
@@ -37,7 +37,7 @@ class Asker:
     """Asks one model for vectors of one size, through a run of several groups of texts."""
 
     def __init__(
-        self, embedder: Embedder, dimension: int, journal: Journal, batch: int | None = None
+        self, embedder: Embedder, dimension: int, journal: VectorJournal, batch: int | None = None
     ) -> None:
         self._embedder = embedder
         self._dimension = dimension

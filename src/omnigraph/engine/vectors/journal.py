@@ -19,7 +19,7 @@ import numpy.typing as npt
 _DIGEST = 16
 
 
-class Journal(Protocol):
+class VectorJournal(Protocol):
     def find(self, text: str) -> npt.NDArray[np.float32] | None: ...
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None: ...

@@ -14,7 +14,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.vectors.asking import Answers, Asker
 from omnigraph.engine.vectors.journal import NoJournal
 from omnigraph.engine.vectors.run import EmbedCall, embed_waiting, put_vectors
-from omnigraph.engine.vectors.waiting import Target, said, targets_of
+from omnigraph.engine.vectors.waiting import EmbedTarget, said, targets_of
 from omnigraph.engine.write.attempt import Write
 from omnigraph.errors import NotEmbedded, OmnigraphError, TextRefused
 from omnigraph.model.catalog import Catalog
@@ -38,13 +38,13 @@ def embed_pending(session: Session, write: Write) -> int:
     return embedded
 
 
-def _lacking(target: Target, pending: pa.Table) -> pa.Table:
+def _lacking(target: EmbedTarget, pending: pa.Table) -> pa.Table:
     lacks = pc.and_(pending[target.vector.name].is_null(), pending[target.source].is_valid())
     rows = pending.filter(lacks).select(["id", target.source]).rename_columns(["id", "text"])
     return said(rows)
 
 
-def _ask(session: Session, target: Target, rows: pa.Table) -> Answers:
+def _ask(session: Session, target: EmbedTarget, rows: pa.Table) -> Answers:
     embedder = session.shared(Models).of(target.model)
     embedder.require_ready(target.dimension)
     asker = Asker(embedder, target.dimension, NoJournal())

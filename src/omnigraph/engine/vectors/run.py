@@ -19,7 +19,7 @@ from omnigraph.engine.embedding.models import Models
 from omnigraph.engine.graph_view import GraphView, find_type, view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.vectors.asking import Answers, Asker
-from omnigraph.engine.vectors.journal import FileJournal, Journal, NoJournal, journal_path
+from omnigraph.engine.vectors.journal import FileJournal, NoJournal, VectorJournal, journal_path
 from omnigraph.engine.vectors.result import (
     Embedded,
     EmbeddedProperty,
@@ -28,7 +28,7 @@ from omnigraph.engine.vectors.result import (
     Refused,
 )
 from omnigraph.engine.vectors.waiting import (
-    Target,
+    EmbedTarget,
     estimate,
     find_targets,
     targets_of,
@@ -91,8 +91,8 @@ class _Run:
         self._commits: list[Commit] = []
         self._pending: list[EmbedRows] = []
         self._stored: Counter[tuple[str, str]] = Counter()
-        self._targets: dict[tuple[str, str], Target] = {}
-        self._journals: list[Journal] = []
+        self._targets: dict[tuple[str, str], EmbedTarget] = {}
+        self._journals: list[VectorJournal] = []
         self._left = call.limit
         # A key stands for one commit.
         self._every = None if options.idempotency_key is not None else call.commit_every
@@ -132,7 +132,7 @@ class _Run:
             ]
         )
 
-    def _find_targets(self, catalog: Catalog) -> list[Target]:
+    def _find_targets(self, catalog: Catalog) -> list[EmbedTarget]:
         if self._call.bare and self._call.type is not None:
             return targets_of(find_type(catalog, self._call.type))
         return find_targets(catalog, self._call.type, self._call.property)
@@ -147,10 +147,10 @@ class _Run:
         write.publish()  # which raises if the key was another call's
         return Embedded(self._branch, (), (first.commit,), repeated=True, io=self._ledger)
 
-    def _model(self, target: Target) -> Embedder:
+    def _model(self, target: EmbedTarget) -> Embedder:
         return self._session.shared(Models).of(target.model)
 
-    def _estimate(self, target: Target, snapshot: GraphView) -> EmbeddedProperty:
+    def _estimate(self, target: EmbedTarget, snapshot: GraphView) -> EmbeddedProperty:
         found = estimate(target, snapshot)
         return EmbeddedProperty(
             type=target.kind.name,
@@ -163,7 +163,7 @@ class _Run:
         )
 
     def _embed(
-        self, target: Target, plan: EmbeddedProperty, snapshot: GraphView
+        self, target: EmbedTarget, plan: EmbeddedProperty, snapshot: GraphView
     ) -> EmbeddedProperty:
         asker = Asker(
             self._model(target), target.dimension, self._journal(target), self._call.batch
@@ -182,7 +182,7 @@ class _Run:
             told.reach(group.num_rows)
         return replace(plan, refusals=len(refused), refused=tuple(refused[:_SHOWN]))
 
-    def _groups(self, target: Target, snapshot: GraphView) -> Iterator[pa.Table]:
+    def _groups(self, target: EmbedTarget, snapshot: GraphView) -> Iterator[pa.Table]:
         """The rows that wait, in groups that are asked for together."""
         size = self._every or COMMIT_EVERY
         held: list[pa.RecordBatch] = []
@@ -246,7 +246,7 @@ class _Run:
         write.call = digest_values([KIND, call.type, call.property, call.limit])
         return write
 
-    def _journal(self, target: Target) -> Journal:
+    def _journal(self, target: EmbedTarget) -> VectorJournal:
         embedder = self._model(target)
         if not embedder.paid:
             return NoJournal()
@@ -273,7 +273,7 @@ class _Told:
     """Counts for the caller; texts that come twice have one answer, so the end of a group says
     how far it really is."""
 
-    def __init__(self, target: Target, texts: int, progress: OnEmbedProgress | None) -> None:
+    def __init__(self, target: EmbedTarget, texts: int, progress: OnEmbedProgress | None) -> None:
         self._target = target
         self._texts = texts
         self._progress = progress
@@ -301,7 +301,7 @@ def _refusals(group: pa.Table, answers: Answers) -> list[Refused]:
     return [Refused(of, answers.refused[text]) for of, text in rows if text in answers.refused]
 
 
-def put_vectors(target: Target, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
+def put_vectors(target: EmbedTarget, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
     """The statement for the rows that have a vector, if any has. Where a text says nothing to the
     model the vector stays null."""
     found = [

@@ -24,7 +24,7 @@ _BYTES_A_TOKEN = 4
 
 
 @dataclass(frozen=True)
-class Target:
+class EmbedTarget:
     """A vector property and the text property that it is embedded from."""
 
     kind: GraphType
@@ -38,7 +38,7 @@ class Target:
         return f"{self.kind.name}.{self.vector.name}"
 
 
-def find_targets(catalog: Catalog, type: str | None, property: str | None) -> list[Target]:
+def find_targets(catalog: Catalog, type: str | None, property: str | None) -> list[EmbedTarget]:
     """All that have `@embed`, of a type, or the one that is named."""
     if type is None:
         if property is not None:
@@ -70,10 +70,10 @@ def find_targets(catalog: Catalog, type: str | None, property: str | None) -> li
     )
 
 
-def targets_of(kind: GraphType) -> list[Target]:
+def targets_of(kind: GraphType) -> list[EmbedTarget]:
     """Its vectors that come from a text."""
     return [
-        Target(kind, p, p.embed.source, model_of(p), dimension_of(p))
+        EmbedTarget(kind, p, p.embed.source, model_of(p), dimension_of(p))
         for p in kind.properties
         if p.embed is not None
     ]
@@ -85,7 +85,7 @@ class Estimate:
     tokens: int
 
 
-def estimate(target: Target, snapshot: GraphView) -> Estimate:
+def estimate(target: EmbedTarget, snapshot: GraphView) -> Estimate:
     """How many texts wait, and about how many tokens they have: four bytes are one."""
     texts = tokens = 0
     for rows in waiting_rows(target, snapshot.view(target.kind), snapshot.io):
@@ -95,7 +95,7 @@ def estimate(target: Target, snapshot: GraphView) -> Estimate:
     return Estimate(texts, tokens)
 
 
-def waiting_rows(target: Target, view: TableView, ledger: Ledger) -> Iterator[pa.RecordBatch]:
+def waiting_rows(target: EmbedTarget, view: TableView, ledger: Ledger) -> Iterator[pa.RecordBatch]:
     """`id` and `text` of the rows that have a text, and no vector."""
     vector, source = target.vector.name, target.source
     lacking = pc.field(vector).is_null() & pc.field(source).is_valid()
