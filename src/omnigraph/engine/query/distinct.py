@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.guard import Booking
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.shape import Rows, column_type, from_numbers, nothing_of, take_rows
 from omnigraph.engine.query.spill import Spill
-from omnigraph.lang.gq.checked import (
-    EntityValue,
-)
+from omnigraph.lang.gq.checked import EntityValue
 from omnigraph.plan.query import Plan
 from omnigraph.plan.values import evaluate_array
 from omnigraph.plan.values.codes import code_values, combine
@@ -29,7 +28,8 @@ _CODES = 24
 _PIECE = 1 << 16
 
 
-def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Rows:
+def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking) -> Rows:
+    """Each row once. The rows are booked."""
     held: Rows | None = None
     parts = (
         _output_values(run, plan, frame.slice(start, start + _PIECE))
@@ -39,19 +39,22 @@ def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Row
     for rows in parts:
         run.guard.check()
         held = _unique_rows(rows if held is None else _joined(held, rows))
-        if held.rows > run.rows_in_memory or not _has_room(run, held):
-            return _distinct_by_duckdb(run, plan, chain((held,), parts))
+        if held.rows > run.rows_in_memory or not _has_room(run, held, booked):
+            booked.resize(0)  # duckdb takes them
+            held = _distinct_by_duckdb(run, plan, chain((held,), parts))
+            booked.resize(held.nbytes)
+            return held
+        booked.resize(held.nbytes)
     if held is None:
         return Rows([nothing_of(column) for column in plan.query.columns], 0)
     return held
 
 
-def _has_room(run: QueryContext, held: Rows) -> bool:
+def _has_room(run: QueryContext, held: Rows, booked: Booking) -> bool:
     """Whether what is held can be joined with more, coded and compared."""
     if not run.guard.is_bounded:
         return True
-    size = sum(value.nbytes for value in held.values)
-    return run.guard.has_room(3 * size + _CODES * held.rows * (len(held.values) + 1))
+    return booked.has_room(3 * held.nbytes + _CODES * held.rows * (len(held.values) + 1))
 
 
 def _distinct_by_duckdb(run: QueryContext, plan: Plan, parts: Iterator[Rows]) -> Rows:

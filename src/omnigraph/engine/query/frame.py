@@ -103,6 +103,13 @@ def concat(frames: Sequence[Frame]) -> Frame:
     return Frame(columns, sum(f.rows for f in frames), counts)
 
 
+def handed_over(frames: list[Frame]) -> Iterator[Frame]:
+    """The frames of a list that keeps none of them: each is free when the next one is asked for."""
+    frames.reverse()
+    while frames:
+        yield frames.pop()
+
+
 def rows_repeat(frame: Frame, variables: frozenset[int]) -> bool:
     """Whether a sample of the rows says that many agree in these variables; asked before many are
     compared for nothing, as with edges, which stand there once."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.engine.query.distinct import distinct_rows
-from omnigraph.engine.query.frame import Frame, concat
-from omnigraph.engine.query.groups import _grouped, _grouped_by_duckdb, some
+from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.groups import grouped_rows
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.ordering import finished, sorted_frames
 from omnigraph.engine.query.shape import batch_of, schema_of, shaped
@@ -33,15 +33,11 @@ def batches(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Iterator[
     offset = amount(query.offset, run.parameters, "offset") or 0
     limit = amount(query.limit, run.parameters, "limit")
     schema = schema_of(plan)
-    if query.group is not None:
-        held, rest = some(run, plan, frames)
-        if rest is None:
-            rows = _grouped(run, plan, concat(held) if held else None)
-        else:
-            rows = _grouped_by_duckdb(run, plan, chain(held, rest))
-        yield from finished(run, plan, rows, schema, offset, limit)
-    elif query.distinct:
-        yield from finished(run, plan, distinct_rows(run, plan, frames), schema, offset, limit)
+    if query.group is not None or query.distinct:
+        make = distinct_rows if query.group is None else grouped_rows
+        with run.guard.booking() as booked:
+            rows = make(run, plan, frames, booked)
+            yield from finished(run, plan, rows, schema, offset, limit)
     else:
         for frame in _chosen(run, plan, frames, offset, limit):
             if 0 < frame.rows <= _BATCH:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.frame import Frame, concat, handed_over
+from omnigraph.engine.query.guard import Booking
 from omnigraph.engine.query.leaves import FrameLeaves, entity_type
 from omnigraph.engine.query.shape import Rows, column_type, from_numbers, nothing_of, shaped
 from omnigraph.engine.query.spill import Spill
@@ -42,12 +44,25 @@ _MARKS = 1 << 22
 """Bytes that may be spent on telling entities apart by marks."""
 
 
-def some(
-    run: QueryContext, plan: Plan, frames: Iterator[Frame]
+def grouped_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking) -> Rows:
+    """One row for each group. The rows are booked."""
+    held, rest = _some(run, plan, frames, booked)
+    if rest is None:
+        rows = _grouped(run, plan, concat(held) if held else None)
+        held.clear()
+    else:
+        booked.resize(0)  # duckdb takes them
+        rows = _grouped_by_duckdb(run, plan, chain(handed_over(held), rest))
+    booked.resize(rows.nbytes)
+    return rows
+
+
+def _some(
+    run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking
 ) -> tuple[list[Frame], Iterator[Frame] | None]:
-    """All frames, if their rows fit in memory; else the first ones and the rest."""
+    """All frames, booked, if their rows fit in memory; else the first ones and the rest."""
     held: list[Frame] = []
-    rows, size, cost = 0, 0, 0
+    rows, size, cost, kept = 0, 0, 0, 0
     for frame in frames:
         run.guard.check()
         held.append(frame)
@@ -57,9 +72,11 @@ def some(
         if run.guard.is_bounded and frame.rows:
             cost = cost or _group_cost(run, plan, frame)
             often = frame.total if _lists(plan) else frame.rows
-            size += 2 * frame.nbytes + cost * often
-            if not run.guard.has_room(size):
+            kept += 2 * frame.nbytes  # once more when they are joined
+            size += cost * often
+            if not booked.has_room(kept + size):
                 return held, frames
+            booked.resize(kept)
     return held, None
 
 
@@ -104,21 +121,30 @@ def _grouped(run: QueryContext, plan: Plan, frame: Frame | None) -> Rows:
         firsts = FrameLeaves(frame.take(first), run)
         keys = [_key_value(key, firsts) for key in group.keys]
     found: list[Value] = []
-    for one in group.aggregates:
-        if isinstance(one.argument, EntityValue):
-            found.append(_of_entities(run, one, one.argument, frame, codes, count))
-            continue
-        counts = frame.counts
-        if _counts_rows(one):
-            found.append(pa.array(tally(codes, count, counts)))
-            continue
-        values = argument_values(run, one.argument, frame, leaves)
-        if one.function == "collect":
-            _check_list(run, frame, values)
-        result = aggregate(one.function, values, codes, count, counts, distinct=one.distinct)
-        found.append(result)
+    with run.guard.booking() as booked:
+        for one in group.aggregates:
+            found.append(_aggregated(run, one, frame, leaves, codes, count))
+            booked.add(found[-1].nbytes)
     groups = GroupLeaves(keys, found, count)
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
+
+
+def _aggregated(
+    run: QueryContext,
+    one: Aggregate,
+    frame: Frame,
+    leaves: FrameLeaves,
+    codes: np.ndarray,
+    count: int,
+) -> Value:
+    if isinstance(one.argument, EntityValue):
+        return _of_entities(run, one, one.argument, frame, codes, count)
+    if _counts_rows(one):
+        return pa.array(tally(codes, count, frame.counts))
+    values = argument_values(run, one.argument, frame, leaves)
+    if one.function == "collect":
+        _check_list(run, frame, values)
+    return aggregate(one.function, values, codes, count, frame.counts, distinct=one.distinct)
 
 
 def _check_list(run: QueryContext, frame: Frame, values: pa.Array) -> None:

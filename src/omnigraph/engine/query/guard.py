@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 
 import pyarrow as pa
 
@@ -27,12 +28,14 @@ class Guard:
         self._timeout = timeout
         self._deadline: float | None = None
         self.memory_limit = memory_limit
-        self._held = 0
+        self.held = 0
+        self.runs = 0
         self._cancelled = False
 
     def begin(self) -> None:
         """The clock runs from when rows are first asked for, not from when the query was."""
-        self._held = 0
+        self.held = 0
+        self.runs += 1
         if self._timeout is not None:
             self._deadline = self._monotonic() + self._timeout
 
@@ -55,10 +58,13 @@ class Guard:
     def hold(self, size: int) -> None:
         """Books memory that stays until it is released, or until the query ends."""
         self.fits(size)
-        self._held += size
+        self.held += size
 
     def release(self, size: int) -> None:
-        self._held -= size
+        self.held -= size
+
+    def booking(self) -> Booking:
+        return Booking(self)
 
     @property
     def is_bounded(self) -> bool:
@@ -67,14 +73,14 @@ class Guard:
     @property
     def room(self) -> int | None:
         """Bytes that may still be taken; None if nobody set a limit."""
-        return None if self.memory_limit is None else max(0, self.memory_limit - self._held)
+        return None if self.memory_limit is None else max(0, self.memory_limit - self.held)
 
     def has_room(self, size: int) -> bool:
-        return self.memory_limit is None or self._held + size <= self.memory_limit
+        return self.memory_limit is None or self.held + size <= self.memory_limit
 
     def fits(self, size: int) -> None:
-        """Refuses what would exceed the limit, before it is made. Who has to work out the size
-        asks whether there is a limit first."""
+        """Refuses what would exceed the limit, before it is made. A caller that has to work out
+        the size asks first whether there is a limit."""
         if not self.has_room(size):
             raise self._over()
 
@@ -94,6 +100,43 @@ class Guard:
                 f"there is: {str(error).splitlines()[0]}",
                 limit="memory_limit",
             ) from None
+
+
+class Booking:
+    """The memory that one holder keeps. The end of its block gives it back."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._run = guard.runs
+        self._size = 0
+
+    def __enter__(self) -> Booking:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.resize(0)
+
+    def resize(self, size: int) -> None:
+        """Books this much in place of what was booked. A refusal changes nothing."""
+        if self._run != self._guard.runs:  # the book was opened anew for another run
+            self._guard.fits(size)
+        elif size > self._size:
+            self._guard.hold(size - self._size)
+        else:
+            self._guard.release(self._size - size)
+        self._size = size
+
+    def add(self, size: int) -> None:
+        self.resize(self._size + size)
+
+    def has_room(self, size: int) -> bool:
+        """Whether this much would fit in place of what is booked."""
+        return self._guard.has_room(size - self._size)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.expand import CHUNK
-from omnigraph.engine.query.frame import Frame, concat
+from omnigraph.engine.query.frame import Frame, concat, handed_over
 from omnigraph.engine.query.groups import argument_values, row_cost
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.shape import Rows, batch_of, shaped, take_rows
@@ -41,13 +41,13 @@ _RANKS = 24
 def finished(
     run: QueryContext, plan: Plan, rows: Rows, schema: pa.Schema, offset: int, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Orders result rows by result columns, ties by all columns in turn; cuts; makes objects."""
+    """Orders result rows by result columns, ties by all columns in turn; cuts; makes objects. The
+    caller has booked the rows."""
     query = plan.query
     stop = rows.rows if limit is None else min(rows.rows, offset + limit)
     if query.order:
         if run.guard.is_bounded:
-            size = sum(value.nbytes for value in rows.values)
-            run.guard.fits(2 * size + _RANKS * rows.rows * (len(query.order) + 1))
+            run.guard.fits(rows.nbytes + _RANKS * rows.rows * (len(query.order) + 1))
         keys = [
             (_output_ranks(run, rows, plan, key.value.index, key.descending), key.descending)
             for key in query.order
@@ -132,22 +132,28 @@ def sorted_frames(
     held: list[Frame] = []
     size, cost = 0, 0
     pieces = chain.from_iterable(frame.pieces(CHUNK) for frame in frames)
-    for frame in pieces:
-        run.guard.check()
-        held.append(frame)
-        size += frame.rows
-        if wanted is not None and size > max(4 * wanted, min(1 << 20, run.rows_in_memory)):
-            best = _order(run, plan, concat(held)).slice(0, wanted)
-            held, size = [best], best.rows
-        if run.guard.is_bounded and frame.rows:
-            cost = cost or _sort_cost(run, plan, frame)
-        if size > run.rows_in_memory or not run.guard.has_room(size * cost):
-            yield from _sorted_by_duckdb(run, plan, chain(held, pieces), offset, limit)
-            return
-    if held:
-        whole = _order(run, plan, concat(held))
-        stop = whole.rows if wanted is None else min(whole.rows, wanted)
-        yield whole.slice(min(offset, stop), stop)
+    with run.guard.booking() as booked:
+        for frame in pieces:
+            run.guard.check()
+            held.append(frame)
+            size += frame.rows
+            if wanted is not None and size > max(4 * wanted, min(1 << 20, run.rows_in_memory)):
+                best = _order(run, plan, concat(held)).slice(0, wanted)
+                held, size = [best], best.rows
+            if run.guard.is_bounded and frame.rows:
+                cost = cost or _sort_cost(run, plan, frame)
+            if size > run.rows_in_memory or not booked.has_room(size * cost):
+                booked.resize(0)  # duckdb takes them
+                rest = chain(handed_over(held), pieces)
+                yield from _sorted_by_duckdb(run, plan, rest, offset, limit)
+                return
+            booked.resize(sum(part.nbytes for part in held))
+        if held:
+            whole = _order(run, plan, concat(held))
+            held.clear()
+            booked.resize(whole.nbytes)
+            stop = whole.rows if wanted is None else min(whole.rows, wanted)
+            yield whole.slice(min(offset, stop), stop)
 
 
 def _sort_cost(run: QueryContext, plan: Plan, frame: Frame) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from omnigraph.engine.query.distances import within
 from omnigraph.engine.query.expand import CHUNK
 from omnigraph.engine.query.frame import Frame, concat, merge_alike, rows_repeat
+from omnigraph.engine.query.guard import Booking
 from omnigraph.engine.query.hops import Reached, TypedHop
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.scan import find_by_key, scan_type
@@ -78,11 +79,20 @@ def _apply(
 
 
 def _bind(run: QueryContext, step: Seek | Scan, frames: Iterator[Frame]) -> Iterator[Frame]:
+    with run.guard.booking() as booked:
+        yield from _bound_to_each(run, step, frames, booked)
+
+
+def _bound_to_each(
+    run: QueryContext, step: Seek | Scan, frames: Iterator[Frame], booked: Booking
+) -> Iterator[Frame]:
+    """Every candidate beside every row. The candidates are booked."""
     found: np.ndarray | None = None
     before = 0
     for frame in frames:
         if found is None:
             found = _candidates(run, step)
+            booked.resize(found.nbytes)
         if not frame.rows or not len(found):
             continue
         if not run.is_lazy:  # what will be asked for is known
@@ -350,22 +360,25 @@ def _keep(run: QueryContext, variables: frozenset[int], frames: Iterator[Frame])
     """Merges what has come so far whenever it has doubled: bounded by what is distinct."""
     held: list[Frame] = []
     size, settled, loose = 0, 0, 0
-    for frame in frames:
-        run.guard.check()
-        few = bool(variables) and loose + frame.rows <= _LOOSE
-        if not size and (few or not rows_repeat(frame, variables)):
-            loose += frame.rows
-            yield frame.only(variables)
-            continue
-        merged = merge_alike(frame, variables)
-        held.append(merged)
-        size += merged.rows
-        if size > max(_MERGE, 2 * settled):
-            together = merge_alike(concat(held), variables)
-            held, size, settled = [together], together.rows, together.rows
-            run.guard.fits(_MERGING * together.nbytes)
-    if held:
-        yield held[0] if len(held) == 1 else merge_alike(concat(held), variables)
+    with run.guard.booking() as booked:
+        for frame in frames:
+            run.guard.check()
+            few = bool(variables) and loose + frame.rows <= _LOOSE
+            if not size and (few or not rows_repeat(frame, variables)):
+                loose += frame.rows
+                yield frame.only(variables)
+                continue
+            merged = merge_alike(frame, variables)
+            held.append(merged)
+            size += merged.rows
+            booked.add(merged.nbytes)
+            if size > max(_MERGE, 2 * settled):
+                together = merge_alike(concat(held), variables)
+                held, size, settled = [together], together.rows, together.rows
+                booked.resize(together.nbytes)
+                run.guard.fits((_MERGING - 1) * together.nbytes)
+        if held:
+            yield held[0] if len(held) == 1 else merge_alike(concat(held), variables)
 
 
 # Optional blocks

@@ -106,27 +106,27 @@ class Run:
         start, places = self._start(value, frame)
         plan = self.plan.inner[id(value.match)]
         groups, counts, parts = [np.array([], np.int64)], [np.array([], np.int64)], []
-        size = 0
-        for part in run_pattern(self, plan, start):
-            groups.append(part.columns[ROW])
-            counts.append(part.multiplicity)
-            size += groups[-1].nbytes + counts[-1].nbytes
+        with self.guard.booking() as booked:
+            for part in run_pattern(self, plan, start):
+                groups.append(part.columns[ROW])
+                counts.append(part.multiplicity)
+                size = groups[-1].nbytes + counts[-1].nbytes
+                if value.argument is not None:
+                    parts.append(evaluate_array(value.argument, FrameLeaves(part, self)))
+                    size += parts[-1].nbytes
+                booked.add(2 * size)  # the parts, and then the whole
+            values = None
             if value.argument is not None:
-                parts.append(evaluate_array(value.argument, FrameLeaves(part, self)))
-                size += parts[-1].nbytes
-            self.guard.fits(2 * size)  # the parts, and then the whole
-        values = None
-        if value.argument is not None:
-            empty = Frame({k: np.array([], np.int64) for k in self.plan.variables}, 0)
-            parts.append(evaluate_array(value.argument, FrameLeaves(empty, self)))
-            values = pa.concat_arrays(parts)
-        found = pattern_aggregate(
-            value.function,
-            np.concatenate(groups),
-            values,
-            np.concatenate(counts),
-            start.rows,
-        )
+                empty = Frame({k: np.array([], np.int64) for k in self.plan.variables}, 0)
+                parts.append(evaluate_array(value.argument, FrameLeaves(empty, self)))
+                values = pa.concat_arrays(parts)
+            found = pattern_aggregate(
+                value.function,
+                np.concatenate(groups),
+                values,
+                np.concatenate(counts),
+                start.rows,
+            )
         return found.take(pa.array(places))
 
     def _start(self, value: Exists | PatternAggregate, frame: Frame) -> tuple[Frame, np.ndarray]:

@@ -80,6 +80,10 @@ class Rows:
     values: list[Value]
     rows: int
 
+    @property
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in self.values)
+
 
 def take_rows(rows: Rows, indices: np.ndarray) -> Rows:
     values = [

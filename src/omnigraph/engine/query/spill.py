@@ -62,16 +62,16 @@ class Spill:
                 yield batch.columns
 
     def _whole(self, statement: str) -> list[pa.Array]:
-        """All rows of the answer, which nobody but this process holds: so they are booked."""
+        """All rows of the answer. They are booked until the caller has them."""
         parts: list[pa.RecordBatch] = []
-        with self._connected() as connection:
+        with self._guard.booking() as booked, self._connected() as connection:
             reader = connection.sql(statement).to_arrow_reader(_BATCH)
             for batch in reader:
                 self._guard.check()
-                self._guard.hold(2 * batch.nbytes)  # once more while they are joined
+                booked.add(2 * batch.nbytes)  # once more while they are joined
                 parts.append(batch)
-        table = pa.Table.from_batches(parts, reader.schema)
-        return [column.combine_chunks() for column in table.columns]
+            table = pa.Table.from_batches(parts, reader.schema)
+            return [column.combine_chunks() for column in table.columns]
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame, concat
+from omnigraph.engine.query.guard import Booking
 from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.query.search.searches import Searches, fixed_value, text_query
@@ -71,26 +72,33 @@ def best_rows(
     plan = run.plan
     rank, legs = deciding_rank(plan), [leg for one in fusions(plan) for leg in one.ranks]
     if rank is None and not legs:
-        return frames
+        yield from frames
+        return
     if wanted == 0:
-        return iter(())
+        return
     whole: Frame | None = None  # for every entity of a type
-    if not _is_whole(plan, rank):
-        whole = _gathered(run, frames)
-        frames = iter(()) if whole is None else iter((whole,))
+    with run.guard.booking() as booked:
+        if not _is_whole(plan, rank):
+            whole = _gathered(run, frames, booked)
+            frames = iter(()) if whole is None else iter((whole,))
+            if whole is None:
+                searches.places |= dict.fromkeys(legs, _NOWHERE)
+                return
+        searches.places |= {leg: _places(run, searches, leg, whole) for leg in legs}
+        best = None
+        if rank is not None and wanted is not None:
+            best = _best_entities(run, searches, rank, wanted, whole)
+        if best is None:
+            yield from frames
+            return
+        variable, numbers = best
         if whole is None:
-            searches.places |= dict.fromkeys(legs, _NOWHERE)
-            return frames
-    searches.places |= {leg: _places(run, searches, leg, whole) for leg in legs}
-    if rank is None or wanted is None:
-        return frames
-    best = _best_entities(run, searches, rank, wanted, whole)
-    if best is None:
-        return frames
-    variable, numbers = best
-    if whole is None:
-        return iter((Frame({variable: numbers}, len(numbers)),))
-    return iter((whole.take(np.flatnonzero(np.isin(whole.columns[variable], numbers))),))
+            chosen = Frame({variable: numbers}, len(numbers))
+        else:
+            chosen = whole.take(np.flatnonzero(np.isin(whole.columns[variable], numbers)))
+            whole, frames = None, iter(())
+        booked.resize(chosen.nbytes)
+        yield chosen
 
 
 def _best_entities(
@@ -135,16 +143,19 @@ def _is_implied(test: Expression, rank: Bm25) -> bool:
     )
 
 
-def _gathered(run: QueryContext, frames: Iterator[Frame]) -> Frame | None:
+def _gathered(run: QueryContext, frames: Iterator[Frame], booked: Booking) -> Frame | None:
+    """All rows in one frame, which is booked."""
     held: list[Frame] = []
-    size = 0
     for frame in frames:
         run.guard.check()
         if frame.rows:
             held.append(frame)
-            size += frame.nbytes
-            run.guard.fits(2 * size)
-    return concat(held) if held else None
+            booked.add(2 * frame.nbytes)  # once more when they are joined
+    if not held:
+        return None
+    whole = concat(held)
+    booked.resize(whole.nbytes)
+    return whole
 
 
 def _distinct(whole: Frame | None, variable: int) -> np.ndarray | None:

@@ -87,10 +87,12 @@ class Searches:
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self.texts(rows, prop).all(query)
+            self._run.guard.hold(found.nbytes)
         return found
 
     def keep(self, rows: TypeRows, prop: Property, query: TextQuery, best: Ranked) -> None:
         """From now on only these rows are looked at."""
+        self._run.guard.hold(best.nbytes)
         self._found[rows.kind.table_key, prop.name, query] = best
 
     # Filters

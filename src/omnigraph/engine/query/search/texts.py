@@ -41,10 +41,12 @@ _SCRATCH: Final = 4
 
 @dataclass(frozen=True)
 class Scratch:
-    """`places`: the position of each of its texts among the rows of the type."""
+    """`places`: the position of each of its texts among the rows of the type; `nbytes`: about how
+    many bytes it takes."""
 
     table: Table
     places: np.ndarray
+    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Ranked:
 
     positions: np.ndarray
     scores: np.ndarray
+
+    @property
+    def nbytes(self) -> int:
+        return self.positions.nbytes + self.scores.nbytes
 
     def scores_at(self, positions: np.ndarray) -> np.ndarray:
         """The scores of any rows; 0 of those that are not here."""
@@ -76,6 +82,7 @@ class Texts:
         self._analysis = analysis
         self._guard = guard
         self._column = rows.view.column_of(name)
+        self._tails: dict[tuple[int, ...], Scratch] = {}
 
     @cached_property
     def _coverage(self) -> Coverage | None:
@@ -146,7 +153,7 @@ class Texts:
             scores = np.concatenate([scores, beside])
         return positions, scores
 
-    # Scratch
+    # Scratch: booked by every query that uses one, whoever built it
 
     def _ask_scratch(
         self, scratch: Scratch, query: TextQuery, among: np.ndarray | None, limit: int | None
@@ -161,13 +168,18 @@ class Texts:
 
     @cached_property
     def _scratch(self) -> Scratch:
-        if not self._rows.is_plain:
-            return self._built(self._rows.live)[0]
-        key = (self._column, self._analysis.name, "scratch")
-        found: Scratch = self._rows.remember(key, lambda: self._built(self._rows.live))
+        found: Scratch
+        if self._rows.is_plain:
+            key = (self._column, self._analysis.name, "scratch")
+            found = self._rows.remember(key, lambda: self._built(self._rows.live))
+        else:
+            found, _ = self._built(self._rows.live)
+        self._guard.hold(found.nbytes)
         return found
 
     def _tail(self, fragments: tuple[int, ...]) -> Scratch:
+        if fragments in self._tails:
+            return self._tails[fragments]
         key = (self._column, self._analysis.name, "scratch", fragments)
 
         def build() -> tuple[Scratch, int]:
@@ -177,14 +189,15 @@ class Texts:
             return self._built(live[np.isin(numbers[ordinals], fragments)])
 
         found: Scratch = self._rows.remember(key, build)
+        self._guard.hold(found.nbytes)
+        self._tails[fragments] = found
         return found
 
     def _built(self, places: np.ndarray) -> tuple[Scratch, int]:
         texts: pa.Array = self._rows.take(self._name, places)
-        if self._guard.is_bounded:
-            self._guard.fits(_SCRATCH * texts.nbytes)
-        made = Scratch(build_scratch(texts, self._analysis), places)
-        return made, _SCRATCH * texts.nbytes + places.nbytes
+        size = _SCRATCH * texts.nbytes + places.nbytes
+        self._guard.fits(size)
+        return Scratch(build_scratch(texts, self._analysis), places, size), size
 
 
 def settled(scores: np.ndarray) -> np.ndarray:
