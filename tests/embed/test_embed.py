@@ -288,7 +288,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Any) -> None:
     done: list[str] = []
 
     def on_reach(point: str) -> None:
-        if point == "embedded" and not done:
+        if point == "texts embedded" and not done:
             done.append(point)
             act()
 

@@ -13,7 +13,9 @@ TEXTS = [f"text {n}" for n in range(40)]
 
 
 @pytest.mark.parametrize("commit_every", [10, None])
-@pytest.mark.parametrize(("point", "nth"), [("embedded", 1), ("embedded", 3), ("staged", 2)])
+@pytest.mark.parametrize(
+    ("point", "nth"), [("texts embedded", 1), ("texts embedded", 3), ("staged", 2)]
+)
 def test_a_killed_run_goes_on(
     g: Graph, there: Provider, commit_every: int | None, point: str, nth: int
 ) -> None:

@@ -122,6 +122,7 @@ ELSEWHERE = {
     "fold published",
     "fold pruned",
     "chains surveyed",
+    "texts embedded",  # tests/embed/test_kills.py
     "tables copied",  # tests/unit/engine/test_copy.py
     "versions copied",
     "branch upgraded",  # tests/unit/engine/test_upgrade.py

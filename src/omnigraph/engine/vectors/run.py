@@ -173,14 +173,14 @@ class _Run:
         refused: list[Refused] = []
         for group in self._groups(target, snapshot):
             answers = asker.ask(group["text"].to_pylist(), told.add)
-            reach("embedded")
+            reach("texts embedded")
             refused += _refusals(group, answers)
             self._pending += put_vectors(target, group, answers)
             if self._every is not None:
                 self._commit()
             if answers.failure is not None:
                 raise answers.failure
-            told.reach(group.num_rows)
+            told.end_group(group.num_rows)
         return replace(plan, refusals=len(refused), refused=tuple(refused[:_SHOWN]))
 
     def _asker(self, target: TextVector) -> Asks:
@@ -291,7 +291,7 @@ class _Told:
         self._done += more
         self._tell()
 
-    def reach(self, group: int) -> None:
+    def end_group(self, group: int) -> None:
         self._before += group
         self._done = self._before
         self._tell()
