@@ -30,5 +30,5 @@ def test_drawn_questions_find_something_and_leave_no_construct_out() -> None:
         seen["unranked"] += any(key is None for key, _, _ in found)
     world.close()
     assert all(seen[name] >= 3 for name in FEATURES), seen
-    assert min(seen["some"], seen["tied"], seen["ranked"]) > 75, seen
+    assert min(seen["some"], seen["tied"], seen["ranked"]) > 50, seen
     assert seen["unranked"] > 30, seen
