@@ -23,35 +23,46 @@ WINDOW: Final = 1000
 Vector = Sequence[float] | np.ndarray[Any, Any]
 
 
+STANDARD: Final = "standard"
+"""The analysis of a property that names none; others are languages, with stems and stop words."""
+
+
 @lru_cache(maxsize=100_000)
-def placed_words(text: str) -> tuple[tuple[int, str], ...]:
-    """The words of a text with their places; a word that is too long leaves its place empty."""
-    found = lance.tokenize(text, base_tokenizer="icu/split", stem=False, remove_stop_words=False)
+def placed_words(text: str, analysis: str = STANDARD) -> tuple[tuple[int, str], ...]:
+    """The words of a text with their places; one that is left out leaves its place empty."""
+    plain = analysis == STANDARD
+    found = lance.tokenize(
+        text,
+        base_tokenizer="icu/split",
+        language="English" if plain else analysis.capitalize(),
+        stem=not plain,
+        remove_stop_words=not plain,
+    )
     return tuple((token.position, token.text) for token in found)
 
 
-def words(text: str | None) -> list[str]:
-    return [] if text is None else [word for _, word in placed_words(text)]
+def words(text: str | None, analysis: str = STANDARD) -> list[str]:
+    return [] if text is None else [word for _, word in placed_words(text, analysis)]
 
 
 # What matches: true, false, or null when either side is.
 
 
-def has_word(text: str | None, wanted: str | None) -> bool | None:
+def has_word(text: str | None, wanted: str | None, analysis: str = STANDARD) -> bool | None:
     """`search`: at least one of the words."""
     if text is None or wanted is None:
         return None
-    return not set(words(text)).isdisjoint(words(wanted))
+    return not set(words(text, analysis)).isdisjoint(words(wanted, analysis))
 
 
-def has_phrase(text: str | None, wanted: str | None) -> bool | None:
+def has_phrase(text: str | None, wanted: str | None, analysis: str = STANDARD) -> bool | None:
     """`match_text`: the words side by side, in this order."""
     if text is None or wanted is None:
         return None
-    phrase = placed_words(wanted)
+    phrase = placed_words(wanted, analysis)
     if not phrase:
         return False
-    there = dict(placed_words(text))
+    there = dict(placed_words(text, analysis))
     first = phrase[0][0]
     return any(
         all(there.get(start + place - first) == word for place, word in phrase) for start in there
@@ -59,11 +70,14 @@ def has_phrase(text: str | None, wanted: str | None) -> bool | None:
 
 
 @lru_cache(maxsize=100_000)
-def has_similar_word(text: str | None, wanted: str | None, edits: int | None = 2) -> bool | None:
+def has_similar_word(
+    text: str | None, wanted: str | None, edits: int | None = 2, analysis: str = STANDARD
+) -> bool | None:
     """`fuzzy`: a word at most so many edits away from one of the words."""
     if text is None or wanted is None or edits is None:
         return None
-    return any(distance_of(a, b) <= edits for a in set(words(text)) for b in set(words(wanted)))
+    here, there = set(words(text, analysis)), set(words(wanted, analysis))
+    return any(distance_of(a, b) <= edits for a in here for b in there)
 
 
 @lru_cache(maxsize=100_000)
@@ -89,20 +103,21 @@ class Corpus:
     documents: int
     holding: Mapping[str, int]
     length: float
+    analysis: str = STANDARD
 
     @staticmethod
-    def of(texts: Iterable[str | None]) -> Corpus:
-        cut = [found for found in map(words, texts) if found]
+    def of(texts: Iterable[str | None], analysis: str = STANDARD) -> Corpus:
+        cut = [found for text in texts if (found := words(text, analysis))]
         holding = Counter(word for found in cut for word in set(found))
-        return Corpus(len(cut), holding, sum(map(len, cut)) / max(len(cut), 1))
+        return Corpus(len(cut), holding, sum(map(len, cut)) / max(len(cut), 1), analysis)
 
     def score(self, text: str | None, wanted: str | None) -> float | None:
         """The BM25 score: 0 if the text holds none of the words, null without a text."""
         if text is None or wanted is None:
             return None
-        found = words(text)
+        found, asked = words(text, self.analysis), words(wanted, self.analysis)
         return sum(
-            (self._weight(found, word) for word in dict.fromkeys(words(wanted)) if word in found),
+            (self._weight(found, word) for word in dict.fromkeys(asked) if word in found),
             0.0,
         )
 

@@ -7,6 +7,7 @@ in `.gq` it also says over plain rows, so that the two can be compared.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,11 +20,11 @@ from tests.search.oracle import Corpus
 SCHEMA: Final = """
 interface Titled {{ title: String? }}
 node Doc implements Titled {{
-  slug: String @key  year: I32?  body: String? {body}  v: Vector(5)? {v}  {title}
+  slug: String @key  year: I32?  body: String? {body} {body_words}  v: Vector(5)? {v}  {title}
 }}
 node Note implements Titled {{ stars: I32? {title} }}
-node Author {{ name: String @key  bio: String? {bio}  v: Vector(5)? }}
-edge Wrote: Author -> Doc {{ @key(src, dst) note: String? {note}  v: Vector(5)? }}
+node Author {{ name: String @key  bio: String? {bio} {bio_words}  v: Vector(5)? }}
+edge Wrote: Author -> Doc {{ @key(src, dst) note: String? {note} {note_words}  v: Vector(5)? }}
 edge Cites: Doc -> Doc {{ @key(src, dst) why: String? }}
 """
 INDEXES: Final = {
@@ -32,7 +33,11 @@ INDEXES: Final = {
     "v": "@index",
     "bio": "@index",
     "note": "@index",
+    "body_words": '@analyzer("english")',
+    "bio_words": '@analyzer("german")',
+    "note_words": '@analyzer("standard")',
 }
+"""What a schema may say of texts and vectors; each makes an answer faster, or cuts words."""
 TYPES: Final = ("Doc", "Note", "Author", "Wrote", "Cites")
 VOCABULARY: Final = (
     "red", "red", "Red", "fox", "fox", "FOX's", "café", "CAFE", "the", "and", "blue", "red-fox",
@@ -51,13 +56,24 @@ Binding = dict[str, Any]
 class Rows(dict[str, list[dict[str, Any]]]):
     """Plain rows by type, each with its `@type`: a graph at one moment."""
 
+    def __init__(self, schema: str) -> None:
+        super().__init__()
+        found = re.findall(r'(\w+): String\? (?:@index )? *@analyzer\("(\w+)"\)', schema)
+        self.analyses: dict[str, str] = dict(found)
+        """Of properties that name one; what they are called is told apart by no type."""
+
+    def analysis(self, name: str) -> str:
+        return self.analyses.get(name, oracle.STANDARD)
+
     @cached_property
     def _corpora(self) -> dict[tuple[str, str], Corpus]:
         return {}
 
     def corpus(self, kind: str, name: str) -> Corpus:
         if (kind, name) not in self._corpora:
-            self._corpora[kind, name] = Corpus.of(row[name] for row in self[kind])
+            self._corpora[kind, name] = Corpus.of(
+                (row[name] for row in self[kind]), self.analysis(name)
+            )
         return self._corpora[kind, name]
 
 
@@ -92,7 +108,7 @@ class Rank:
     of: Callable[[Rows, list[Binding], Binding], float | None]
 
 
-Filter = tuple[str, Callable[[Binding], bool | None]]
+Filter = tuple[str, Callable[[Rows, Binding], bool | None]]
 TEXTS: Final = {
     "d": ("title", "body"),
     "e": ("title", "body"),
@@ -107,6 +123,10 @@ WITH_VECTORS: Final = ("d", "e", "a", "w")
 def value(binding: Binding, variable: str, name: str) -> Any:
     row = binding[variable]
     return None if row is None else row[name]
+
+
+def _negated(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
 
 
 @dataclass
@@ -140,21 +160,23 @@ class Draw:
             said = self.given("String", wrong, json.dumps(wrong))
             plain: Filter = (
                 f"fuzzy({place}, {said}, {edits})",
-                lambda row: oracle.has_similar_word(value(row, variable, name), wrong, edits),
+                lambda rows, row: oracle.has_similar_word(
+                    value(row, variable, name), wrong, edits, rows.analysis(name)
+                ),
             )
         else:
             said, wanted = self.words()
             test = oracle.has_word if kind == "search" else oracle.has_phrase
             plain = (
                 f"{kind}({place}, {said})",
-                lambda row: test(value(row, variable, name), wanted),
+                lambda rows, row: test(value(row, variable, name), wanted, rows.analysis(name)),
             )
         shape = self.chance.random()
         text, holds = plain
         if shape < 0.15:
-            return f"not {text}", lambda row: None if holds(row) is None else not holds(row)
+            return f"not {text}", lambda rows, row: _negated(holds(rows, row))
         if shape < 0.22:
-            return f"{text} is null", lambda row: holds(row) is None
+            return f"{text} is null", lambda rows, row: holds(rows, row) is None
         return plain
 
     def rank(self, variables: Sequence[str], *, fused: bool = True) -> Rank:
@@ -284,7 +306,7 @@ def _block(draw: Draw, kind: str) -> Pattern:
     inside = f"{{ $a wrote $d {text} }}"
 
     def solutions(rows: Rows, author: Mapping[str, Any]) -> list[Binding]:
-        return [b for b in _wrote(rows, edge=False) if b["a"] is author and holds(b)]
+        return [b for b in _wrote(rows, edge=False) if b["a"] is author and holds(rows, b)]
 
     if kind == "optional":
         return Pattern(
@@ -340,7 +362,9 @@ class Question:
     def answer(self, rows: Rows) -> list[tuple[Any, ...]]:
         """All rows of the match, in order: the rank that orders, ids, values of the ranks."""
         every = [
-            row for row in self.pattern.rows(rows) if all(holds(row) for _, holds in self.filters)
+            row
+            for row in self.pattern.rows(rows)
+            if all(holds(rows, row) for _, holds in self.filters)
         ]
         found = []
         for row in every:

@@ -58,9 +58,9 @@ def limits(*, dead: float | None = None, **bounds: Any) -> Iterator[None]:
                 object.__setattr__(one, name, getattr(old, name))
 
 
-def plain(view: Any) -> Rows:
-    """The rows of a snapshot or of a transaction."""
-    found = Rows()
+def plain(view: Any, schema: str | None = None) -> Rows:
+    """The rows of a snapshot, or of a transaction over one with this schema."""
+    found = Rows(view.schema if schema is None else schema)
     for kind in TYPES:
         table = view.scan(kind)
         rows = (table if hasattr(table, "to_pylist") else table.read_all()).to_pylist()
@@ -141,7 +141,7 @@ class World:
             tx.append("Doc", docs)
             tx.append("Author", authors)
             tx.append("Note", notes)
-            self._join(tx, plain(tx))
+            self._join(tx, plain(tx, ""))
         self.now(branch, clean)
 
     def _join(self, tx: Any, rows: Rows) -> None:
@@ -299,8 +299,9 @@ class World:
                 names = [*self._known(branch, "Doc")[:2], f"d{next(self.number):05d}"]
                 tx.upsert("Doc", [self.doc(name) for name in names])
                 tx.append("Note", [{"id": "n-pending", "title": draw_text(self.chance)}])
-                self._join(tx, plain(tx))
-                self._compare(question, plain(tx), tx, f"in a transaction on {branch}", exact=exact)
+                self._join(tx, plain(tx, ""))
+                rows = plain(tx, self.g.at(branch).schema)
+                self._compare(question, rows, tx, f"in a transaction on {branch}", exact=exact)
                 raise RolledBack
         except RolledBack:
             pass
@@ -323,7 +324,9 @@ class World:
             view.query(question.text, params=dict(question.params)).to_pylist()
             for view in (here, other)
         ]
-        assert one == two, f"{self._story(question, Rows(), 'two handles', {})}\n{one}\n{two}"
+        assert one == two, (
+            f"{self._story(question, Rows(self.g.schema), 'two handles', {})}\n{one}\n{two}"
+        )
 
     def _story(self, question: Question, rows: Rows, where: str, options: Any) -> str:
         shown = "\n".join(
