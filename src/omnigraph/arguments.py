@@ -14,7 +14,7 @@ import math
 import os
 import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from omnigraph.errors import InvalidArgument
@@ -129,9 +129,10 @@ def _is_number(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    if isinstance(value, list | tuple | set | frozenset):
-        return all(map(_is_text, value))
-    return isinstance(value, Iterable)
+    """One text is a collection of letters, and bytes are one of numbers: neither is meant."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        return False
+    return isinstance(value, Collection) and all(map(_is_text, value))
 
 
 _KINDS: dict[Any, tuple[_Check, str]] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.arguments import checked_methods
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import EntityNotFound, InvalidArgument
 from omnigraph.model.types import Base, ScalarType
@@ -9,6 +10,7 @@ from omnigraph.store.blobs import StoredBlob, open_blob
 from omnigraph.telemetry import Ledger
 
 
+@checked_methods
 class Blob:
     """`size` is in bytes, `io` what was asked of the store so far."""
 

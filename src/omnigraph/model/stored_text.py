@@ -46,6 +46,9 @@ Key = Annotated[str, Meta(pattern=r"(?s)^(?!/)(?!(.*/)?\.{0,2}(/|\Z))[^\\\x00]*\
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 
+FileName = Annotated[str, Meta(pattern=rf"^{_FILE_NAME.pattern}\Z")]
+"""Of a file in a directory that is known, and nothing above or below it."""
+
 
 def is_file_name(text: str) -> bool:
     """Whether this names a file in a directory that is known, and nothing above or below it."""

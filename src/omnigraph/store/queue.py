@@ -22,7 +22,8 @@ from omnigraph.store.versions import encode_branch
 _STREAK = 0.5
 _TICKET_LIFE = 5.0
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-"""A link is not followed: it may lead out of the graph."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
+"""Links are not followed: they may lead out of the graph."""
 
 
 class _OpenLocks:
@@ -38,9 +39,13 @@ class _OpenLocks:
             after_in_child=self._leave_to_parent,
         )
 
-    def open(self, path: Path) -> int:
+    def open(self, directory: Path, name: str) -> int:
         with self._lock:
-            descriptor = os.open(path, _OPEN, 0o666)
+            folder = os.open(directory, _FOLDER)
+            try:
+                descriptor = os.open(name, _OPEN, 0o666, dir_fd=folder)
+            finally:
+                os.close(folder)
             self._held.add(descriptor)
             return descriptor
 
@@ -78,8 +83,7 @@ class LocalQueue:
         reason not to write."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
-            path = self._directory / f"{encode_branch(branch)}.lock"
-            descriptor = _LOCKS.open(path)
+            descriptor = _LOCKS.open(self._directory, f"{encode_branch(branch)}.lock")
         except OSError:
             yield True
             return
@@ -106,6 +110,9 @@ class _Waiter:
         except BlockingIOError:
             threading.Thread(target=self._block, daemon=True).start()
             self._granted.wait(patience)
+            return True
+        except OSError:  # a file system without locks
+            self._granted.set()
             return True
         self._granted.set()
         return False

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.load.spool import Spool
+from omnigraph.model.stored_text import FileName, Number
 from omnigraph.plan.load.places import Reject
 
 REJECTED = pa.schema(
@@ -90,8 +91,8 @@ FEW = 1000
 class RejectedFile(msgspec.Struct, frozen=True, kw_only=True):
     """A file of rejected rows; `shift` is added to their lines."""
 
-    key: str
-    rows: int
+    key: FileName
+    rows: Number
     shift: int = 0
 
 

@@ -14,26 +14,29 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
+from omnigraph.errors import Corrupt
+from omnigraph.model.stored_text import FileName, Name, Number, TableKey
 from omnigraph.plan.load.places import AT
 from omnigraph.settings import Settings
-from omnigraph.store.disk import directories_above, sync_files
+from omnigraph.store.disk import directories_above, require_inside, sync_files
 from omnigraph.store.objects import Absent
 from omnigraph.store.roots import Root
 
 PIECE_ROWS = 1024 * 1024
 PIECE_BYTES = 128 << 20
+_BEGIN_ANEW = "Give the job up (omnigraph recover), then run it again from the beginning."
 
 
 class SpoolPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A file of rows of one type. `given` names the properties that all its rows give. `shift` is
     added to the places of the rows: a task does not know how many lines precede its own."""
 
-    key: str
-    table: str
-    given: tuple[str, ...]
+    key: FileName
+    table: TableKey
+    given: tuple[Name, ...]
     generated: bool
-    rows: int
-    bytes: int
+    rows: Number
+    bytes: Number
     shift: int = 0
 
 
@@ -70,7 +73,23 @@ class Spool:
         return rows
 
     def table(self, key: str) -> pa.Table:
-        """Returns a file as it was written. A file in a directory is mapped, not read."""
+        """Returns a file as it was written. A file in a directory is mapped, not read. A file that
+        an earlier run left is only data: links are not followed, and offsets are checked."""
+        if not self.durable:
+            return self._read(key)
+        name = f"{self.prefix}/{key}"
+        if self.root.directory is not None:
+            require_inside(self.root.directory, name)
+        try:
+            rows = self._read(key)
+            rows.validate(full=True)
+        except Absent as error:
+            raise Corrupt(f"{name} is missing.", help=_BEGIN_ANEW) from error
+        except (pa.ArrowException, OSError) as error:
+            raise Corrupt(f"{name} cannot be read: {error}.", help=_BEGIN_ANEW) from error
+        return rows
+
+    def _read(self, key: str) -> pa.Table:
         if self.directory is not None:
             with pa.memory_map(str(self.directory / key)) as file:
                 return pa.ipc.open_file(file).read_all()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from omnigraph.arguments import checked_methods
 from omnigraph.errors import InvalidArgument, NotOneRow
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
+@checked_methods
 class Result:
     """Iterating gives a dict for each row. Rows come as they are found; once they have all been
     asked for they are kept, so that a result can be looked at again. `schema` says what the columns

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from omnigraph.arguments import checked_methods
 from omnigraph.engine.condition import Filter, scan_rows
 from omnigraph.engine.graph_view import GraphView, find_type
 from omnigraph.engine.query.ask import ask
@@ -77,6 +78,7 @@ class Savepoint:
         self._transaction._release(self)  # noqa: SLF001
 
 
+@checked_methods
 class Transaction:
     """A block of statements. Leaving the block publishes one commit; an exception leaves nothing.
 

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import numpy as np
 
-from omnigraph.errors import StoreFailure
+from omnigraph.errors import Corrupt, StoreFailure
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 from omnigraph.store.roots import Root
@@ -84,7 +85,13 @@ class Journal:
             data = self.root.objects(self.settings).get(self._key(name))
         except Absent:
             return None
-        answers: list[S] = _decoder(kind).decode(data)
+        try:
+            answers: list[S] = _decoder(kind).decode(data)
+        except UNDECODABLE as error:
+            raise Corrupt(
+                f"{self._key(name)} does not say what a task came to: {error}.",
+                help="Delete it, and the task runs again.",
+            ) from error
         return answers
 
     def recall(self, name: str, kind: type[S]) -> list[S] | None:
@@ -103,6 +110,18 @@ class Journal:
         """The answers of a task that runs unless it has run before."""
         held = self.recall(name, kind)
         return self.note(name, list(work()), kind) if held is None else held
+
+    def once_one(self, name: str, kind: type[S], work: Callable[[], S]) -> S:
+        """The same for a task that has one answer."""
+        return self.only(name, self.once(name, kind, lambda: iter([work()])))
+
+    def only(self, name: str, answers: Sequence[S]) -> S:
+        if len(answers) != 1:
+            raise Corrupt(
+                f"{self._key(name)} has {len(answers)} answers instead of one.",
+                help="Delete it, and the task runs again.",
+            )
+        return answers[0]
 
     def _key(self, name: str) -> str:
         return f"{self.prefix}/{name}.json"

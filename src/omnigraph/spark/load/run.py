@@ -262,8 +262,9 @@ class SparkEngine:
         token, number = pinned.base.graph_version.token, self._heartbeat.round
         name = f"outcome-{digest(token, number, replanned)}"
         earlier = None if self._journal is None else self._journal.recall(name, Resolved)
-        if earlier is not None:  # what an earlier run has decided and staged on this very base
-            (resolved,) = earlier
+        if self._journal is not None and earlier is not None:
+            # What an earlier run has decided and staged on this very base.
+            resolved = self._journal.only(name, earlier)
         else:
             resolved = self._check_and_stage(pinned, read, replanned=replanned)
             if self._journal is not None:

@@ -132,8 +132,7 @@ def _complete_once(job: StageJob, number: int, located: pa.Table | None) -> Comp
         origins = located.sort_by("place").select(["place", "origin"])
         origins = [origins["place"].to_numpy(), origins["origin"].fill_null(-1).to_numpy()]
     name = job.name("completed", job.pieces[number], origins)
-    (answer,) = job.journal.once(name, Completed, lambda: iter([_complete(job, number, located)]))
-    return answer
+    return job.journal.once_one(name, Completed, lambda: _complete(job, number, located))
 
 
 def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed:
