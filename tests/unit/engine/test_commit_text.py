@@ -93,6 +93,7 @@ GRAPH: dict[str, Call] = {
     "protect": lambda g, **given: g.protect(**{"branch": "side"} | given),
     "unprotect": lambda g, **given: g.unprotect(**{"branch": "closed"} | given),
     "optimize": lambda g, **given: g.optimize(**given),
+    "embed": lambda g, **given: g.embed(**given),
     "cleanup": lambda g, **given: g.cleanup(**given),
 }
 BRANCH: dict[str, Call] = {
@@ -107,6 +108,7 @@ BRANCH: dict[str, Call] = {
     "restore": lambda side, **given: side.restore("main", **given),
     "revert": lambda side, **given: side.revert("side", **given),
     "optimize": GRAPH["optimize"],
+    "embed": GRAPH["embed"],
 }
 RECOVERY: dict[str, Call] = {
     "begin": lambda recovery, **given: recovery.begin("load", **given),
@@ -123,10 +125,10 @@ NEW: dict[str, Call] = {
 }
 READING = {
     Graph: """at branch branches blob changes close commit copy count diff entity explain export
-        format history log manifest maintenance plan_schema protected_branches query recovery root
-        scan schema snapshot spark tags types verify""",
-    Branch: """blob changes commit count diff entity explain export history log manifest
-        plan_schema query scan schema snapshot types""",
+        format history indexes log manifest maintenance plan_schema protected_branches query recovery root
+        scan schema search snapshot spark tags types verify""",
+    Branch: """blob changes commit count diff entity explain export history indexes log manifest
+        plan_schema query scan schema search snapshot types""",
     Recovery: "list",
     SparkGraph: "table tables",
 }
@@ -187,7 +189,7 @@ def test_every_word_of_every_call_is_known() -> None:
     told = """text params types dry_run progress engine schema allow_data_loss strategy resolve ref
         commit keep older_than grace mode mapping on_error retry_for unit type edges direction
         where write_to options kind base details pins created_at intent plan spark names
-        new_branch"""
+        new_branch embed property limit batch commit_every"""
     thought_of = set(told.split())
     for _, kind, calls in TABLE.values():
         for name in calls:
