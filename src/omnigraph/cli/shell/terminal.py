@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Mapping
+import signal
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from omnigraph.cli.shell.complete import Completer
@@ -23,29 +24,61 @@ def history_path(environment: Mapping[str, str]) -> Path:
     return Path(state) / "omnigraph" / "history"
 
 
+class _Interrupts:
+    """Ctrl-C at the terminal. It is raised while a line is read or a statement runs, once; at any
+    other moment there is nothing to drop, and the shell would end."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+
+    def _receive(self, number: int, frame: object) -> None:
+        if self.wanted:
+            self.wanted = False
+            raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def handled(self) -> Iterator[None]:
+        before = signal.signal(signal.SIGINT, self._receive)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
 def run_terminal(shell: Shell) -> int:
     """Until the end of the input or \\quit. Ctrl-C drops the statement, not the shell."""
     history = history_path(shell.cli.environment)
-    _prepare(shell, history)
-    shell.out.note("\\help tells what can be done here, Ctrl-D leaves.")
-    try:
-        while not shell.finished:
-            try:
-                line = input(_prompt(shell))
-            except EOFError:
-                shell.out.warn("")
-                break
-            except KeyboardInterrupt:
-                shell.out.warn("")
-                shell.forget()
-                continue
-            try:
-                shell.feed(line)
-            except KeyboardInterrupt:
-                shell.out.warn("Interrupted.")
-    finally:
-        _save(history)
+    interrupts = _Interrupts()
+    with interrupts.handled():
+        _prepare(shell, history)
+        shell.out.note("\\help tells what can be done here, Ctrl-D leaves.")
+        try:
+            _converse(shell, interrupts)
+        finally:
+            _save(history)
     return 0
+
+
+def _converse(shell: Shell, interrupts: _Interrupts) -> None:
+    while not shell.finished:
+        try:
+            interrupts.wanted = True
+            line = input(_prompt(shell))
+            interrupts.wanted = False
+        except EOFError:
+            interrupts.wanted = False
+            shell.out.warn("")
+            break
+        except KeyboardInterrupt:
+            shell.out.warn("")
+            shell.forget()
+            continue
+        try:
+            interrupts.wanted = True
+            shell.feed(line)
+            interrupts.wanted = False
+        except KeyboardInterrupt:
+            shell.out.warn("Interrupted.")
 
 
 def run_script(shell: Shell) -> int:
