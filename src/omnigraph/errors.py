@@ -72,13 +72,13 @@ class RefNotFound(NotFound):
 
 
 class BranchNotFound(RefNotFound):
-    """There is no branch of this name."""
+    """There is no branch with this name."""
 
     code = "branch_not_found"
 
 
 class TypeNotFound(NotFound):
-    """The schema has no type of this name."""
+    """The schema has no type with this name."""
 
     code = "type_not_found"
 
@@ -90,27 +90,27 @@ class EntityNotFound(NotFound):
 
 
 class TagNotFound(RefNotFound):
-    """There is no tag of this name."""
+    """There is no tag with this name."""
 
     code = "tag_not_found"
 
 
 class IntentNotFound(NotFound):
-    """No long operation has this id: it has ended, or never was."""
+    """No long operation has this id: it has ended, or it never existed."""
 
     code = "intent_not_found"
     help = "List them with g.recovery.list(), or `omnigraph recover list`."
 
 
 class Reclaimed(RefNotFound):
-    """The version was there, and cleanup has removed it."""
+    """Cleanup has removed the version."""
 
     code, http_status = "reclaimed", 410
     help = "Cleanup removed this version; only newer ones can be read."
 
 
 class HistoryGap(Reclaimed):
-    """What follows can no longer be told step by step."""
+    """Commits after this point are gone, so the changes cannot be listed one by one."""
 
     code = "history_gap"
     help = "Read a snapshot of the branch and go on with its changes after that commit."
@@ -126,7 +126,7 @@ class Invalid(OmnigraphError):
 
 
 class InvalidArgument(Invalid):
-    """An argument or option cannot be what it is."""
+    """An argument or option has a value that it cannot have."""
 
     code, http_status, exit_code = "invalid_argument", 400, 2
 
@@ -236,7 +236,7 @@ class InvalidParameters(Invalid):
 
 
 class ValueOutOfRange(Invalid):
-    """A value that a query or a mutation computed has no place in its type."""
+    """A value that a query or a mutation computed does not fit its type."""
 
     code = "value_out_of_range"
 
@@ -248,7 +248,7 @@ class UnknownModel(Invalid):
 
 
 class NoModel(Invalid):
-    """A text stands where a vector is needed, and the property has no model to embed it."""
+    """A text was given where a vector is needed, and the property has no model to embed it."""
 
     code = "no_model"
 
@@ -273,21 +273,21 @@ class LimitReached(OmnigraphError):
 
 
 class QueryTimeout(LimitReached):
-    """It took longer than it may."""
+    """The query took longer than its timeout."""
 
     code, http_status = "timeout", 408
     help = "Raise timeout, or ask for less: a filter, a limit, a smaller pattern."
 
 
 class MemoryLimit(LimitReached):
-    """It would have needed more memory than it may have."""
+    """The query would need more memory than its limit, or than the machine has."""
 
     code = "memory_limit"
     help = "Raise memory_limit, or ask for less: a filter, a limit, a smaller pattern."
 
 
 class Cancelled(LimitReached):
-    """The caller stopped it."""
+    """The caller cancelled the query."""
 
     code, http_status = "cancelled", 499
     help = ""
@@ -297,40 +297,40 @@ class Cancelled(LimitReached):
 
 
 class AlreadyExists(OmnigraphError):
-    """Something of this name is there already."""
+    """Something with this name already exists."""
 
     code, kind, http_status, exit_code = "already_exists", "conflict", 409, 4
 
 
 class GraphExists(AlreadyExists):
-    """There is a graph at the root already."""
+    """There is already a graph at the root."""
 
     code = "graph_exists"
     help = "Open it with omnigraph.open(root), or choose another root."
 
 
 class RootNotEmpty(AlreadyExists):
-    """At the root is something that is no part of a graph."""
+    """The root holds something that is not part of a graph."""
 
     code = "root_not_empty"
-    help = "Choose another root: a graph has its folder, or its prefix, for itself."
+    help = "Choose another root: a graph needs a folder, or a prefix, of its own."
 
 
 class BranchExists(AlreadyExists):
-    """There is a branch of this name already."""
+    """There is already a branch with this name."""
 
     code = "branch_exists"
 
 
 class TagExists(AlreadyExists):
-    """There is a tag of this name already."""
+    """There is already a tag with this name."""
 
     code = "tag_exists"
     help = "Choose another name, or delete the tag first."
 
 
 class Conflict(OmnigraphError):
-    """The graph moved in a way that this write cannot be carried over.
+    """The graph has changed in a way that keeps this write from landing on its new head.
 
     `mismatch` names a table with the version that was expected and the one that is there.
     """
@@ -351,7 +351,7 @@ class Contention(Conflict):
 
 
 class JobRunning(Conflict):
-    """A job of this name is running, here or elsewhere."""
+    """A job with this name is running, here or elsewhere."""
 
     code = "job_running"
     help = "Wait until it ends. If its machine is gone, it counts as dead after a minute."
@@ -403,20 +403,20 @@ class IdempotencyMismatch(OmnigraphError):
 
 
 class Denied(OmnigraphError):
-    """It is not allowed."""
+    """The operation is not allowed."""
 
     code, kind, http_status, exit_code = "denied", "denied", 403, 5
 
 
 class ReadOnly(Denied):
-    """The graph was opened for reading alone."""
+    """The graph was opened only for reading."""
 
     code = "read_only"
     help = "Open the graph with mode='rw' to write."
 
 
 class ProtectedBranch(Denied):
-    """The branch takes merges alone."""
+    """The branch accepts only merges."""
 
     code = "protected_branch"
     help = "Write to another branch and merge it, or lift the protection with unprotect."
@@ -459,14 +459,14 @@ class UnsafeStore(Unavailable):
 
 
 class NotApplied(Unavailable):
-    """The write failed for certain before its effect."""
+    """The write failed before it changed anything."""
 
     code = "not_applied"
     help = "Nothing was changed; it is safe to retry."
 
 
 class OutcomeUnknown(OmnigraphError):
-    """The answer to the last put was lost and the head cannot be read, or the put was done and may
+    """The answer to the last put was lost and the head cannot be read, or the put was done but may
     not survive a power cut."""
 
     code, kind, http_status, exit_code = "outcome_unknown", "unknown", 504, 8
@@ -512,14 +512,14 @@ class ModelMissing(OmnigraphError):
 
 
 class ProviderUnavailable(Unavailable):
-    """The provider of embeddings does not answer, or has no time, until the deadline."""
+    """The provider of embeddings did not answer, or stayed busy, until the deadline."""
 
     code = "provider_unavailable"
-    help = "Try again later; what is embedded and committed stays, the rest is still to do."
+    help = "Try again later. What was committed stays; the rest remains to be embedded."
 
 
 class ProviderRefused(OmnigraphError):
-    """The provider of embeddings refuses the request: its key, its model, its address."""
+    """The provider of embeddings refuses the request because of its key, model or address."""
 
     code, kind, http_status = "provider_refused", "failed", 502
 
@@ -528,17 +528,17 @@ class TextRefused(ProviderRefused):
     """The provider refuses a text, for example because it is too long."""
 
     code = "text_refused"
-    help = "Shorten the text; no other text is concerned."
+    help = "Shorten the text. Other texts are not affected."
 
 
 class InvalidEmbedding(OmnigraphError):
-    """What the provider of embeddings answered is none, or fits no vector of the property."""
+    """The answer of the provider is not an embedding, or does not fit the property."""
 
     code, kind, http_status = "invalid_embedding", "failed", 502
 
 
 class NotEmbedded(OmnigraphError):
-    """A load has landed, and not all of its texts could be embedded. `commit` is the load's."""
+    """A load has landed, but not all of its texts could be embedded. `commit` is the load's."""
 
     code, kind, http_status = "not_embedded", "failed", 502
     applied = True
@@ -546,13 +546,13 @@ class NotEmbedded(OmnigraphError):
 
 
 class ForkedProcess(OmnigraphError):
-    """A process that was forked uses a graph of its parent, or cannot use any."""
+    """A forked process uses a graph that its parent opened, or cannot use any graph."""
 
     code, kind = "forked_process", "failed"
     help = "Start processes by spawn or forkserver: multiprocessing.get_context('spawn')."
 
 
 class StoreFailure(OmnigraphError):
-    """Lance or the store refused for a reason that has no name here."""
+    """Lance or the store failed for a reason that has no error of its own here."""
 
     code, kind = "store_failure", "failed"

@@ -1,5 +1,6 @@
 """The shape of the code: no cycle of imports, also not of those for types alone; no new class name
-that stands for two things; and a page about two walks that names files that are there."""
+that stands for two things; few modules with one client; and a page about two walks that
+names files that are there."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from tests.docs.test_index import SOURCE, TOP
 
 MOST_CLASSES = 23
 """Class names that stand in several modules. It only ever becomes smaller."""
+MOST_SINGLE_CLIENTS = 127
+"""Modules that only one other module imports."""
 
 
 def module_of(path: str) -> str:
@@ -42,6 +45,25 @@ def imports(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
                 named |= {alias.name for alias in node.names}
         found[name] = (named & trees.keys()) - {name}
     return found
+
+
+def single_clients(imports: Mapping[str, set[str]]) -> dict[str, str]:
+    """Modules that one other module alone imports, and that module."""
+    clients = defaultdict(list)
+    for name, used in imports.items():
+        for module in used:
+            clients[module].append(name)
+    return {module: used[0] for module, used in clients.items() if len(used) == 1}
+
+
+def test_few_modules_have_one_client() -> None:
+    """Those that are left are nouns, or stand on the other side of a layer."""
+    found = single_clients(imports(trees()))
+    assert len(found) <= MOST_SINGLE_CLIENTS, sorted(found.items())
+
+
+def test_a_single_client_would_be_seen() -> None:
+    assert single_clients({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"b": "a"}
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:

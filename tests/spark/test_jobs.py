@@ -306,21 +306,21 @@ def test_two_runs_of_one_job_at_once_are_told_from_each_other(
     g: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = g._session
-    held = jobs.claim_job(session, "nightly", "call")
+    held = jobs.begin_or_resume_job(session, "nightly", "call")
     with pytest.raises(JobRunning, match=f"'nightly' is running in process {os.getpid()}"):
-        jobs.claim_job(session, "nightly", "call")
+        jobs.begin_or_resume_job(session, "nightly", "call")
     path = write_lines(tmp_path / "one.jsonl", [person("a")])
     with pytest.raises(JobRunning):
         g.load(path, engine="spark", job="nightly")
     assert rows(g, "Person") == []
     held.release()
-    other = jobs.claim_job(session, "nightly", "call")
+    other = jobs.begin_or_resume_job(session, "nightly", "call")
     with pytest.raises(JobRunning, match="taken over by another run"):
         held.require_held()
     other.require_held()
     monkeypatch.setattr(jobs, "_place", lambda: "elsewhere/boot/pid")
     with pytest.raises(JobRunning, match="was heard of 0 s ago on"):
-        jobs.claim_job(session, "nightly", "call")
+        jobs.begin_or_resume_job(session, "nightly", "call")
     other.remove()
     with pytest.raises(JobRunning, match="was given up"):
         other.require_held()

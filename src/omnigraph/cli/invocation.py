@@ -75,7 +75,6 @@ class Invocation:
 
     def watched_runtime(self) -> Runtime:
         """The runtime, remembering the ids that it gave out last."""
-        from omnigraph.cli.recorded_ids import RecordingRuntime
         from omnigraph.runtime import SYSTEM
 
         return RecordingRuntime(self.runtime or SYSTEM, self._tokens)
@@ -108,3 +107,28 @@ class Invocation:
             raise InvalidArgument(f"{path} is not a text in UTF-8.") from None
         except OSError as error:
             raise unreadable(path, error) from None
+
+
+class RecordingRuntime:
+    """Another runtime, whose newest ids are kept."""
+
+    def __init__(self, inner: Runtime, ids: deque[str]) -> None:
+        self._inner = inner
+        self._ids = ids
+
+    def now(self) -> int:
+        return self._inner.now()
+
+    def monotonic(self) -> float:
+        return self._inner.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        self._inner.sleep(seconds)
+
+    def random(self) -> float:
+        return self._inner.random()
+
+    def ulid(self) -> str:
+        made = self._inner.ulid()
+        self._ids.append(made)
+        return made

@@ -9,7 +9,7 @@ from __future__ import annotations
 from omnigraph.engine.history.pinning import held_version
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.chain import Step, extend
+from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.engine.write.lineage import make_lineage
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.published import find_keyed, recalled
@@ -101,7 +101,7 @@ def _begin(
         return Step(change, session.files_of(origin))
 
     patience = options.patience(session.settings.retry_for)
-    first = extend(session, change.name, look, propose, ledger, retry_for=patience)
+    first = put_with_retry(session, change.name, look, propose, ledger, retry_for=patience)
     assert first is not None
     slow = session.runtime.monotonic() - began > session.settings.grace / 4
     if slow and session.was_reclaimed(origin, ledger):
@@ -129,7 +129,9 @@ def _withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
         lineage = Lineage(kind="branch_delete", operation=session.runtime.ulid())
         return Step(Tombstone(lineage, wholly=True))
 
-    extend(session, first.branch, lambda _: session.head(first.branch, ledger), propose, ledger)
+    put_with_retry(
+        session, first.branch, lambda _: session.head(first.branch, ledger), propose, ledger
+    )
 
 
 # Ending and protecting
@@ -175,7 +177,7 @@ def _change(
         require_unprotected(end, change.lineage.kind)
         return Step(change)
 
-    extend(
+    put_with_retry(
         session,
         name,
         lambda fresh: session.head(name, ledger) if fresh else head,
@@ -202,7 +204,7 @@ def delete_tag(session: Session, name: str, options: CommitOptions, ledger: Ledg
         pin_commit(session, end, options, ledger)
         return Step(change)
 
-    extend(
+    put_with_retry(
         session,
         name,
         lambda fresh: session.head(name, ledger) if fresh else tag,

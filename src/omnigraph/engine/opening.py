@@ -10,7 +10,7 @@ from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.upgrade import upgrade
-from omnigraph.engine.write.chain import Step, extend
+from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
 from omnigraph.errors import (
     GraphExists,
@@ -143,7 +143,7 @@ def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
             raise GraphExists(f"Somebody else created a graph at {session.root.uri} just now.")
         return Step(found)
 
-    first = extend(session, "main", lambda _: None, propose, ledger, stamped=False)
+    first = put_with_retry(session, "main", lambda _: None, propose, ledger, stamped=False)
     assert first is not None
     reach("init put")
     with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it

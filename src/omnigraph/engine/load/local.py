@@ -104,7 +104,7 @@ class LocalEngine:
         finally:
             self._joins.close()
 
-    def resume(self, options: LoadOptions) -> LoadOptions:
+    def remaining_options(self, options: LoadOptions) -> LoadOptions:
         return options
 
     def pin(self, pinned: Pinned) -> Pinned:

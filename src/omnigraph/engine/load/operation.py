@@ -56,7 +56,7 @@ class Load(Generic[H]):
             return self._run(reason) if done is None else done
 
     def _run(self, reason: str) -> LoadResult:
-        self._pinned = self._engine.pin(self._pin(self._engine.resume(self._options)))
+        self._pinned = self._engine.pin(self._pin(self._engine.remaining_options(self._options)))
         options = self._pinned.options
         self._read = self._engine.read(self._pinned)
         reach("load read")

@@ -103,7 +103,7 @@ class LoadEngine(Protocol[H]):
         """Holds what the engine needs while the load runs."""
         ...
 
-    def resume(self, options: LoadOptions) -> LoadOptions:
+    def remaining_options(self, options: LoadOptions) -> LoadOptions:
         """The options, without what an earlier run of the same job has done."""
         ...
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.survey import SurveyedChain, survey_chain
-from omnigraph.engine.write.chain import Step, extend
+from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Lineage
 from omnigraph.plan.retention import Cutoffs, Policy, resolve_floor, resolve_spent_chains
@@ -70,7 +70,7 @@ class Announcement:
             change = self._announce(chain, frozenset(spent))
             return None if change is None else Step(change)
 
-        extend(session, chain.end.branch, lambda _: chain.end, propose, ledger)
+        put_with_retry(session, chain.end.branch, lambda _: chain.end, propose, ledger)
 
     def _announce(self, chain: SurveyedChain, spent: frozenset[str]) -> Announce | None:
         end = chain.end

@@ -6,7 +6,10 @@ staged is carried over to a newer head when its fragments are still there, else 
 
 from __future__ import annotations
 
+import contextlib
+import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.lookup import Lookups
@@ -16,19 +19,21 @@ from omnigraph.engine.upkeep.chain_archive import archive_fold, plan_fold, prune
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimization import ACTOR, KIND, NothingLeft, Optimization, TooSlow
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
-from omnigraph.engine.upkeep.table_tags import tag_tables
 from omnigraph.engine.upkeep.workers import Workers
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.published import Published
 from omnigraph.engine.write.publisher import publish
-from omnigraph.errors import Contention, Corrupt
+from omnigraph.errors import Contention, Corrupt, OmnigraphError
 from omnigraph.model.options import NO_OPTIONS, CommitOptions
-from omnigraph.model.version import GraphVersion
+from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.plan.optimize import BY_HAND, Limits
+from omnigraph.store.lance_tags import point_tag
 from omnigraph.telemetry import Ledger
 
 _ATTEMPTS = 5
+_PARALLEL = 8
+_TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def optimize(
@@ -138,6 +143,27 @@ def _after(
 ) -> None:
     """What is derived from tables, and may be late or missing."""
     with after_commit("tagging tables"):
-        tag_tables(session, version, work.tables, ledger)
+        _tag_tables(session, version, work.tables, ledger)
     with after_commit("refreshing adjacency"):
         refresh_adjacency(session, version, work.tables, changed, ledger)
+
+
+def _tag_tables(
+    session: Session, version: GraphVersion, keys: Sequence[str], ledger: Ledger
+) -> None:
+    """Points the Lance tag of the branch at the version of each table: a courtesy to other readers
+    of Lance, which may be late or missing, and which nothing here reads back. A name that Lance
+    does not accept gets no tag."""
+    if not _TAG.fullmatch(version.branch):
+        return
+
+    def tag(pin: TablePin, own: Ledger) -> None:
+        with contextlib.suppress(OmnigraphError):
+            table = session.tables.open(pin.location, pin.lance_version, own)
+            point_tag(table, version.branch, own)
+
+    pins = [version.pins[key] for key in keys if key in version.pins]
+    ledgers = [ledger.fork() for _ in pins]
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        list(pool.map(tag, pins, ledgers))
+    ledger.join(ledgers)

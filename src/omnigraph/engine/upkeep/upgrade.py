@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.chain import Step, extend
+from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.errors import Corrupt, OlderFormat
 from omnigraph.model import version as model
 from omnigraph.model.version import GraphStamp, GraphVersion
@@ -101,4 +101,6 @@ def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
         lineage = Lineage(kind=KIND, operation=session.runtime.ulid(), actor=ACTOR)
         return Step(Upgrade(lineage))
 
-    extend(session, branch, lambda _: look(), lambda _: propose(look()), ledger, stamped=False)
+    put_with_retry(
+        session, branch, lambda _: look(), lambda _: propose(look()), ledger, stamped=False
+    )

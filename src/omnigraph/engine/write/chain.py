@@ -37,7 +37,7 @@ Look = Callable[[bool], GraphVersion | None]
 """The end of the chain, looked up anew if that is asked for."""
 
 
-def extend(
+def put_with_retry(
     session: Session,
     name: str,
     look: Look,
@@ -48,9 +48,10 @@ def extend(
     stamped: bool = True,
     queues: bool = False,
 ) -> GraphVersion | None:
-    """Puts what is proposed, again on each end that comes in between. The version that landed; None
-    if nothing was left to do. With `queues` in turn with the other writers, as is fair to all whose
-    writes take long; others leave no lock behind on chains that nobody writes to."""
+    """Puts what is proposed, and tries again on the new end when another writer was faster. Returns
+    the version that landed, or None if nothing was left to do. With `queues` the writer takes its
+    turn among the others, which is fair to slow writes. Without `queues` it leaves no lock behind
+    on a chain that nobody else writes to."""
     patience = math.inf if retry_for is None else retry_for
     deadline = session.runtime.monotonic() + patience
     objects = session.metered(ledger)

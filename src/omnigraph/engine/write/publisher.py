@@ -10,7 +10,7 @@ from typing import Any, Protocol, assert_never
 
 from omnigraph.engine.session import Session, branch_moved
 from omnigraph.engine.write.bind import bind_action, merge_pins
-from omnigraph.engine.write.chain import Step, extend
+from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.engine.write.precondition import moved_on
 from omnigraph.engine.write.published import Published, recall
 from omnigraph.errors import (
@@ -91,7 +91,7 @@ class _Publication:
 
     def run(self, retry_for: float) -> Published:
         branch = self._work.plan.branch
-        version = extend(
+        version = put_with_retry(
             self._session,
             branch,
             lambda fresh: self._session.head(branch, self._ledger, fresh=fresh),

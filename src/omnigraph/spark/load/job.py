@@ -100,7 +100,7 @@ class Job:
         delete_below(self.session.root, self.session.objects, self.prefix)
 
 
-def claim_job(session: Session, name: str, call: str) -> Job:
+def begin_or_resume_job(session: Session, name: str, call: str) -> Job:
     """The job, if nobody runs it. What an earlier run left is there to go on from, if it was asked
     for the same."""
     prefix = job_prefix(name)

@@ -34,7 +34,7 @@ from omnigraph.spark.load.actions import stage_type
 from omnigraph.spark.load.frame_sources import LoadSource, call_parts, find_frame_sources, kind_of
 from omnigraph.spark.load.heartbeat import CREATES, JobHeartbeat
 from omnigraph.spark.load.index import index_tables_on
-from omnigraph.spark.load.job import Job, base_of, claim_job, forget_job, start_over
+from omnigraph.spark.load.job import Job, base_of, begin_or_resume_job, forget_job, start_over
 from omnigraph.spark.load.journal import Journal, digest
 from omnigraph.spark.load.progress import Meter, watched_tasks
 from omnigraph.spark.load.reading import read_sources
@@ -59,7 +59,7 @@ def load(
     if options.job is not None:
         call = [call_parts(source) for source in sources]
         asked = [options.mode, options.branch, options.create_branch_from, options.on_error]
-        job = claim_job(session, options.job, digest(call, asked))
+        job = begin_or_resume_job(session, options.job, digest(call, asked))
         with ending_jobs(spark, operation):
             return _run(spark, session, sources, options, job.spool, job, reason)
     with (
@@ -168,7 +168,7 @@ class SparkEngine:
             JobHeartbeat.forget(self._session, self._job.intent)
         self._job.remove()
 
-    def resume(self, options: LoadOptions) -> LoadOptions:
+    def remaining_options(self, options: LoadOptions) -> LoadOptions:
         """An earlier run of the job may have created the branch."""
         job = self._job
         if options.create_branch_from is None or job is None or job.intent is None:
