@@ -106,6 +106,8 @@ class Rank:
     descending: bool
     counts: bool
     of: Callable[[Rows, list[Binding], Binding], float | None]
+    words: tuple[str, str, str | None] | None = None
+    """Of a score: the variable, the property, and what is looked for."""
 
 
 Filter = tuple[str, Callable[[Rows, Binding], bool | None]]
@@ -179,6 +181,17 @@ class Draw:
             return f"{text} is null", lambda rows, row: holds(rows, row) is None
         return plain
 
+    def alike(self, rank: Rank) -> Filter:
+        """The filter that says the same as a score, as one mostly asks."""
+        assert rank.words is not None
+        variable, name, wanted = rank.words
+        kind = self.chance.choice(("search", "search", "match_text"))
+        test = oracle.has_word if kind == "search" else oracle.has_phrase
+        return (
+            rank.text.replace("bm25", kind, 1),
+            lambda rows, row: test(value(row, variable, name), wanted, rows.analysis(name)),
+        )
+
     def rank(self, variables: Sequence[str], *, fused: bool = True) -> Rank:
         near = [name for name in variables if name in WITH_VECTORS]
         draw = self.chance.random()
@@ -198,7 +211,8 @@ class Draw:
             corpus = rows.corpus(row[variable]["@type"], name)
             return corpus.score(row[variable][name], wanted)
 
-        return Rank(f"bm25(${variable}.{name}, {said})", True, True, score)
+        text = f"bm25(${variable}.{name}, {said})"
+        return Rank(text, True, True, score, (variable, name, wanted))
 
     def _nearest(self, variable: str, others: Sequence[str]) -> Rank:
         if others and self.chance.random() < 0.3:
@@ -388,6 +402,8 @@ def draw_question(chance: Random) -> Question:
     if chance.random() < 0.85:
         order = chance.choice(ranks) if ranks and chance.random() < 0.6 else None
         order = order or draw.rank(pattern.variables)
+    if order is not None and order.words is not None and open_to and chance.random() < 0.5:
+        filters = (*filters[:1], draw.alike(order))
     direction = chance.choice(("", "", "", " asc", " desc"))
     descending = {"": order is not None and order.descending, " asc": False, " desc": True}
     near = any("nearest" in rank.text for rank in (*ranks, *([order] if order else [])))

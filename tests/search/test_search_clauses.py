@@ -171,6 +171,26 @@ def test_several_ranks_beside_each_other(g: Graph) -> None:
         assert near is not None
 
 
+@pytest.mark.parametrize("cut", ["limit 1", "limit 2 offset 1", "limit 9"])
+def test_the_cut_changes_no_place_of_a_fused_rank(g: Graph, cut: str) -> None:
+    """The filter says the same as the rank that orders: still all rows of the match count."""
+    fused = 'rrf(nearest($d.v, [0.0, 1.0, 0.0]), bm25($d.text, "blue"))'
+    text = f"""match {{ $d: Doc search($d.text, "red fox") }}
+      return {{ $d.slug as d, {fused} as s }} order {{ bm25($d.text, "red fox") }} """
+    every = dict(ask(g, text + "limit 1000"))
+    assert len(every) == 3
+    found = dict(ask(g, text + cut))
+    assert found == {slug: every[slug] for slug in found}
+
+
+def test_a_count_beside_the_filter_of_a_rank_counts_all(g: Graph) -> None:
+    text = """match { $d: Doc search($d.text, "red fox") }
+      return { $d.year as y, count($d) as n, max(bm25($d.text, "red fox")) as s }
+      order { s desc } limit 1"""
+    ((_, count, _),) = ask(g, text)
+    assert count == 2
+
+
 def test_a_highlight_shows_the_words_in_their_passage(g: Graph) -> None:
     text = 'match { $d: Doc } return { $d.slug as d, highlight($d.text, "RED") as p } order { d }'
     assert ask(g, text) == [
