@@ -95,7 +95,7 @@ def _largest(
         for file in files
         for path in (table.directory / file).with_suffix("").glob("*")
     ]
-    return data, max(beside, default=0)
+    return data, max(beside, default=None)  # Lance says which one is missing
 
 
 def _require_plain_blobs(table: BlobTable, marks: Iterable[FragmentMark]) -> None:

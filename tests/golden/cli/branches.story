@@ -322,7 +322,8 @@ $ omnigraph stats --json
   "tags": [
     "v2"
   ],
-  "protected": []
+  "protected": [],
+  "pending": []
 }
 
 $ omnigraph show main~1 --json

@@ -196,3 +196,20 @@ $ omnigraph explain queries.gq frends
 !     | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^ … to line 9
 !     = help: did you mean `friends`?
 [exit 6]
+
+$ omnigraph search alice
+Person Alice  name
+    Alice
+
+$ omnigraph search Acme --type Company --format jsonl
+{"type": "Company", "id": "Acme", "score": 0.016666666666666666, "property": "name", "passage": "**Acme**"}
+
+$ omnigraph search alice --type Persn
+! error: There is no type 'Persn'.
+! help: Did you mean Person?
+[exit 3]
+
+$ omnigraph search alice --near
+! error: No property of these types is embedded, so nothing can be found by meaning.
+! help: Say @embed("source") of a Vector property in the schema, or search by words.
+[exit 2]

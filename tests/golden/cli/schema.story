@@ -110,7 +110,7 @@ $ omnigraph schema plan strict.pg --json
       "type": "node:Person",
       "reason": "entities without a value would break it, so they are looked for first",
       "tier": "validated",
-      "id": "5139d8fa9968e216",
+      "id": "67f85294c0539392",
       "property": "age",
       "column": "age",
       "nullable": false,
