@@ -30,7 +30,7 @@ from omnigraph.plan.load.places import Reject
 from omnigraph.plan.publish import Append
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
-from omnigraph.spark.load.job import Attempt, claim_job, forget_job
+from omnigraph.spark.load.job import Attempt, begin_or_resume_job, forget_job
 from omnigraph.spark.load.journal import Journal
 from omnigraph.spark.load.shape import ShapedPart
 from omnigraph.spark.load.stage import Completed, StagedPieces, StagedRemovals
@@ -85,12 +85,14 @@ def test_hostile_attempts_of_a_job_get_an_answer_or_an_error_of_ours(world: Worl
     place = world.root / job_prefix("nightly") / "attempts"
     refused = 0
     with world.open() as g:
-        for (path, data), act in itertools.product(variants(ATTEMPT), (claim_job, forget_job)):
+        for (path, data), act in itertools.product(
+            variants(ATTEMPT), (begin_or_resume_job, forget_job)
+        ):
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
             (place / "00000001.json").write_bytes(data)
             try:
-                act(g._session, "nightly", *(["x"] if act is claim_job else []))
+                act(g._session, "nightly", *(["x"] if act is begin_or_resume_job else []))
             except OmnigraphError as error:
                 refused += 1
                 assert isinstance(error, Corrupt | JobRunning), (path, error)
@@ -108,7 +110,7 @@ def test_attempts_of_any_name_are_numbers_or_nothing(world: World, name: str) ->
         (place / f"{name}.json").write_bytes(msgspec.json.encode(ATTEMPT))
     with world.open() as g:
         try:
-            claim_job(g._session, "nightly", "x")
+            begin_or_resume_job(g._session, "nightly", "x")
         except OmnigraphError as error:
             assert isinstance(error, Corrupt | JobRunning), error
 

@@ -125,8 +125,8 @@ NEW: dict[str, Call] = {
 }
 READING = {
     Graph: """at branch branches blob changes close commit copy count diff entity explain export
-        format history indexes log manifest maintenance plan_schema protected_branches query recovery root
-        scan schema search snapshot spark tags types verify""",
+        format history indexes log manifest maintenance plan_schema protected_branches query
+        recovery root scan schema search snapshot spark tags types verify""",
     Branch: """blob changes commit count diff entity explain export history indexes log manifest
         plan_schema query scan schema search snapshot types""",
     Recovery: "list",
