@@ -403,9 +403,33 @@ class IdempotencyMismatch(OmnigraphError):
 
 
 class Denied(OmnigraphError):
-    """The operation is not allowed."""
+    """The operation is not allowed. `action`, `resource` and `policies` say what was asked, and
+    which policies forbid it, if any does."""
 
     code, kind, http_status, exit_code = "denied", "denied", 403, 5
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        action: str = "",
+        resource: str = "",
+        policies: Sequence[str] = (),
+        **details: Any,
+    ) -> None:
+        if action:
+            details |= {"action": action, "resource": resource, "policies": list(policies)}
+        super().__init__(message, **details)
+        self.action = action
+        self.resource = resource
+        self.policies = tuple(policies)
+
+
+class Unauthenticated(OmnigraphError):
+    """Nobody is known to ask: there is no credential, or none that counts."""
+
+    code, kind, http_status, exit_code = "unauthenticated", "denied", 401, 5
+    help = "Give a token, or an actor, that is known here."
 
 
 class ReadOnly(Denied):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import Graph
+from omnigraph.engine.access import Access
 from omnigraph.errors import InvalidArgument, InvalidData, ReadOnly
 from omnigraph.spark import Pipeline
 from tests.contract.graphs import rows
@@ -111,6 +112,6 @@ def test_what_a_mapping_names_must_be_there(g: Graph, spark: Any, tmp_path: Path
         Pipeline(g, spark=spark).source(path, columns={"name": "who", "age": "years"}).run()
     assert g.snapshot().version == head
     assert g.recovery.list() == []
-    closed = Graph(g._session, "r", g.io)
+    closed = Graph(g._session, Access("r"), g.io)
     with pytest.raises(ReadOnly):
         Pipeline(closed, spark=spark).source(frame, type="Person", columns={"name": "who"}).run()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph import Graph, runtime
+from omnigraph.engine.access import Access
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import IntentNotFound, InvalidArgument
 from tests.contract.graphs import rows
@@ -39,7 +40,7 @@ def test_what_was_staged_is_published_once(
         kill_at(patch, point)
         with pytest.raises(Killed):
             g.load(path, engine="spark", actor="ada")
-    again = Graph(g._session, "rw", g.io)
+    again = Graph(g._session, Access("rw"), g.io)
     recovery = Recovery(again._session, writable=True)
     (report,) = recovery.list()
     assert (report.kind, report.actor, report.resumable) == ("load", "ada", True)

@@ -12,15 +12,23 @@ Mode = Literal["rw", "r"]
 
 
 class Access:
-    def __init__(self, mode: Mode) -> None:
+    """`owns` what ends with the graph, unless it is beside another that does."""
+
+    def __init__(self, mode: Mode, before: Access | None = None) -> None:
         self.mode = mode
+        self.owns = before is None
+        self._before = before
         self._closed = threading.Event()
+
+    def beside(self) -> Access:
+        """Closed with this one, or before it."""
+        return Access(self.mode, self)
 
     def close(self) -> None:
         self._closed.set()
 
     def is_closed(self) -> bool:
-        return self._closed.is_set()
+        return self._closed.is_set() or (self._before is not None and self._before.is_closed())
 
     def require(self, session: Session, *, writing: bool = False) -> None:
         session.require_own()

@@ -17,7 +17,9 @@ from omnigraph.engine.access import Access
 from omnigraph.engine.algorithms.result import AlgorithmResult
 from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
+from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_resolved
 from omnigraph.engine.executors import find_executor, is_here
+from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.history.feed import Feed, FeedBlock
 from omnigraph.engine.history.restore import restore
@@ -40,6 +42,7 @@ from omnigraph.engine.write.rerun import run_unit
 from omnigraph.engine.write.transaction import Transaction
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
+from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
 
@@ -71,17 +74,24 @@ class Branch(Reads):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
 
-    def _version(self, ledger: Ledger) -> GraphVersion:
+    def _version(self, ledger: Ledger, action: BranchAction = "read") -> GraphVersion:
         self._require_open()
-        return self._session.live_head(self.name, ledger)
+        head = self._session.live_head(self.name, ledger)
+        permissions = self._session.permissions
+        permissions.require_branch(action, permissions.branch(head))
+        return head
 
     def _require_open(self, *, writing: bool = False) -> None:
         self._access.require(self._session, writing=writing)
 
-    def _writing(self, given: CommitWords) -> CommitOptions:
-        """The options of a write, which is allowed."""
+    def _writing(
+        self, given: CommitWords, action: BranchAction, *, whole: bool = False, **context: str
+    ) -> CommitOptions:
+        """The options of a write, which is allowed. A `whole` write concerns every row."""
         self._require_open(writing=True)
-        return read_options(given)
+        options = read_options(given)
+        ask_branch(self._session, self.name, action, whole=whole, **context)
+        return self._session.permissions.sign(options)
 
     # Following
 
@@ -93,7 +103,10 @@ class Branch(Reads):
         >>> (now.count("Knows"), g.count("Knows"))
         (2, 0)
         """
-        return snapshot_of(self._pinned())
+        ledger = Ledger()
+        version = self._version(ledger)
+        asked = self._session.permissions.branch(version)
+        return snapshot_of(view_of(self._session, version, ledger), asked)
 
     def changes(
         self,
@@ -118,6 +131,7 @@ class Branch(Reads):
         []
         """
         self._require_open()
+        ask_branch(self._session, self.name, "read")
         check_limit(limit)
         feed = Feed(self._session, self.name, types=types, kinds=kinds, ops=ops, ledger=Ledger())
         return feed.blocks(
@@ -139,7 +153,7 @@ class Branch(Reads):
         >>> tx.commit.message
         'one more'
         """
-        return Transaction(self._session, self.name, self._writing(commit))
+        return Transaction(self._session, self.name, self._writing(commit, "mutate"))
 
     def run(self, unit: Callable[[Transaction], T], **commit: Unpack[CommitWords]) -> T:
         """Calls `unit(tx)` and publishes. If what it read has changed, `unit` is called again on a
@@ -148,7 +162,7 @@ class Branch(Reads):
         >>> g.run(lambda tx: tx.update("Person", set={"age": 1}, where="age > 40"))
         1
         """
-        return run_unit(self._session, self.name, unit, self._writing(commit))
+        return run_unit(self._session, self.name, unit, self._writing(commit, "mutate"))
 
     def mutate(
         self,
@@ -169,7 +183,7 @@ class Branch(Reads):
         >>> (done.nodes, done.edges, done.counts["Person"].deleted)
         (2, 2, 1)
         """
-        options = self._writing(commit)
+        options = self._writing(commit, "mutate")
         finish = partial(embed_pending, self._session) if embed else None
         return mutate(self._session, self.name, text, name, params, options, finish)
 
@@ -209,6 +223,11 @@ class Branch(Reads):
             raise InvalidArgument(
                 "A load begins at another ref only on a new branch.", help="Give `new_branch` too."
             )
+        if new_branch is None:
+            signed = self._writing(commit, "load", mode=mode)
+        else:
+            signed = self._writing(commit, "read")
+            ask_new_branch(self._session, new_branch, mode)
         options = LoadOptions(
             type=type,
             mode=mode,
@@ -219,7 +238,7 @@ class Branch(Reads):
             engine=engine,
             job=job,
             progress=progress,
-            commit=self._writing(commit),
+            commit=signed,
         )
         if not embed:
             return load(self._session, source, options)
@@ -255,7 +274,10 @@ class Branch(Reads):
         """
         self._require_open(writing=not dry_run)
         call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress, engine)
-        return embed_waiting(self._session, self.name, call, read_options(commit))
+        options = read_options(commit)
+        ask_branch(self._session, self.name, "mutate")
+        options = self._session.permissions.sign(options)
+        return embed_waiting(self._session, self.name, call, options)
 
     def algorithm(
         self,
@@ -281,7 +303,9 @@ class Branch(Reads):
         words = CommitWords.__annotations__
         given = CommitWords(**{key: options.pop(key) for key in words if key in options})  # type: ignore[typeddict-item]
         call = AlgorithmCall(name, edges, direction, where, engine, options)
-        return write_algorithm(self._session, self._pinned, call, write_to, self._writing(given))
+        ask_branch(self._session, self.name, "query", whole=True)
+        signed = self._writing(given, "mutate")
+        return write_algorithm(self._session, self._pinned, call, write_to, signed)
 
     def stream_writer(
         self,
@@ -302,7 +326,7 @@ class Branch(Reads):
 
             stream.writeStream.foreachBatch(g.stream_writer("Person")).start()
         """
-        self._require_open(writing=True)
+        signed = self._writing({"actor": actor, "message": message}, "load", mode=mode)
         return find_executor("spark").stream_writer(
             self._session,
             self.name,
@@ -312,7 +336,7 @@ class Branch(Reads):
             on_error=on_error,
             engine=engine,
             stream_id=stream_id,
-            commit=CommitOptions(actor, message),
+            commit=signed,
         )
 
     # Schema, merges, the way back
@@ -333,7 +357,7 @@ class Branch(Reads):
         >>> g.types()
         ['Person', 'Pet', 'Knows']
         """
-        options = self._writing(commit)
+        options = self._writing(commit, "schema_apply", whole=True)
         text = schema_text(schema)
         return apply_schema(
             self._session, self.name, text, options, allow_data_loss=allow_data_loss
@@ -361,11 +385,15 @@ class Branch(Reads):
         'fast_forward'
         """
         self._require_open(writing=not dry_run)
+        options = read_options(commit)
+        ask_branch(self._session, self.name, "merge", whole=True, source=source)
+        ask_branch(self._session, source, "read", whole=True)
+        ask_resolved(self._session, self.name, resolve)
         return merge_branches(
             self._session,
             source,
             self.name,
-            read_options(commit),
+            self._session.permissions.sign(options),
             strategy=strategy,
             resolve=resolve,
             dry_run=dry_run,
@@ -380,7 +408,8 @@ class Branch(Reads):
         >>> g.count("Person")
         3
         """
-        return restore(self._session, ref, self.name, self._writing(commit), Ledger())
+        options = self._writing(commit, "restore", whole=True)
+        return restore(self._session, ref, self.name, options, Ledger())
 
     def revert(self, ref: str, **commit: Unpack[CommitWords]) -> Commit:
         """Undoes what one commit did to entities, as a new commit. If later commits changed the
@@ -393,7 +422,8 @@ class Branch(Reads):
         >>> (g.count("Knows"), g.count("Person"))
         (2, 4)
         """
-        return revert(self._session, ref, self.name, self._writing(commit), Ledger())
+        options = self._writing(commit, "mutate", whole=True)
+        return revert(self._session, ref, self.name, options, Ledger())
 
     def optimize(
         self,
@@ -414,13 +444,15 @@ class Branch(Reads):
         True
         """
         self._require_open(writing=not dry_run)
+        options = read_options(commit)
+        self._session.permissions.require_graph("maintain")
         workers = None if is_here(engine) else find_executor(engine).workers(self._session)
         return optimize(
-            self._session,
+            self._session.for_itself(),
             self.name,
             types,
             dry_run=dry_run,
             progress=progress,
-            options=read_options(commit),
+            options=self._session.permissions.sign(options),
             workers=workers,
         )

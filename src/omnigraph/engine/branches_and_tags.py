@@ -6,6 +6,7 @@ the end of the chain says which of them it is.
 
 from __future__ import annotations
 
+from omnigraph.engine.graph_view import shown_commit
 from omnigraph.engine.history.pinning import held_version
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
@@ -49,7 +50,8 @@ def list_protected(session: Session, ledger: Ledger) -> list[str]:
 
 def list_tags(session: Session, ledger: Ledger) -> dict[str, Commit]:
     """The commits of all tags, by name."""
-    return {end.branch: end.commit for end in History(session, ledger).ends() if end.tag}
+    tags = [end for end in History(session, ledger).ends() if end.tag]
+    return {end.branch: shown_commit(session, end, ledger) for end in tags}
 
 
 # Beginning

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine import branches_and_tags
-from omnigraph.engine.access import Access, Mode
+from omnigraph.engine.access import Access
+from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_tag
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.log import Log, LogWords, all_ends, make_log
 from omnigraph.engine.history.refs import History
+from omnigraph.engine.permissions import (
+    Authorizer,
+    Permissions,
+    graph_name,
+    hidden_branch,
+    require_caller,
+)
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
 from omnigraph.engine.upkeep.cleanup import cleanup
@@ -25,7 +33,10 @@ from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.engine.upkeep.upgrade import FormatReport, check_format
 from omnigraph.engine.upkeep.verify import verify
 from omnigraph.engine.upkeep.verify_report import Verification
-from omnigraph.model.options import CommitWords
+from omnigraph.errors import InvalidArgument
+from omnigraph.model.caller import Caller
+from omnigraph.model.options import CommitOptions, CommitWords, read_options
+from omnigraph.model.permission import AuditEvent, BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.retention import Policy, read_duration
 from omnigraph.telemetry import Ledger
@@ -44,10 +55,10 @@ class Graph(Branch):
     (3, 3, 3)
     """
 
-    def __init__(self, session: Session, mode: Mode, io: Ledger) -> None:
-        super().__init__(branches_and_tags.MAIN, session, Access(mode))
+    def __init__(self, session: Session, access: Access, io: Ledger) -> None:
+        super().__init__(branches_and_tags.MAIN, session, access)
         self.io = io
-        if mode == "rw" and session.settings.folding != "off":
+        if access.mode == "rw" and session.settings.folding != "off":
             folding = session.shared(Folding)
             session.on_write = lambda branch, tables: folding.after(branch, tables)
 
@@ -76,13 +87,43 @@ class Graph(Branch):
         if not self._session.is_own:
             return  # it came here by a fork, and is its parent's to close
         self._access.close()
-        if (folding := self.maintenance) is not None:
+        if self._access.owns and (folding := self._folding()) is not None:
             folding.close()
 
     def __repr__(self) -> str:
         return f"Graph({self.root!r})"
 
     # Handles
+
+    def acting(
+        self,
+        caller: Caller,
+        policy: Authorizer | None = None,
+        *,
+        name: str | None = None,
+        audit: Callable[[AuditEvent], None] | None = None,
+    ) -> Graph:
+        """This graph for somebody: `policy` is asked before everything that the handle, and those
+        that come from it, read and write, and commits carry the caller's name. What may not be
+        seen is not there. Without a policy all is allowed. `name` is what the policy calls the
+        graph, by default the end of its root; `audit` hears of each commit and each denial.
+        Closing the new handle leaves this one open.
+
+        >>> from omnigraph.model.caller import Caller
+        >>> from omnigraph.policy.roles import Roles
+        >>> reader = g.acting(Caller("eve", roles={"reader"}), Roles())
+        >>> reader.count("Person")
+        3
+        >>> reader.mutate("delete Person where true")
+        Traceback (most recent call last):
+        omnigraph.errors.Denied: 'eve' may not mutate: branch 'main'.
+        """
+        self._require_open()
+        if self._session.permissions.restricted:
+            raise InvalidArgument("This handle acts for somebody already.")
+        named = graph_name(self.root) if name is None else name
+        permissions = Permissions(require_caller(caller), policy, named, audit)
+        return Graph(self._session.acting(permissions), self._access.beside(), self.io)
 
     def at(self, ref: str) -> Snapshot:
         """The graph as it is at a ref, pinned for ever. A ref is a branch, a tag, a commit, or a
@@ -93,8 +134,9 @@ class Graph(Branch):
         """
         self._require_open()
         ledger = Ledger()
-        version = History(self._session, ledger).resolve(ref)
-        return snapshot_of(view_of(self._session, version, ledger))
+        history = History(self._session, ledger)
+        version = history.resolve(ref)
+        return snapshot_of(view_of(self._session, version, ledger), history.asked)
 
     def branch(self, name: str) -> Branch:
         """The handle on a branch, which has to exist.
@@ -105,6 +147,9 @@ class Graph(Branch):
         """
         self._require_open()
         head = self._session.live_head(name, Ledger())
+        permissions = self._session.permissions
+        if permissions.restricted and not permissions.shows_branch(permissions.branch(head)):
+            raise hidden_branch(name)
         session = self._session.holding(head.branch, head.incarnation)
         return Branch(head.branch, session, self._access)
 
@@ -128,7 +173,10 @@ class Graph(Branch):
         >>> g.create_branch("review", "main", actor="bob").id == g.commit.id
         True
         """
-        options = self._writing(commit)
+        self._require_open(writing=True)
+        options = read_options(commit)
+        ask_new_branch(self._session, name)
+        options = self._session.permissions.sign(options)
         return branches_and_tags.create_branch(self._session, name, ref, options, Ledger()).commit
 
     def delete_branch(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
@@ -141,7 +189,8 @@ class Graph(Branch):
         ['main']
         """
         session, name = self._meant(branch)
-        branches_and_tags.delete_branch(session, name, self._writing(commit), Ledger())
+        options = self._changing(commit, session, name, "branch_delete")
+        branches_and_tags.delete_branch(session, name, options, Ledger())
 
     def protected_branches(self) -> list[str]:
         """The names of the branches that are closed to direct writes.
@@ -163,7 +212,8 @@ class Graph(Branch):
         omnigraph.errors.ProtectedBranch: The branch 'main' is protected against direct writes...
         """
         session, name = self._meant(branch)
-        branches_and_tags.set_protection(session, name, True, self._writing(commit), Ledger())
+        options = self._changing(commit, session, name, "protect")
+        branches_and_tags.set_protection(session, name, True, options, Ledger())
 
     def unprotect(self, branch: str | Branch, **commit: Unpack[CommitWords]) -> None:
         """Opens a branch to direct writes again.
@@ -174,7 +224,22 @@ class Graph(Branch):
         []
         """
         session, name = self._meant(branch)
-        branches_and_tags.set_protection(session, name, False, self._writing(commit), Ledger())
+        options = self._changing(commit, session, name, "protect")
+        branches_and_tags.set_protection(session, name, False, options, Ledger())
+
+    def _changing(
+        self, given: CommitWords, session: Session, name: str, action: BranchAction
+    ) -> CommitOptions:
+        self._require_open(writing=True)
+        options = read_options(given)
+        ask_branch(session, name, action)
+        return session.permissions.sign(options)
+
+    def _tagging(self, given: CommitWords, ref: str) -> CommitOptions:
+        self._require_open(writing=True)
+        options = read_options(given)
+        ask_tag(self._session, ref)
+        return self._session.permissions.sign(options)
 
     def _meant(self, branch: str | Branch) -> tuple[Session, str]:
         """A handle belongs to the branch that it was made for, and to no other of the name."""
@@ -203,9 +268,8 @@ class Graph(Branch):
         >>> g.at("v1").count("Person")
         3
         """
-        return branches_and_tags.create_tag(
-            self._session, name, ref, self._writing(commit), Ledger()
-        )
+        options = self._tagging(commit, ref)
+        return branches_and_tags.create_tag(self._session, name, ref, options, Ledger())
 
     def delete_tag(self, name: str, **commit: Unpack[CommitWords]) -> None:
         """Takes the name away. The commit stays.
@@ -215,7 +279,8 @@ class Graph(Branch):
         >>> g.tags()
         {}
         """
-        branches_and_tags.delete_tag(self._session, name, self._writing(commit), Ledger())
+        options = self._tagging(commit, name)
+        branches_and_tags.delete_tag(self._session, name, options, Ledger())
 
     def log(self, *, all: bool = False, **shown: Unpack[LogWords]) -> Log:
         """As `log` of a snapshot; with `all` the commits of every branch and not of `main` alone.
@@ -250,13 +315,14 @@ class Graph(Branch):
         []
         """
         self._require_open(writing=not dry_run)
+        self._session.permissions.require_graph("cleanup")
         policy = Policy(
             keep=keep,
             older_than=read_duration(older_than, "older_than"),
             grace=read_duration(self._session.settings.grace if grace is None else grace, "grace"),
         )
         return cleanup(
-            self._session,
+            self._session.for_itself(),
             policy,
             dry_run=dry_run,
             writable=self._access.mode == "rw",
@@ -273,7 +339,8 @@ class Graph(Branch):
         """
         self._require_open()
         writable = self._access.mode == "rw"
-        return verify(self._session, deep=deep, record=writable, ledger=Ledger())
+        self._session.permissions.require_graph("maintain")
+        return verify(self._session.for_itself(), deep=deep, record=writable, ledger=Ledger())
 
     def copy(
         self,
@@ -288,7 +355,8 @@ class Graph(Branch):
         ('main',)
         """
         self._require_open()
-        return copy_graph(self._session, root, names, progress)
+        self._session.permissions.require_server("admin")
+        return copy_graph(self._session.for_itself(), root, names, progress)
 
     def format(self) -> FormatReport:
         """The format of the graph and that of the program, and what an upgrade would do. Opening
@@ -298,7 +366,8 @@ class Graph(Branch):
         True
         """
         self._require_open()
-        return check_format(self._session, Ledger())
+        self._session.permissions.require_graph("maintain")
+        return check_format(self._session.for_itself(), Ledger())
 
     @property
     def recovery(self) -> Recovery:
@@ -308,7 +377,8 @@ class Graph(Branch):
         []
         """
         self._require_open()
-        return Recovery(self._session, writable=self._access.mode == "rw")
+        self._session.permissions.require_graph("maintain")
+        return Recovery(self._session.for_itself(), writable=self._access.mode == "rw")
 
     @property
     def maintenance(self) -> Folding | None:
@@ -318,6 +388,10 @@ class Graph(Branch):
         >>> omnigraph.open(g.root, mode="r").maintenance is None
         True
         """
+        self._session.permissions.require_graph("maintain")
+        return self._folding()
+
+    def _folding(self) -> Folding | None:
         return None if self._session.on_write is None else self._session.shared(Folding)
 
     @property
@@ -328,4 +402,5 @@ class Graph(Branch):
         spark.sql("select count(*) from Person").show()
         """
         self._require_open()
+        self._session.permissions.require_server("admin")
         return find_executor("spark").of(self)

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import msgspec
 import pyarrow as pa
 
 from omnigraph.engine.condition import Filter, scan_rows
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
+from omnigraph.engine.permissions import Sight
 from omnigraph.engine.session import Session
 from omnigraph.engine.view import TableView
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
+from omnigraph.lang.pg.print import print_schema
 from omnigraph.lang.suggestions import near
-from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.catalog import Catalog, GraphType, declared
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
 
 
 @dataclass(frozen=True)
 class GraphView:
-    """Pinned: the branch may move on, be rewritten or deleted, this stays what it was."""
+    """Pinned: the branch may move on, be rewritten or deleted, this stays what it was. With a
+    `sight` it shows nothing else: its catalog has no other types, its tables no other rows."""
 
     graph_version: GraphVersion = field(repr=False)
     catalog: Catalog = field(repr=False)
     _session: Session = field(repr=False)
     io: Ledger = field(default_factory=Ledger, repr=False)
+    sight: Sight | None = field(default=None, repr=False)
 
     @property
     def branch(self) -> str:
@@ -49,7 +54,11 @@ class GraphView:
 
     @property
     def commit(self) -> Commit:
-        return self.graph_version.commit
+        return self._commit()
+
+    def _commit(self) -> Commit:
+        commit = self.graph_version.commit
+        return commit if self.sight is None else self.sight.shown(commit)
 
     @property
     def schema(self) -> str:
@@ -58,6 +67,8 @@ class GraphView:
 
     @cached_property
     def _schema(self) -> str:
+        if self.sight is not None and self.sight.visible is not self.sight.catalog:
+            return print_schema(declared(self.catalog))
         return self._session.read_schema_text(self.graph_version.schema, self.io)
 
     def types(self) -> list[str]:
@@ -66,7 +77,10 @@ class GraphView:
 
     def count(self, type: str) -> int:
         """How many entities a type has; no row is read."""
-        return self.graph_version.pins[self.type(type).table_key].rows
+        kind = self.type(type)
+        if self.sight is not None and not self.sight.sees_all(kind):
+            return self.view(kind).count()
+        return self.graph_version.pins[kind.table_key].rows
 
     def scan(
         self,
@@ -112,7 +126,43 @@ class GraphView:
 
 
 def view_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphView:
+    """What the session's caller sees of a version."""
+    return as_seen(full_view_of(session, version, ledger))
+
+
+def full_view_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphView:
+    """All of a version, for the engine's own work: what it checks and writes."""
     return GraphView(version, session.read_catalog(version.catalog, ledger), session, ledger)
+
+
+def shown_commit(session: Session, version: GraphVersion, ledger: Ledger) -> Commit:
+    """A commit, without the counts of what the caller may not see."""
+    commit = version.commit
+    if not session.permissions.restricted or not commit.statistics:
+        return commit
+    return session.permissions.sight(session.read_catalog(version.catalog, ledger)).shown(commit)
+
+
+def shown_version(view: GraphView) -> GraphVersion:
+    """The version without what is hidden: types, and the counts of types with hidden rows."""
+    version, sight, kinds = view.graph_version, view.sight, view.catalog.by_key
+    if sight is None or sight.whole:
+        return version
+    tables = [
+        pin if sight.sees_all(kinds[pin.key]) else msgspec.structs.replace(pin, rows=0)
+        for pin in version.tables
+        if pin.key in kinds
+    ]
+    return msgspec.structs.replace(version, tables=tuple(tables), commit=view.commit)
+
+
+def as_seen(view: GraphView) -> GraphView:
+    """What the session's caller sees of a view."""
+    permissions = view._session.permissions  # noqa: SLF001
+    if not permissions.restricted or view.sight is not None:
+        return view
+    sight = permissions.sight(view.catalog)
+    return replace(view, catalog=sight.visible, sight=sight)
 
 
 def find_type(catalog: Catalog, name: str) -> GraphType:

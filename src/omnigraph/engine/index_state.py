@@ -28,6 +28,8 @@ def index_states(snapshot: GraphView) -> list[IndexState]:
     found = []
     for kind in snapshot.catalog.types:
         pin = snapshot.graph_version.pins[kind.table_key]
+        if snapshot.sight is not None and not snapshot.sight.sees_all(kind):
+            continue  # how many rows an index covers tells how many there are
         names = {name: name for name in system_columns(kind)}
         names |= {prop.column: prop.name for prop in kind.properties}
         marks: dict[int, FragmentMark] = {}

@@ -6,8 +6,9 @@ import contextlib
 import os
 
 from omnigraph.arguments import checked
-from omnigraph.engine.access import Mode
+from omnigraph.engine.access import Access, Mode
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.permissions import UNRESTRICTED, Authorizer, Permissions, graph_name
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.upgrade import upgrade
 from omnigraph.engine.write.chain import Step, put_with_retry
@@ -19,8 +20,10 @@ from omnigraph.errors import (
     InvalidRoot,
     NotApplied,
     OmnigraphError,
+    Unauthenticated,
     UnsafeStore,
 )
+from omnigraph.model.caller import Caller
 from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
 from omnigraph.plan.migrate import apply_steps, plan_migration
@@ -71,7 +74,7 @@ def init(
     )
     reach("init staged")
     _create(session, found, ledger)
-    return Graph(session, "rw", ledger)
+    return Graph(session, Access("rw"), ledger)
 
 
 @checked
@@ -79,22 +82,48 @@ def open(  # noqa: A001
     root: str | os.PathLike[str],
     *,
     mode: Mode = "rw",
+    actor: str | Caller | None = None,
+    policy: Authorizer | None = None,
     settings: Settings | None = None,
     runtime: Runtime = SYSTEM,
 ) -> Graph:
-    """Opens a graph for reading and writing ("rw") or for reading alone ("r").
+    """Opens a graph for reading and writing ("rw") or for reading alone ("r"). Commits carry the
+    `actor` if their writer gives no other. With a `policy` it is asked before everything that the
+    actor reads and writes; without an actor the graph is then closed. Whoever holds the
+    credentials of the store can leave the policy out.
 
     >>> with omnigraph.open(g.root, mode="r") as reader:
     ...     reader.count("Person")
     3
+    >>> omnigraph.open(g.root, actor="eve").mutate('insert Person { name: "Dan" }').commit.actor
+    'eve'
     """
     if mode not in ("rw", "r"):
         raise InvalidArgument(f"The mode {mode!r} is neither 'rw' nor 'r'.")
-    return open_root(parse_root(root), mode=mode, settings=settings, runtime=runtime)
+    place = parse_root(root)
+    permissions = _permissions(place, actor, policy)
+    return open_root(place, mode=mode, settings=settings, runtime=runtime, permissions=permissions)
+
+
+def _permissions(place: Root, actor: str | Caller | None, policy: Authorizer | None) -> Permissions:
+    if actor is None:
+        if policy is not None:
+            raise Unauthenticated(
+                "A graph that is opened with a policy is opened for somebody.",
+                help="Give the actor: omnigraph.open(root, actor='ada', policy=...).",
+            )
+        return UNRESTRICTED
+    caller = actor if isinstance(actor, Caller) else Caller(actor)
+    return Permissions(caller, policy, graph_name(place.uri))
 
 
 def open_root(
-    place: Root, *, mode: Mode, settings: Settings | None = None, runtime: Runtime = SYSTEM
+    place: Root,
+    *,
+    mode: Mode,
+    settings: Settings | None = None,
+    runtime: Runtime = SYSTEM,
+    permissions: Permissions = UNRESTRICTED,
 ) -> Graph:
     """As `open`, of a root that another process has resolved: with its credentials."""
     settings = settings or Settings.from_environment()
@@ -107,7 +136,9 @@ def open_root(
     else:
         if stamp.format < FORMAT and mode == "rw":
             upgrade(session, ledger)
-    return Graph(session, mode, ledger)
+    if permissions is not UNRESTRICTED:
+        session = session.acting(permissions)
+    return Graph(session, Access(mode), ledger)
 
 
 def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:

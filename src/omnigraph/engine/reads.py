@@ -20,7 +20,7 @@ from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.condition import Filter
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.export import ExportFormat, ExportResult, export
-from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.graph_view import GraphView, shown_version, view_of
 from omnigraph.engine.history import timeline
 from omnigraph.engine.history.diff import Diff, make_diff
 from omnigraph.engine.history.log import Log, LogWords, make_log
@@ -34,7 +34,8 @@ from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.search.everywhere import MOST, SearchBy
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.migration import read_schema, schema_text
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import Denied, InvalidArgument
+from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.telemetry import Ledger
@@ -48,13 +49,14 @@ class Reads(ABC):
     _session: Session
 
     @abstractmethod
-    def _version(self, ledger: Ledger) -> GraphVersion:
-        """The version that a call reads, and nothing but that."""
+    def _version(self, ledger: Ledger, action: BranchAction = "read") -> GraphVersion:
+        """The version that a call reads, and nothing but that. Whoever acts for somebody asks
+        whether that may be done."""
 
-    def _pinned(self) -> GraphView:
-        """The same, with its types and tables."""
+    def _pinned(self, action: BranchAction = "read") -> GraphView:
+        """The same, with its types and tables, as far as the caller may see them."""
         ledger = Ledger()
-        return view_of(self._session, self._version(ledger), ledger)
+        return view_of(self._session, self._version(ledger, action), ledger)
 
     # Rows
 
@@ -80,7 +82,8 @@ class Reads(ABC):
         >>> g.at("main").query(text, params={"n": 40}).one()
         {'p.name': 'Bob'}
         """
-        pinned = self._pinned()
+        pinned = self._pinned("query")
+        _require_here(pinned, engine)
         return ask(
             self._session,
             pinned,
@@ -132,7 +135,7 @@ class Reads(ABC):
         >>> g.search("ada").to_pylist()[0]["id"]
         'Ada'
         """
-        pinned = self._pinned()
+        pinned = self._pinned("query")
         if not isinstance(limit, int) or not 0 < limit <= MOST:
             raise InvalidArgument(f"The limit {limit!r} is not a number from 1 to {MOST:,}.")
         if by not in get_args(SearchBy):
@@ -217,7 +220,8 @@ class Reads(ABC):
         >>> g.export(to="people.jsonl").counts
         {'Person': 3, 'Knows': 2}
         """
-        pinned = self._pinned()
+        pinned = self._pinned("export")
+        _require_here(pinned, engine)
         elsewhere = None if is_here(engine) else find_executor(engine).export(self._session)
         return export(
             pinned,
@@ -250,8 +254,12 @@ class Reads(ABC):
         >>> g.algorithm("degrees", where={"Knows": "since > 2015"}).to_dict()
         {'Ada': 0, 'Bob': 1, 'Cyd': 1}
         """
+        pinned = self._pinned("query")
+        if pinned.sight is not None and not pinned.sight.whole and engine == "auto":
+            engine = "local"
+        _require_here(pinned, engine)
         call = AlgorithmCall(name, edges, direction, where, engine, options)
-        return run_algorithm(self._session, self._pinned(), call)
+        return run_algorithm(self._session, pinned, call)
 
     # Past
 
@@ -289,7 +297,8 @@ class Reads(ABC):
         []
         """
         ledger = Ledger()
-        return make_log(self._session, [self._version(ledger)], ledger=ledger, **shown)
+        version = self._version(ledger)
+        return make_log(self._session, [version], ledger=ledger, **shown)
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
         """The commits that changed one entity, newest first, with what they did to it. A type
@@ -312,6 +321,8 @@ class Reads(ABC):
         >>> (g.commit.actor, g.commit.kind)
         ('ada', 'write')
         """
+        if self._session.permissions.restricted:
+            return self._pinned().commit
         return self._version(Ledger()).commit
 
     @property
@@ -338,6 +349,8 @@ class Reads(ABC):
         ['OG-SC-101']
         """
         pinned = self._pinned()
+        if pinned.sight is not None and not pinned.sight.whole:
+            raise InvalidArgument("Who does not see the whole schema cannot plan its change.")
         populated = {key for key, pin in pinned.graph_version.pins.items() if pin.rows}
         return plan_migration(pinned.catalog, read_schema(schema_text(schema)), populated=populated)
 
@@ -348,7 +361,21 @@ class Reads(ABC):
         >>> {row["table_key"]: row["row_count"] for row in rows if row["table_version"]}
         {'node:Person': 3, 'edge:Knows': 2}
         """
+        if self._session.permissions.restricted:
+            return manifest.manifest_rows(shown_version(self._pinned()))
         return manifest.manifest_rows(self._version(Ledger()))
+
+
+def _require_here(pinned: GraphView, engine: str) -> None:
+    """Executors read the files themselves, where nothing hides a row."""
+    if engine == "spark" and pinned.sight is not None and not pinned.sight.whole:
+        raise Denied(
+            "Who does not see every row cannot use Spark.",
+            help="Leave out the engine: what you may see is read in this process.",
+            action="query",
+            resource="engine 'spark'",
+            policies=[],
+        )
 
 
 def check_limit(limit: int | None) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from omnigraph.engine.permissions import UNRESTRICTED, Permissions, hidden_branch
 from omnigraph.errors import BranchMoved, BranchNotFound, Corrupt, InvalidRef, UnsafeStore
 from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, encode_catalog
@@ -69,6 +70,8 @@ class Session:
         self._archives: dict[str, Archive] = {}
         self._store_is_safe = threading.Event()
         self.held: Mapping[str, int] = {}
+        self.permissions: Permissions = UNRESTRICTED
+        self._first = self
         self.on_write: OnWrite | None = None
 
     def holding(self, branch: str, incarnation: int) -> Session:
@@ -78,6 +81,16 @@ class Session:
         held = copy.copy(self)
         held.held = {**self.held, branch: incarnation}
         return held
+
+    def acting(self, permissions: Permissions) -> Session:
+        """This session, in somebody's name. Everything else is shared."""
+        acting = copy.copy(self)
+        acting.permissions = permissions
+        return acting
+
+    def for_itself(self) -> Session:
+        """This session, for what the engine does on its own account."""
+        return self.acting(UNRESTRICTED) if self.permissions.restricted else self
 
     @property
     def is_own(self) -> bool:
@@ -103,7 +116,7 @@ class Session:
             return part
         with self._parts_lock:
             if make not in self._parts:
-                self._parts[make] = make(self)
+                self._parts[make] = make(self._first)  # which is nobody's
             made: Part = self._parts[make]
             return made
 
@@ -210,6 +223,8 @@ class Session:
             self._heads.pop(branch, None)
 
     def _no_branch(self, branch: str, ledger: Ledger) -> BranchNotFound:
+        if self.permissions.restricted:
+            return hidden_branch(branch)  # a guess would tell of branches that are hidden
         with contextlib.suppress(InvalidRef):
             if parse_ref(branch) != BranchRef(branch):
                 return BranchNotFound(

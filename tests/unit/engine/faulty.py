@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import omnigraph
 from omnigraph import Graph, Settings
+from omnigraph.engine.access import Access
 from omnigraph.engine.session import Session
 from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.objects import ObjectStore
@@ -47,7 +48,9 @@ def over(
     """A handle on an existing graph through another object store."""
     place = parse_root(root)
     return Graph(
-        Session(place, objects or place.objects(settings), settings, runtime), "rw", Ledger()
+        Session(place, objects or place.objects(settings), settings, runtime),
+        Access("rw"),
+        Ledger(),
     )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from omnigraph.engine.graph_view import GraphView, find_type, view_of
+from omnigraph.engine.graph_view import GraphView, find_type, shown_commit, view_of
 from omnigraph.engine.history.cursor import (
     BEGINNING,
     Cursor,
@@ -176,7 +176,7 @@ class Feed:
         )
         tables = self._changed_tables(before.graph_version, new)
         return FeedBlock(
-            new.commit,
+            shown_commit(self._session, new, self._ledger),
             cursor.text,
             Diff(before, after, tables, self._chosen.kinds, self._chosen.ops),
         )

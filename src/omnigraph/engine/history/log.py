@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TypedDict
 
+from omnigraph.engine.graph_view import shown_commit
 from omnigraph.engine.history.ancestry import contains
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
@@ -129,7 +130,7 @@ class Log(Iterator[Commit]):
             del open_ones[commit.id]
             if self._wanted.shows(commit):
                 self._left = None if self._left is None else self._left - 1
-                yield commit
+                yield shown_commit(self._session, version, self.io)
             if self._left == 0 or self._older(commit):
                 continue
             wanted = self._left if self._wanted.shows_all else None

@@ -8,8 +8,11 @@ from typing import assert_never
 
 import msgspec
 
+from omnigraph.engine.history.ancestry import contains
+from omnigraph.engine.permissions import hidden_branch
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchNotFound, Reclaimed, RefNotFound
+from omnigraph.model.permission import BranchResource
 from omnigraph.model.refs import BranchRef, CommitRef, TimeRef, parse_ref
 from omnigraph.model.version import UNSEEN, GraphVersion, chain_key
 from omnigraph.runtime import encode_ulid
@@ -26,6 +29,8 @@ class History:
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
         self._ledger = ledger
+        self.asked: BranchResource | None = None
+        """The branch by which the caller reached what was resolved."""
 
     def resolve(self, text: str) -> GraphVersion:
         ref = parse_ref(text)
@@ -47,7 +52,14 @@ class History:
             version = self._parent(version)
 
     def _head(self, name: str) -> GraphVersion:
-        return self._session.named_version(name, self._ledger)
+        """What is in the past of a branch is for everybody who may read the branch."""
+        head = self._session.named_version(name, self._ledger)
+        permissions = self._session.permissions
+        branch = permissions.branch(head)
+        if permissions.restricted and not permissions.shows_branch(branch):
+            raise hidden_branch(name)
+        self.asked = branch
+        return head
 
     def _parent(self, version: GraphVersion) -> GraphVersion | None:
         if version.version > version.first:
@@ -122,6 +134,8 @@ class History:
         for chain in self._chains(starts):
             try:
                 if (found := self._find_on_chain(chain, ref.commit)) is not None:
+                    if ref.branch is None:
+                        self.asked = self._reached_by(found, starts)
                     return found
             except Reclaimed as error:
                 reclaimed = error
@@ -136,6 +150,10 @@ class History:
                 pass
         where = f" on branch {ref.branch!r}" if ref.branch else ""
         raise RefNotFound(f"There is no commit {ref.commit}{where}.", help="", ref=text)
+
+    def _reached_by(self, version: GraphVersion, starts: list[GraphVersion]) -> BranchResource:
+        holders = [start for start in starts if contains(start, version)]
+        return self._session.permissions.branch((holders or [version])[0])
 
     def _chains(self, starts: list[GraphVersion]) -> Iterator[GraphVersion]:
         """The newest version of every chain in the past of these, themselves first."""
@@ -225,7 +243,7 @@ class History:
         """Where commits may be: behind heads first, then what tags stand for, then what was
         deleted and not yet reclaimed."""
         ends = self.ends()
-        tagged = [self._head(end.branch) for end in ends if end.tag]
+        tagged = [self._session.named_version(e.branch, self._ledger) for e in ends if e.tag]
         living = [end for end in ends if not end.deleted]
         return living + tagged + [end for end in ends if end.deleted and not end.tag]
 
@@ -237,7 +255,21 @@ class History:
         with ThreadPoolExecutor(_PARALLEL) as pool:
             ends = list(pool.map(self._session.head, names, own))
         self._ledger.join(own)
+        if self._session.permissions.restricted:
+            return [end for end in ends if self._shows(end)]
         return ends
+
+    def _shows(self, end: GraphVersion) -> bool:
+        """A tag is seen by who sees the branch of what it stands for."""
+        permissions = self._session.permissions
+        branch = permissions.branch(end)
+        if end.tag and end.forked_from is not None:
+            name = end.forked_from.branch
+            try:
+                branch = permissions.branch(self._session.head(name, self._ledger))
+            except BranchNotFound:
+                branch = permissions.new_branch(name)
+        return permissions.shows_branch(branch)
 
     def _bisect(
         self, head: GraphVersion, near: str, early: Callable[[GraphVersion], bool]

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.graph_view import view_of
+from omnigraph.engine.graph_view import full_view_of
 from omnigraph.engine.history.diff import make_diff
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.table_diff import TypeDelta
@@ -66,7 +66,7 @@ class Reversal:
     def replan(self, head: GraphVersion) -> None:
         require_unprotected(head, KIND)
         self._base = head
-        work = Work(view_of(self.session, head, self.ledger))
+        work = Work(full_view_of(self.session, head, self.ledger))
         self._undo(work)
         check_integrity(work)
         self._staged_at = self.session.runtime.now()
@@ -130,7 +130,7 @@ def revert(
             f"Commit {version.commit.id} changed the schema; a revert undoes changes of rows.",
             help=f"restore({parent.commit.id!r}) brings back everything as it was before it.",
         )
-    old, new = view_of(session, parent, ledger), view_of(session, version, ledger)
+    old, new = full_view_of(session, parent, ledger), full_view_of(session, version, ledger)
     deltas = list(make_diff(old, new, types=None, kinds=None, ops=None).deltas())
     said = options.message or f"revert {version.commit.id}"
     lineage = msgspec.structs.replace(lineage, message=said)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.graph_view import GraphView, find_type, view_of
+from omnigraph.engine.graph_view import GraphView, find_type, shown_commit, view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.table_diff import TypeDelta, diff_type
 from omnigraph.engine.session import Session
@@ -67,7 +67,7 @@ def _moments(
             change = _change(session, old, new, type_id, id, ledger)
             if change is not None:
                 existed = change.before is not None
-                yield Moment(new.commit, change)
+                yield Moment(shown_commit(session, new, ledger), change)
     except Reclaimed as error:
         snapshot = view_of(session, oldest, ledger)
         if existed is None:
@@ -135,7 +135,8 @@ def _type_id(session: Session, history: History, head: GraphView, type: str, led
             for version in history.walk(head.graph_version):
                 if version.catalog != known:
                     known = version.catalog
-                    if (kind := session.read_catalog(known, ledger).find(type)) is not None:
+                    seen = view_of(session, version, ledger).catalog
+                    if (kind := seen.find(type)) is not None:
                         return kind.id
         except Reclaimed:
             pass

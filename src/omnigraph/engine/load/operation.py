@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Generic
 
 from omnigraph.engine import branches_and_tags
-from omnigraph.engine.graph_view import view_of
+from omnigraph.engine.graph_view import full_view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import H, LoadEngine, Pinned, ReadRows, Resolved
@@ -105,7 +105,7 @@ class Load(Generic[H]):
         if_commit = pin_commit(session, head, options.commit, ledger)
         if options.create_branch_from is None:
             require_unprotected(head, lineage.kind)
-        return Pinned(held, options, lineage, view_of(session, head, ledger), if_commit)
+        return Pinned(held, options, lineage, full_view_of(session, head, ledger), if_commit)
 
     def _resolve(self, *, replanned: bool = False) -> None:
         self._resolved = self._engine.resolve(self._pinned, self._read, replanned=replanned)
@@ -138,7 +138,7 @@ class Load(Generic[H]):
         )
         session = self._pinned.session.holding(made.branch, made.incarnation)
         head = session.live_head(options.branch, self._ledger)
-        base = view_of(session, head, self._ledger)
+        base = full_view_of(session, head, self._ledger)
         self._pinned = replace(self._pinned, session=session, base=base)
         if (head.pins, head.catalog) == (checked.pins, checked.catalog):
             self.plan = self._make_plan()
@@ -181,7 +181,7 @@ class Load(Generic[H]):
     # What the publisher asks for
 
     def replan(self, head: GraphVersion) -> None:
-        base = view_of(self._pinned.session, head, self._ledger)
+        base = full_view_of(self._pinned.session, head, self._ledger)
         self._pinned = replace(self._pinned, base=base)
         self._resolve(replanned=True)
         self._engine.note(self.plan)

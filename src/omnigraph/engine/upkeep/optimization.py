@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from omnigraph.engine.graph_view import view_of
+from omnigraph.engine.graph_view import full_view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_archive import ChainFold
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
@@ -121,7 +121,7 @@ class Optimization:
         self._staged_at = self._session.runtime.now()
         began = self._session.runtime.monotonic()
         self.reports = {}
-        snapshot = view_of(self._session, head, self._ledger)
+        snapshot = full_view_of(self._session, head, self._ledger)
         chosen = (
             snapshot.catalog.types
             if self._types is None

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.duckdb_sql import Joins, joining
-from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.graph_view import GraphView, full_view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.reachable_files import Trace, pinned
 from omnigraph.engine.upkeep.verify_report import Verification
@@ -94,7 +94,7 @@ class RowChecks:
         done: set[Any] = set()
         for head in heads:
             try:
-                snapshot = view_of(self._session, head, self._ledger)
+                snapshot = full_view_of(self._session, head, self._ledger)
             except OutOfMemory:
                 raise  # it says nothing about the graph
             except OmnigraphError:

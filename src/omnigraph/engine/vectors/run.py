@@ -17,7 +17,7 @@ import pyarrow as pa
 from omnigraph.embedding.port import Embedder
 from omnigraph.engine.embedding.models import Models
 from omnigraph.engine.executors import find_executor, is_here
-from omnigraph.engine.graph_view import GraphView, find_type, view_of
+from omnigraph.engine.graph_view import GraphView, find_type, full_view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.vectors.asking import Answers, Asker, Asks
 from omnigraph.engine.vectors.journal import JournalFile, NoJournal, VectorJournal, journal_path
@@ -107,7 +107,7 @@ class _Run:
         head = self._session.live_head(self._branch, self._ledger)
         self._session = self._session.holding(head.branch, head.incarnation)
         pin_commit(self._session, head, self._options, self._ledger)
-        snapshot = view_of(self._session, head, self._ledger)
+        snapshot = full_view_of(self._session, head, self._ledger)
         targets = self._find_targets(snapshot.catalog)
         planned = [self._estimate(target, snapshot) for target in targets]
         if self._call.dry_run:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from omnigraph.engine.after_commit import after_commit
-from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.graph_view import GraphView, find_type, full_view_of
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.session import Session
 from omnigraph.engine.write.integrity import check_integrity
@@ -26,7 +26,13 @@ from omnigraph.engine.write.recorded_answers import (
     pack_numbers,
 )
 from omnigraph.engine.write.stage import StagedAppends, StagedWork, stage_work
-from omnigraph.engine.write.statements import Statement, hash_statements
+from omnigraph.engine.write.statements import (
+    DeleteRows,
+    DeleteWhere,
+    OverwriteRows,
+    Statement,
+    hash_statements,
+)
 from omnigraph.engine.write.work import Work
 from omnigraph.errors import (
     Conflict,
@@ -118,10 +124,13 @@ class Write:
 
     def catalog(self, *, reading: bool) -> Catalog:
         """The schema under which statements are read: of a call that is repeated the one that it
-        was made under."""
+        was made under. A caller does not see all of it."""
         if (first := self.repeats()) is not None:
-            return self._session.read_catalog(first.catalog, self._ledger)
-        return self.working(reading=reading).snapshot.catalog
+            catalog = self._session.read_catalog(first.catalog, self._ledger)
+        else:
+            catalog = self.working(reading=reading).snapshot.catalog
+        permissions = self._session.permissions
+        return permissions.sight(catalog).visible if permissions.restricted else catalog
 
     def working(self, *, reading: bool) -> Work:
         """The pinned base with everything so far. Blind appends need no look at the head; the
@@ -145,6 +154,8 @@ class Write:
         return head
 
     def run(self, statement: Statement, *, reading: bool) -> int:
+        deletes = isinstance(statement, DeleteRows | DeleteWhere | OverwriteRows)
+        self.require_write(statement.type, reading=reading, deletes=deletes)
         if (first := self.repeats()) is not None:
             affected = number_of(statement, [one for one, _ in self._asked], first)
         else:
@@ -154,6 +165,14 @@ class Write:
         if self._answers is not None:
             self._answers.append(affected)
         return affected
+
+    def require_write(self, type: str, *, reading: bool, deletes: bool = False) -> None:
+        """Asks before anything of the type is looked at: a refusal would tell what is there."""
+        permissions = self._session.permissions
+        if permissions.restricted:
+            kind = find_type(self.catalog(reading=reading), type)
+            everything = self.working(reading=reading).snapshot.catalog
+            permissions.require_write(everything, kind, deletes=deletes)
 
     def undo(self, count: int) -> None:
         """Goes back to the first so many statements. The caller's code has seen what the others
@@ -219,7 +238,7 @@ class Write:
 
     def _resolve(self, head: GraphVersion) -> Work:
         """All statements so far, applied to another base."""
-        snapshot = view_of(self._session, head, self._ledger)
+        snapshot = full_view_of(self._session, head, self._ledger)
         before = None if self._work is None else self._work.snapshot.catalog.digest
         if self.statements and before != head.catalog:
             self.statements = self._reshape(self.statements, snapshot)
@@ -268,7 +287,7 @@ class Write:
                 f"The call was made before, as commit {first.commit.id}; what it read then was "
                 "reclaimed."
             ) from None
-        work = Work(view_of(self._session, before, self._ledger))
+        work = Work(full_view_of(self._session, before, self._ledger))
         for statement in self.statements:
             work.apply(statement)
         return work

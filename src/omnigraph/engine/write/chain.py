@@ -70,6 +70,7 @@ def put_with_retry(
                 newer = put_version(session, version, ledger, after=step.after, stamped=stamped)
                 if newer is None:
                     session.tickets.landed(name, contended=attempt > 0)
+                    session.permissions.wrote(version, step.change.lineage.kind)
                     return version
                 end = newer
                 attempt += 1

@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.engine.duckdb_sql import joining
-from omnigraph.engine.graph_view import GraphView, view_of
+from omnigraph.engine.graph_view import GraphView, full_view_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
@@ -332,7 +332,7 @@ def apply_schema(
         first_catalog = first_catalog or head.catalog
         pinned = pin_commit(session, head, options, ledger)
         lineage = msgspec.structs.replace(lineage, operation=session.runtime.ulid())
-        snapshot = view_of(session, head, ledger)
+        snapshot = full_view_of(session, head, ledger)
         migration = Migration(
             session, snapshot, text, lineage, ledger, forgets=allow_data_loss, if_commit=pinned
         )

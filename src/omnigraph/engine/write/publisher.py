@@ -117,6 +117,7 @@ class _Publication:
             return None
         self._rebase(work, head)
         plan = work.plan  # which may be another one now
+        self._require_tables(plan, head)
         self._bound = self._bind(plan, head, self._ledger)
         change = Advance(
             plan.lineage,
@@ -127,6 +128,13 @@ class _Publication:
             plan.forgets,
         )
         return Step(change, [*paths_of(self._session.root, self._bound.unsynced), *self._after])
+
+    def _require_tables(self, plan: PublishPlan, head: GraphVersion) -> None:
+        permissions = self._session.permissions
+        if permissions.restricted:
+            catalog = self._session.read_catalog(head.catalog, self._ledger)
+            tables = frozenset(action.table for action in plan.actions)
+            permissions.require_tables(catalog, plan.lineage.kind, tables)
 
     def _rebase(self, work: Publishable, head: GraphVersion) -> None:
         plan = work.plan

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.condition import Filter, scan_rows
-from omnigraph.engine.graph_view import GraphView, find_type
+from omnigraph.engine.graph_view import GraphView, as_seen, find_type
 from omnigraph.engine.query.ask import ask
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.prepare import Preparations
@@ -28,10 +28,11 @@ from omnigraph.engine.write.statements import (
     Where,
     WhereText,
 )
-from omnigraph.engine.write.work import refuse
+from omnigraph.engine.write.work import Work, refuse
 from omnigraph.errors import InvalidArgument, InvalidData, OmnigraphError, TypeNotFound
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.options import CommitOptions
+from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
@@ -268,7 +269,7 @@ class Transaction:
         self._require_open()
         with self._refusals():
             work = self._write.working(reading=True)
-            snapshot, pending = work.snapshot, dict(work.overlays)
+            snapshot, pending = self._seen(work, "query"), dict(work.overlays)
             prepared = Preparations.shared_by(self._session).read(text, name, snapshot.catalog)
             self._write.reads |= set(prepared.types) & snapshot.graph_version.pins.keys()
         return ask(
@@ -299,9 +300,11 @@ class Transaction:
         """
         self._require_open()
         work = self._write.working(reading=True)
-        view = work.view(work.snapshot.type(type))
+        seen = self._seen(work)
+        kind = seen.type(type)
+        view = seen.view(kind, work.overlays.get(kind.table_key))
         now = self._session.runtime.now()
-        found = scan_rows(view, work.snapshot.catalog, columns, filter, now, self.io)
+        found = scan_rows(view, seen.catalog, columns, filter, now, self.io)
         self._write.reads.add(view.kind.table_key)
         return pa.Table.from_batches(found[1], schema=found[0])
 
@@ -315,9 +318,16 @@ class Transaction:
         """
         self._require_open()
         work = self._write.working(reading=True)
-        kind = work.snapshot.type(type)
+        seen = self._seen(work)
+        kind = seen.type(type)
         self._write.reads.add(kind.table_key)
-        return work.view(kind).count()
+        return seen.view(kind, work.overlays.get(kind.table_key)).count()
+
+    def _seen(self, work: Work, action: BranchAction = "read") -> GraphView:
+        """What the caller sees of the block so far, and may ask for."""
+        permissions = self._session.permissions
+        permissions.require_branch(action, permissions.branch(work.snapshot.graph_version))
+        return as_seen(work.snapshot)
 
     # Rows
 
@@ -346,6 +356,7 @@ class Transaction:
     def _try_rows(self, make: type[AppendRows], name: str, rows: Any) -> int:
         # Rows that can clash with nothing need no look at the head.
         kind = find_type(self._write.catalog(reading=False), name)
+        self._write.require_write(kind.name, reading=False)
         if make is not AppendRows or kind.key:
             kind = find_type(self._write.catalog(reading=True), name)
         statement = self._shape(make, kind, rows)

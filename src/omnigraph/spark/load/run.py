@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.engine.after_commit import after_commit
-from omnigraph.engine.graph_view import view_of
+from omnigraph.engine.graph_view import full_view_of
 from omnigraph.engine.load.checks import check_load
 from omnigraph.engine.load.indexing import prepare_indexes
 from omnigraph.engine.load.operation import Load
@@ -193,7 +193,7 @@ class SparkEngine:
             if earlier is None:
                 self._job = start_over(self._job)
             else:
-                base = view_of(session, earlier, self._ledger)
+                base = full_view_of(session, earlier, self._ledger)
         operation = self._job.attempt.operation
         lineage = msgspec.structs.replace(pinned.lineage, operation=operation)
         return replace(pinned, lineage=lineage, base=base)

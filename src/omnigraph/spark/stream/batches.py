@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.engine.graph_view import find_type, view_of
+from omnigraph.engine.graph_view import find_type, full_view_of
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.run import load
 from omnigraph.engine.opening import open_root
@@ -94,7 +94,7 @@ def _by_type(
     """A frame for each type. A row that tells of a person may come again with each of his orders:
     of entities that are known by their key, equal rows are one."""
     head = session.live_head(branch, Ledger())
-    catalog = view_of(session, head, Ledger()).catalog
+    catalog = full_view_of(session, head, Ledger()).catalog
     frames = {}
     for name, columns in mapping.items():
         kind = find_type(catalog, name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from omnigraph.engine.columns import Columns
-from omnigraph.engine.graph_view import view_of
+from omnigraph.engine.graph_view import full_view_of
 from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.adjacency.file import artefact_key
 from omnigraph.engine.query.entities import Entities
@@ -24,7 +24,7 @@ def refresh_adjacency(
 ) -> list[str]:
     """Writes the adjacency of edge tables that changed or that have none, if they are large enough
     to gain by it. Answers with their keys."""
-    snapshot = view_of(session, version, ledger)
+    snapshot = full_view_of(session, version, ledger)
     entities = Entities(snapshot.view, Columns.shared_by(session), ledger)
     written = []
     for key in keys:

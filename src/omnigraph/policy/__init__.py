@@ -1,0 +1,1 @@
+"""Who may do what: roles, Cedar policies, tokens. It decides; the engine asks and obeys."""
