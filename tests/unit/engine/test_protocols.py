@@ -25,8 +25,8 @@ PAIRS: tuple[tuple[type, type], ...] = (
     (TransactionLike, Transaction),
     (SavepointLike, Savepoint),
 )
-NOT_REMOTE = {"copy", "spark", "maintenance", "io"}
-"""What needs the files themselves."""
+NOT_REMOTE = {"acting", "copy", "spark", "maintenance", "io"}
+"""What needs the files themselves, or a policy beside them."""
 NOT_OF_A_CLIENT = {"graph_version", "catalog", "type", "view", "version", "branch", "io"}
 """What a snapshot shows of the engine behind it."""
 ANY = {"branch": "a name, or a handle of whoever made it", "unit": "a function of its transaction"}
