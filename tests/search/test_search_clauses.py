@@ -202,10 +202,33 @@ def test_a_highlight_shows_the_words_in_their_passage(g: Graph) -> None:
 def test_what_is_searched_is_told(g: Graph) -> None:
     text = """match { $d: Doc search($d.text, "red") } return { $d.slug as d,
       nearest($d.v, [1.0, 0.0, 0.0]) as n } order { bm25($d.text, "red") } limit 1"""
-    told = g.explain(text, analyze=True)
-    assert "Doc.text" in told
-    assert "exact" in told
-    assert "index" in told
+    for told in (g.explain(text), g.explain(text, analyze=True)):
+        assert "Doc.text" in told
+        assert "exact" in told
+        assert "index" in told
+
+
+def test_index_tail_and_candidates_are_told() -> None:
+    rows = [{"slug": f"d{n}", "text": "red", "v": [n, 1, 0], "year": n} for n in range(9)]
+    text = """match { $d: Doc %s } return { $d.slug as d }
+      order { rrf(bm25($d.text, "red"), nearest($d.v, [1.0, 0.0, 0.0])) } limit 2"""
+    every, few = text % "", text % "$d.year < 7"
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", rows)
+        scratch = g.explain(every)
+        assert "Doc.text by scratch index in memory, Doc.v by all vectors, exact" in scratch
+        g.optimize()
+        assert "Doc.text by index, Doc.v by index, exact" in g.explain(every)
+        left = ", among what the match leaves"
+        assert f"Doc.text by index{left}, Doc.v by index{left}, exact" in g.explain(few)
+        counted = ", among 7 candidates"
+        told = g.explain(few, analyze=True)
+        assert f"Doc.text by index{counted}, Doc.v by index{counted}, exact" in told
+        with g.transaction() as tx:
+            tx.append("Doc", [{"slug": "new", "text": "red", "v": [0, 1, 0]}])
+        tail = "index, and 1 row that it does not cover yet"
+        assert f"Doc.text by {tail}, Doc.v by {tail}, exact" in g.explain(every)
 
 
 def test_a_mutation_does_not_search(g: Graph) -> None:

@@ -13,6 +13,9 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.query.search import texts, vectors
+from omnigraph.store.scratch import build_scratch
+from omnigraph.store.vector_search import find_vectors
 from tests.search.compare import mismatch
 from tests.search.oracle import Corpus
 from tests.search.questions import draw_question
@@ -204,3 +207,91 @@ def test_ids_that_are_strange_break_ties() -> None:
             assert list(column(g, SCORES, "score", w="red")) == sorted(names)
             assert list(column(g, NEAR, "far", q=[1, 0, 0])) == sorted(names)
             g.optimize()
+
+
+# Pending rows.
+
+
+@pytest.fixture
+def indexed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many texts each scratch index was made of."""
+    sizes: list[int] = []
+
+    def watched(given: Any, analysis: Any) -> Any:
+        sizes.append(len(given))
+        return build_scratch(given, analysis)
+
+    monkeypatch.setattr(texts, "build_scratch", watched)
+    return sizes
+
+
+def test_a_transaction_indexes_what_is_pending_and_all_of_it_once_for_scores(
+    indexed: list[int],
+) -> None:
+    with new() as g, limits(**SEGMENTS):
+        fill(g, {f"d{n}": f"red d{n}" for n in range(300)})
+        g.optimize()
+        with g.transaction() as tx:
+            tx.upsert("Doc", [{"slug": "d7", "text": "blue"}, {"slug": "new", "text": "red blue"}])
+            assert docs(tx, WORDS, w="blue") == ["d7", "new"]
+            assert docs(tx, WORDS, w="d7 d8") == ["d8"]
+            assert docs(tx, WORDS.replace("search", "fuzzy"), w="blux") == ["d7", "new"]
+            assert indexed == [2]
+            for _ in range(3):
+                column(tx, SCORES, "score", w="blue")
+            assert indexed == [2, 301]
+            tx.upsert("Doc", [{"slug": "d8", "text": "blue"}])
+            assert docs(tx, WORDS, w="blue") == ["d7", "d8", "new"]
+            assert docs(tx, WORDS, w="d7 d8") == []
+            assert indexed == [2, 301, 3]
+
+
+def test_vectors_beside_pending_ones_are_found_by_their_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def watched(*args: Any, **options: Any) -> Any:
+        asked.append(args[3])
+        return find_vectors(*args, **options)
+
+    monkeypatch.setattr(vectors, "find_vectors", watched)
+    near = NEAR.replace("limit 100", "limit 3")
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", [{"slug": f"d{n:03d}", "v": [n, 1, 0]} for n in range(300)])
+        g.optimize()
+        with g.transaction() as tx:
+            tx.delete("Doc", where='slug = "d299"')
+            tx.upsert("Doc", [{"slug": "d298", "v": [0, 1, 0]}, {"slug": "new", "v": [2, 0, 0]}])
+            found = list(column(tx, near, "far", q=[1, 0, 0]))
+            assert found == ["new", "d297", "d296"]
+            assert asked, "the index is asked"
+
+
+@pytest.mark.parametrize("others", [2, 4])
+def test_the_vector_of_another_entity_is_looked_for_by_index(
+    others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as there are such entities, and not by comparing all vectors."""
+    asked: list[Any] = []
+
+    def watched(*args: Any, **options: Any) -> Any:
+        asked.append(args[2].tolist())
+        return find_vectors(*args, **options)
+
+    monkeypatch.setattr(vectors, "find_vectors", watched)
+    monkeypatch.setattr(vectors, "_FEW", 0)
+    text = """query q($m: I32) { match { $d: Doc $o: Doc $o.year < $m }
+      return { $d.slug as d, $o.slug as o, nearest($d.v, $o.v) as far }
+      order { far, $o.slug } limit 6 }"""
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", [
+                {"slug": f"d{n:03d}", "v": [n % 60, 1, 0] if n else [0, 0, 0], "year": n}
+                for n in range(300)
+            ])  # fmt: skip
+        expected = g.query(text, params={"m": others}).to_pylist()
+        g.optimize()
+        assert g.query(text, params={"m": others}).to_pylist() == expected
+        assert len(asked) == others - 1, "a zero vector is not asked for"

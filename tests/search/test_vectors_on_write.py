@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import OmnigraphError
+from omnigraph.model import indexes
 from tests.search.test_search_edges import NEAR, column, new
 from tests.search.world import SEGMENTS, limits
 
@@ -40,3 +41,15 @@ def test_a_type_in_which_nothing_is_near_can_be_optimized(vector: Any) -> None:
             tx.append("Doc", {"slug": "there", "v": [1, 1, 0]})
         g.optimize()
         assert next(iter(column(g, NEAR, "far", q=[1, 0, 0]))) == "there"
+
+
+def test_vectors_that_are_not_there_yet_are_no_reason_to_warn(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A load before the first embedding asks Lance to train nothing."""
+    monkeypatch.setattr(indexes, "_PARTITION", 4)
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", [{"slug": f"d{n}", "text": "red"} for n in range(40)])
+        g.optimize()
+    assert "WARN" not in capfd.readouterr().err

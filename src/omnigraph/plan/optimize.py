@@ -124,7 +124,8 @@ def wanted_indexes(kind: GraphType) -> tuple[IndexSpec, ...]:
     specs = dict.fromkeys(IndexSpec(name, "BTREE") for name in system_columns(kind))
     types = {p.name: p for p in kind.properties}
     found_by_value = [kind.key, *kind.uniques]
-    for group in [*found_by_value, *kind.indexes]:
+    groups = [*((group, True) for group in found_by_value), *((g, False) for g in kind.indexes)]
+    for group, by_value in groups:
         for name in group:
             if name not in types:
                 continue  # src and dst have theirs
@@ -135,7 +136,7 @@ def wanted_indexes(kind: GraphType) -> tuple[IndexSpec, ...]:
                 case ScalarType(base=Base.BOOL) | EnumType():
                     kinds = ("BITMAP",)
                 case ScalarType(base=Base.STRING):
-                    kinds = ("BTREE",) if group in found_by_value else ("BTREE", "INVERTED")
+                    kinds = ("BTREE",) if by_value else ("BTREE", "INVERTED")
                 case ScalarType(base=base):
                     # Lance orders floats totally and queries by IEEE: they are never asked by
                     # index (decision 5).

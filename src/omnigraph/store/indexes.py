@@ -133,6 +133,8 @@ def stage_index(
     find partitions by, most being null or zero; searching them one by one is right in any case."""
     rows = sum(table.marks[number].rows for number in fragments)
     partitions = spec.partitions(rows)
+    if partitions is not None and not _has_vectors(table, spec.column, fragments, partitions):
+        return None  # before Lance says so in its own words, on the user's terminal
     try:
         return stage_segment(
             table,
@@ -148,6 +150,16 @@ def stage_index(
             raise
         table.book(ledger, "index")
         return None
+
+
+def _has_vectors(table: Table, column: str, fragments: Sequence[int], count: int) -> bool:
+    """Whether so many of the vectors are not null."""
+    with reading(table):
+        held = [table.handle.get_fragment(number) for number in fragments]
+        scanner = table.handle.scanner(
+            columns=["_rowid"], filter=f"{column} IS NOT NULL", limit=count, fragments=held
+        )
+        return bool(scanner.to_table().num_rows >= count)
 
 
 def replace_segments(

@@ -16,8 +16,14 @@ _EVERY: Final = 1 << 20
 
 
 def has_vector_index(table: Table, column: str) -> bool:
+    return len(without_vector_index(table, column)) < len(table.marks)
+
+
+def without_vector_index(table: Table, column: str) -> frozenset[int]:
+    """Fragments that no segment of the column's index covers."""
     name = index_name(column, "IVF_FLAT")
-    return any(s.name == name and not s.fragments.isdisjoint(table.marks) for s in table.segments)
+    known = (s.fragments for s in table.segments if s.name == name)
+    return frozenset(table.marks).difference(*known)
 
 
 def find_vectors(

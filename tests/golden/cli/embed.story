@@ -33,6 +33,9 @@ Loaded into main in commit id-01-xxxxxxxxxxxxxxxxxxxx.
 $ omnigraph embed Paper --dry-run
 Paper.v: 2 texts, about 12 tokens wait for local:wordllama
 
+$ omnigraph search animals --near --type Paper
+Nothing that is searched at main has a vector; 'omnigraph embed' makes them.
+
 $ omnigraph embed Paper.v -m "vectors" --as ada
 Paper.v: 2 of 2 texts, about 12 tokens, by local:wordllama
 Embedded into main in commit id-02-xxxxxxxxxxxxxxxxxxxx.
@@ -126,8 +129,8 @@ $ omnigraph embed Paper --limit -1
 
 $ omnigraph log --limit 3
 id-07-xxxxxxxxxxxxxxxxxxxx (main)
-  2026-01-01 12:10:00, embed: Paper ~1
+  2026-01-01 12:11:00, embed: Paper ~1
 id-06-xxxxxxxxxxxxxxxxxxxx
-  2026-01-01 12:10:00, load: Paper ~3, Letter ~1
+  2026-01-01 12:11:00, load: Paper ~3, Letter ~1
 id-05-xxxxxxxxxxxxxxxxxxxx
-  2026-01-01 12:09:00, mutate: Paper ~1
+  2026-01-01 12:10:00, mutate: Paper ~1

@@ -204,6 +204,18 @@ Person Alice  name
 $ omnigraph search Acme --type Company --format jsonl
 {"type": "Company", "id": "Acme", "score": 0.016666666666666666, "property": "name", "passage": "**Acme**"}
 
+$ omnigraph search nobody alice
+Person Alice  name
+    Alice
+
+$ omnigraph search nobody
+Nothing at main has any of these words.
+Words are compared whole; `fuzzy` in a query finds misspelt ones.
+
+$ omnigraph search " " ""
+! error: There are no words to look for.
+[exit 2]
+
 $ omnigraph search alice --type Persn
 ! error: There is no type 'Persn'.
 ! help: Did you mean Person?

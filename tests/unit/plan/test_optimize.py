@@ -95,6 +95,7 @@ def test_indexes_follow_the_schema() -> None:
     node Person implements Named {
         name: String @key
         mail: String @unique
+        motto: String @unique @index
         color: enum(red, blue) @index
         bio: String @index
         age: I64 @index
@@ -112,6 +113,8 @@ def test_indexes_follow_the_schema() -> None:
         IndexSpec("id", "BTREE"),
         IndexSpec("name", "BTREE"),
         IndexSpec("mail", "BTREE"),
+        IndexSpec("motto", "BTREE"),
+        IndexSpec("motto", "INVERTED"),
         IndexSpec("label", "BTREE"),
         IndexSpec("label", "INVERTED"),
         IndexSpec("color", "BITMAP"),

@@ -14,9 +14,7 @@ from omnigraph.errors import InvalidArgument
 
 
 def search(
-    words: Annotated[str, Parameter(help="the words to look for")],
-    /,
-    *,
+    *words: Annotated[str, Parameter(help="the words to look for")],
     type: Annotated[
         tuple[str, ...], Parameter(negative=(), help="search only this type; may be repeated")
     ] = (),
@@ -34,15 +32,19 @@ def search(
     looked at by 'omnigraph entity', or walked from by a query.
 
     Examples:
-        omnigraph search "graph databases"
+        omnigraph search graph databases
         omnigraph search "graph databases" --type Paper -n 3
         omnigraph search "how do branches merge" --near
     """
     if near and hybrid:
         raise InvalidArgument("Give --near or --hybrid, not both.")
+    if not any(word.strip() for word in words):
+        raise InvalidArgument("There are no words to look for.")
     by: SearchBy = "meaning" if near else "both" if hybrid else "words"
     with cli.reading() as g:
-        found = g.at(ref).search(words, types=type or None, limit=limit, by=by).to_pylist()
+        found = (
+            g.at(ref).search(" ".join(words), types=type or None, limit=limit, by=by).to_pylist()
+        )
     if not cli.out.is_table:
         cli.out.rows(found, columns=["type", "id", "score", "property", "passage"])
         return
@@ -53,8 +55,11 @@ def search(
             yield f"{name}  {paint('dim', hit['property'])}"
             if hit["passage"]:
                 yield f"    {_marked(' '.join(hit['passage'].split()), paint)}"
-        if not found:
+        if not found and by != "meaning":
             yield f"Nothing at {ref} has any of these words."
+            yield "Words are compared whole; `fuzzy` in a query finds misspelt ones."
+        if not found and by != "words":
+            yield f"Nothing that is searched at {ref} has a vector; 'omnigraph embed' makes them."
 
     cli.out.lines(view(cli.out.paint))
 

@@ -26,6 +26,7 @@ from omnigraph.engine.query.search.everywhere import (
     fields_of,
     find_everywhere,
 )
+from omnigraph.engine.query.search.ranking import narrowed
 from omnigraph.engine.query.shape import schema_of
 from omnigraph.engine.query.workspace import Workspace, Workspaces
 from omnigraph.engine.view import TableView
@@ -271,11 +272,12 @@ class Asked:
         if not asked:
             return ""
         run = self._run(plan, self._workspace(self._snapshot.io))
+        among = narrowed(plan)
         for target, part in asked.items():
             for place, kind in enumerate(run.kinds(target.variable)):
                 rows, prop = run.entities.rows(kind), target.properties[place]
                 look = run.searches.vectors if isinstance(part, Nearest) else run.searches.texts
-                look(rows, prop)
+                look(rows, prop).narrowed = target in among
         return ", ".join(f"{name} by {how}" for name, how in sorted(run.searches.used.items()))
 
     def network(self) -> Any:

@@ -98,6 +98,20 @@ class TypeRows:
             self._columns.keep(whole, found, size)
         return found
 
+    def remember_with_pending(
+        self, key: tuple[Any, ...], make: Callable[[], tuple[Any, int]]
+    ) -> Any:
+        """The same for what is derived from pending rows as well, until others are pending."""
+        if self.is_plain:
+            return self.remember(key, make)
+        overlay = self.view.overlay
+
+        def made() -> tuple[Any, int]:
+            found, size = make()
+            return (overlay, found), size  # while it is kept nobody else has its id
+
+        return self.remember((*key, id(overlay)), made)[1]
+
     # Which rows there are
 
     @cached_property

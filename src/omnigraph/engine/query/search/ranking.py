@@ -20,7 +20,15 @@ from omnigraph.engine.query.leaves import FrameLeaves
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.engine.query.search.searches import Searches, fixed_value, text_query
 from omnigraph.engine.query.search.texts import Ranked
-from omnigraph.lang.gq.checked import Bm25, Expression, Nearest, OutputValue, Rrf, TextSearch
+from omnigraph.lang.gq.checked import (
+    Bm25,
+    Expression,
+    Nearest,
+    OutputValue,
+    PropertyValue,
+    Rrf,
+    TextSearch,
+)
 from omnigraph.lang.gq.walk import used_variables, walk
 from omnigraph.model.analysis import analysis_of
 from omnigraph.model.catalog import Property
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
 
 WINDOW: Final = 1000
 """So many places a rank gives within `rrf`."""
+_OTHERS: Final = 8
+"""As many entities as a search by index is worth for, each with a vector of its own."""
 Rank = Nearest | Bm25
 
 
@@ -48,8 +58,9 @@ def deciding_rank(plan: Plan) -> Nearest | Bm25 | Rrf | None:
     if isinstance(value, OutputValue):
         value = query.columns[value.index].value
     match value:
-        case Nearest(query=looked_for):
-            fits = not key.descending and not used_variables(looked_for)
+        case Nearest(target=target, query=looked_for):
+            others = used_variables(looked_for)
+            fits = not key.descending and len(others) < 2 and target.variable not in others
         case Bm25(words=looked_for):
             fits = key.descending and not used_variables(looked_for)
         case Rrf():
@@ -63,6 +74,15 @@ def fusions(plan: Plan) -> list[Rrf]:
     """Every `rrf` whose value is asked for."""
     found = [part for value in outputs(plan.query) for part in walk(value)]
     return [part for part in found if isinstance(part, Rrf)]
+
+
+def narrowed(plan: Plan) -> set[PropertyValue]:
+    """The properties whose best are looked for among what the match leaves, not among all."""
+    rank = deciding_rank(plan)
+    legs = [leg for one in fusions(plan) for leg in one.ranks]
+    if rank is not None and not isinstance(rank, Rrf):
+        legs.append(rank)
+    return set() if _is_whole(plan, rank) else {leg.target for leg in legs}
 
 
 def best_rows(
@@ -86,7 +106,10 @@ def best_rows(
                 return
         searches.places |= {leg: _places(run, searches, leg, whole) for leg in legs}
         best = None
-        if rank is not None and wanted is not None:
+        if isinstance(rank, Nearest) and used_variables(rank.query):
+            if whole is not None and wanted is not None:
+                frames = iter((_beside(run, searches, rank, wanted, whole),))
+        elif rank is not None and wanted is not None:
             best = _best_entities(run, searches, rank, wanted, whole)
         if best is None:
             yield from frames
@@ -99,6 +122,26 @@ def best_rows(
             whole, frames = None, iter(())
         booked.resize(chosen.nbytes)
         yield chosen
+
+
+def _beside(
+    run: QueryContext, searches: Searches, rank: Nearest, wanted: int, whole: Frame
+) -> Frame:
+    """The rows that can be the best where the vector is another entity's: for each of these, if
+    they are few, the best beside it; all rows if too few have a distance."""
+    (other,) = used_variables(rank.query)
+    column, targets = whole.columns[other], whole.columns[rank.target.variable]
+    others = np.unique(column)
+    if len(others) > _OTHERS:
+        return whole
+    chosen = np.zeros(whole.rows, bool)
+    for number in others.tolist():
+        here = np.flatnonzero(column == number)
+        among = np.unique(targets[here])
+        leaves = FrameLeaves(whole.take(here[:1]), run)
+        for rows, _, _, ranked in _best(run, searches, rank, wanted, among[among >= 0], leaves):
+            chosen[here] |= np.isin(targets[here], ranked.positions + rows.base)
+    return whole.take(np.flatnonzero(chosen)) if np.count_nonzero(chosen) >= wanted else whole
 
 
 def _best_entities(
@@ -167,10 +210,16 @@ def _distinct(whole: Frame | None, variable: int) -> np.ndarray | None:
 
 
 def _best(
-    run: QueryContext, searches: Searches, rank: Rank, count: int, among: np.ndarray | None
+    run: QueryContext,
+    searches: Searches,
+    rank: Rank,
+    count: int,
+    among: np.ndarray | None,
+    leaves: FrameLeaves | None = None,
 ) -> Iterator[tuple[TypeRows, Property, TextQuery | None, Ranked]]:
-    """For each type the rows among which its best `count` are, and all that tie with the last."""
-    fixed = FrameLeaves(Frame({}, 1), run)
+    """For each type the rows among which its best `count` are, and all that tie with the last.
+    `leaves`: a row to find what is looked for by, where it depends on one."""
+    fixed = FrameLeaves(Frame({}, 1), run) if leaves is None else leaves
     looked_for = fixed_value(rank.query if isinstance(rank, Nearest) else rank.words, fixed)
     if looked_for is None:
         return

@@ -56,11 +56,10 @@ class Searches:
         self._texts: dict[tuple[str, str], Texts] = {}
         self._vectors: dict[tuple[str, str], Vectors] = {}
         self._found: dict[tuple[str, str, TextQuery], Ranked] = {}
+        self._matching: dict[tuple[str, str, TextQuery], np.ndarray] = {}
         self._embedded: dict[tuple[str, str], np.ndarray] = {}
         self.places: dict[Nearest | Bm25, tuple[np.ndarray, np.ndarray]] = {}
         """For each rank of an `rrf`: numbers of entities, ascending, and the place of each."""
-        self.used: dict[str, str] = {}
-        """What was searched, and how, for `explain analyze`."""
 
     # Where to look
 
@@ -70,7 +69,6 @@ class Searches:
         if found is None:
             found = Texts(rows, prop.name, analysis_of(prop), self._run.guard)
             self._texts[key] = found
-            self.used[f"{rows.kind.name}.{prop.name}"] = found.how
         return found
 
     def vectors(self, rows: TypeRows, prop: Property) -> Vectors:
@@ -78,11 +76,31 @@ class Searches:
         found = self._vectors.get(key)
         if found is None:
             found = self._vectors[key] = Vectors(rows, prop.name, self._run.guard)
-            self.used[f"{rows.kind.name}.{prop.name}"] = found.how
+        return found
+
+    @property
+    def used(self) -> dict[str, str]:
+        """What was searched, and how, for `explain`."""
+        searched = [
+            *((key, texts.how) for key, texts in self._texts.items()),
+            *((key, vectors.how) for key, vectors in self._vectors.items()),
+        ]
+        return {f"{kind.partition(':')[2]}.{name}": how for (kind, name), how in searched}
+
+    def matching(self, rows: TypeRows, prop: Property, query: TextQuery) -> np.ndarray:
+        """Positions of all rows of a type that answer. Where nothing is pending their scores come
+        with them, and are kept."""
+        key = (rows.kind.table_key, prop.name, query)
+        if rows.is_plain or key in self._found:
+            return self.answers(rows, prop, query).positions
+        found = self._matching.get(key)
+        if found is None:
+            found = self._matching[key] = self.texts(rows, prop).matching(query)
+            self._run.guard.hold(found.nbytes)
         return found
 
     def answers(self, rows: TypeRows, prop: Property, query: TextQuery) -> Ranked:
-        """All rows of a type that answer."""
+        """All rows of a type that answer, with their scores."""
         key = (rows.kind.table_key, prop.name, query)
         found = self._found.get(key)
         if found is None:
@@ -121,7 +139,7 @@ class Searches:
             for prop, rows, here, positions in self._split(value.target, leaves, places):
                 query = text_query(value.function, words, most, analysis_of(prop))
                 if query is not None:
-                    found[here] = self.answers(rows, prop, query).holds(positions)
+                    found[here] = np.isin(positions, self.matching(rows, prop, query))
         return found, unknown
 
     def positions(
@@ -134,7 +152,7 @@ class Searches:
         query = text_query(value.function, words, edits, analysis_of(prop))
         if query is None:
             return np.array([], np.int64)
-        return self.answers(rows, prop, query).positions
+        return self.matching(rows, prop, query)
 
     # Ranks
 

@@ -3,10 +3,14 @@
 Rows of a table version are searched through its index segments. What no segment covers, and rows
 that are pending in a transaction, are searched through a scratch index in memory, which cuts and
 scores as the segments do. So which rows answer, and their scores, are the same either way.
+
+Where rows are pending, the statistics behind a score are those of stored and pending rows together,
+so a score needs a scratch index of all of them; which rows answer does not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -17,6 +21,7 @@ import pyarrow as pa
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.model.analysis import Analysis
+from omnigraph.plan.query.explain import counted
 from omnigraph.store.scratch import TEXT, build_scratch
 from omnigraph.store.tables import Table
 from omnigraph.store.text_search import (
@@ -67,11 +72,6 @@ class Ranked:
         where = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
         return np.where(self.positions[where] == positions, self.scores[where], 0.0)
 
-    def holds(self, positions: np.ndarray) -> np.ndarray:
-        """Which of these rows are here."""
-        found: np.ndarray = np.isin(positions, self.positions)
-        return found
-
 
 class Texts:
     """The words of one property of one type."""
@@ -83,6 +83,12 @@ class Texts:
         self._guard = guard
         self._column = rows.view.column_of(name)
         self._tails: dict[tuple[int, ...], Scratch] = {}
+        self.scored = False
+        """Whether a score was asked for."""
+        self.narrowed = False
+        """Whether the best will be looked for among what a match leaves."""
+        self.among: int | None = None
+        """How many candidates the best were looked for among, where not among all."""
 
     @cached_property
     def _coverage(self) -> Coverage | None:
@@ -94,16 +100,44 @@ class Texts:
     @property
     def how(self) -> str:
         """By what means questions are answered, for `explain`."""
+        return self._means + told_among(self.among, narrowed=self.narrowed)
+
+    @property
+    def _means(self) -> str:
+        if self._is_mixed and not self.scored:
+            pending = self._rows.capacity - self._rows.stored
+            return f"{self._stored.how}, and {counted(pending, 'pending row')}"
         found = self._coverage
         if found is None:
             return "scratch index in memory"
         if not found.tail:
             return "index"
         rows = sum(self._rows.view.table.marks[n].rows for n in found.tail)
-        return f"index, and {rows:,} rows that it does not cover yet"
+        return f"index, and {counted(rows, 'row')} that it does not cover yet"
+
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether rows are pending beside stored ones that can be asked on their own."""
+        return not self._rows.is_plain and not self._rows.view.overlay.replaced
+
+    @cached_property
+    def _stored(self) -> Texts:
+        return Texts(self._rows.with_nothing_pending(), self._name, self._analysis, self._guard)
+
+    def matching(self, query: TextQuery) -> np.ndarray:
+        """The positions of all rows that answer, ascending."""
+        if not self._is_mixed:
+            return self.all(query).positions
+        stored = self._stored.all(query).positions
+        stored = stored[np.isin(stored, self._rows.live)]
+        if self._rows.capacity == self._rows.stored:
+            return stored
+        pending, _ = self._ask_scratch(self._pending, query, None, None)
+        return np.concatenate([stored, np.sort(pending)])
 
     def all(self, query: TextQuery) -> Ranked:
-        """Every row that answers."""
+        """Every row that answers, with its score."""
+        self.scored = True
         positions, scores = self._asked(query, None, None)
         order = np.argsort(positions)
         return Ranked(positions[order], settled(scores)[order])
@@ -111,6 +145,10 @@ class Texts:
     def best(self, query: AnyWord, count: int, among: np.ndarray | None) -> Ranked:
         """At least so many of the best rows, with all that tie with the last of them; fewer if no
         more answer. `among`: positions of the only rows that are asked for."""
+        self.scored = True
+        if among is not None and len(among) == self._rows.count:
+            among = None
+        self.among = None if among is None else len(among)
         limit = 2 * count + 10
         while True:
             positions, scores = self._asked(query, among, limit)
@@ -168,12 +206,18 @@ class Texts:
 
     @cached_property
     def _scratch(self) -> Scratch:
-        found: Scratch
-        if self._rows.is_plain:
-            key = (self._column, self._analysis.name, "scratch")
-            found = self._rows.remember(key, lambda: self._built(self._rows.live))
-        else:
-            found, _ = self._built(self._rows.live)
+        return self._kept("scratch", lambda: self._rows.live)
+
+    @cached_property
+    def _pending(self) -> Scratch:
+        rows = self._rows
+        return self._kept("pending", lambda: np.arange(rows.stored, rows.capacity, dtype=np.int64))
+
+    def _kept(self, what: str, places: Callable[[], np.ndarray]) -> Scratch:
+        """A scratch index that lasts as long as nothing else is written."""
+        found: Scratch = self._rows.remember_with_pending(
+            (self._column, self._analysis.name, what), lambda: self._built(places())
+        )
         self._guard.hold(found.nbytes)
         return found
 
@@ -198,6 +242,13 @@ class Texts:
         size = _SCRATCH * texts.nbytes + places.nbytes
         self._guard.fits(size)
         return Scratch(build_scratch(texts, self._analysis), places, size), size
+
+
+def told_among(among: int | None, *, narrowed: bool) -> str:
+    """Of how many candidates, for `explain`."""
+    if among is not None:
+        return f", among {counted(among, 'candidate')}"
+    return ", among what the match leaves" if narrowed else ""
 
 
 def settled(scores: np.ndarray) -> np.ndarray:

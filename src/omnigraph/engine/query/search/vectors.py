@@ -13,14 +13,22 @@ import pyarrow as pa
 
 from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.rows import TypeRows
+from omnigraph.engine.query.search.texts import told_among
 from omnigraph.model.indexes import EXACT_FLOATS
 from omnigraph.model.types import VectorType
+from omnigraph.plan.query.explain import counted
 from omnigraph.store.text_search import allow_addresses, allow_fragments
-from omnigraph.store.vector_search import find_vectors, has_vector_index
+from omnigraph.store.vector_search import (
+    find_vectors,
+    has_vector_index,
+    without_vector_index,
+)
 
 _MARGIN: Final = 1e-5
 """Distances in single precision are off by less than this."""
 _FEW: Final = 150
+_HIDDEN: Final = 1000
+"""Where a transaction hides more stored rows than this, an index would be asked for too many."""
 _SHARE: Final = 50
 _DIGITS: Final = 12
 """Decimals of a distance: what is equal on paper is equal."""
@@ -37,6 +45,10 @@ class Vectors:
         kind = next(p.type for p in rows.kind.properties if p.name == name)
         assert isinstance(kind, VectorType)
         self._dimension = kind.dimension
+        self.narrowed = False
+        """Whether the best will be looked for among what a match leaves."""
+        self.among: int | None = None
+        """How many candidates the nearest were looked for among, where not among all."""
 
     @property
     def _is_indexed(self) -> bool:
@@ -50,9 +62,22 @@ class Vectors:
     @property
     def how(self) -> str:
         """By what means the nearest are found, for `explain`."""
+        told = self._means + told_among(self.among, narrowed=self.narrowed)
+        exact = self.is_exact or self.narrowed or self.among is not None or not self._is_indexed
+        return f"{told}, {'exact' if exact else 'approximate'}"
+
+    @property
+    def _means(self) -> str:
         if not self._is_indexed:
-            return "all vectors, exact"
-        return f"index, {'exact' if self.is_exact else 'approximate'}"
+            return "all vectors"
+        table, overlay = self._rows.view.table, self._rows.view.overlay
+        told = "index"
+        tail = sum(table.marks[n].rows for n in without_vector_index(table, self._column))
+        if tail:
+            told += f", and {counted(tail, 'row')} that it does not cover yet"
+        if overlay.rows.num_rows:
+            told += f", and {counted(overlay.rows.num_rows, 'pending row')}"
+        return told
 
     def distances(self, positions: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """The distance of each row; NaN where one of the two has no direction."""
@@ -72,14 +97,20 @@ class Vectors:
         """Positions of rows among which the nearest `count` are, and of others. Fewer than
         `count`: no other row has a distance."""
         rows = self._rows
+        if among is not None and self.is_exact and len(among) == rows.count:
+            among = None
+        self.among = None if among is None else len(among)
         if among is not None:
             few = len(among) <= _FEW or (
                 not self._is_indexed and len(among) * _SHARE <= rows.stored
             )
             if few:
                 return self._with_direction(among, vector)
-        if not self._is_indexed or not rows.is_plain:
+        hidden = len(rows.view.overlay.hidden)
+        if not self._is_indexed or hidden > _HIDDEN:
             return self._worth(rows.live if among is None else among, vector, count)
+        if not rows.is_plain:
+            return self._best_of_both(vector, count, among)
         table = rows.view.table
         allowed = (
             allow_fragments(table.marks)
@@ -97,6 +128,19 @@ class Vectors:
             if len(near) < wanted or enough:
                 return np.sort(rows.positions_of(addresses))
             wanted *= 8
+
+    def _best_of_both(self, vector: np.ndarray, count: int, among: np.ndarray | None) -> np.ndarray:
+        """Stored rows by index, as many more as pending ones hide; and all pending ones."""
+        rows = self._rows
+        stored = Vectors(rows.with_nothing_pending(), self._name, self._guard)
+        if among is None:
+            near = stored.best(vector, count + len(rows.view.overlay.hidden), None)
+            near = near[np.isin(near, rows.live)]
+            pending = np.arange(rows.stored, rows.capacity, dtype=np.int64)
+        else:
+            near = stored.best(vector, count, among[among < rows.stored])
+            pending = among[among >= rows.stored]
+        return np.concatenate([near, self._with_direction(pending, vector)])
 
     def _with_direction(self, positions: np.ndarray, vector: np.ndarray) -> np.ndarray:
         found: np.ndarray = positions[~np.isnan(self.distances(positions, vector))]

@@ -74,7 +74,7 @@ def _nearest(checker: Checker, node: tree.Call, values: list[Any]) -> Expression
         return None
     if not _is_vector(query, target.type.kind):
         message = (
-            f"`nearest` needs a {shown(target)} or a text to look for, and this is {shown(query)}"
+            f"`nearest` needs a {shown(target)} or a text to look for, and this is {_told(query)}"
         )
         checker.add("T19", node.arguments[1].span, message)
         return None
@@ -87,6 +87,13 @@ def _nearest(checker: Checker, node: tree.Call, values: list[Any]) -> Expression
     # A vector may have no direction, and then it has no distance.
     nullable = True
     return Nearest(target, query, Type(F64, nullable))
+
+
+def _told(query: Expression) -> str:
+    """As both sides are compared by their sizes, a list says its own."""
+    if isinstance(query, Constant) and isinstance(query.value, tuple):
+        return f"a list of {len(query.value)}"
+    return shown(query)
 
 
 def _is_vector(query: Expression, wanted: VectorType) -> bool:
