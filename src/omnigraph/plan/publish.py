@@ -124,10 +124,12 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True, tag="rename"):
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True, tag="register"):
-    """A table that was just created, empty."""
+    """A table that the graph did not have: created just now, or there already, with the files that
+    came with a version of it that was made for this commit alone."""
 
     table: str
     pin: TablePin
+    unsynced: tuple[Key, ...] = ()
 
 
 class Tombstone(msgspec.Struct, frozen=True, kw_only=True, tag="tombstone"):

@@ -29,13 +29,14 @@ def draw_optimize(world: World, chance: Random) -> dict[str, Any] | None:
 
 
 def perform_optimize(world: World, g: Graph, record: Record) -> None:
+    hand = take(world, g, record.args)
     if record.args["how"] == "small blocks":
         # So that chains of a few versions are folded into the history as well.
-        g._access.require(g._session, writing=True)
-        optimize(g._session, record.args["branch"], None, limits=Limits(versions=3))
+        at = hand.held or g
+        at._require_open(writing=True)
+        optimize(at._session, hand.branch, None, limits=Limits(versions=3))
         return
-    dry = record.args["how"] == "dry run"
-    take(world, g, record.args).call("optimize", dry_run=dry)
+    hand.call("optimize", dry_run=record.args["how"] == "dry run")
 
 
 def foresee_optimize(world: World, step: Step) -> None:

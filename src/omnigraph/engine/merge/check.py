@@ -65,7 +65,7 @@ def check_merge(merged: MergedRows) -> CheckedMerge:
         violations += _check_ours(merged, kind, looked)
     for kind in merged.arrived:
         if isinstance(kind, EdgeType) and _ends_changed(m, kind):
-            looked.overlays[kind.table_key] = _all_new(m, kind)
+            looked.overlays[kind.table_key] = _all_new(m, kind, merged.rows.get(kind.table_key))
     violations += find_violations(looked, removed)
     for edge in m.catalog.edges:
         violations += _check_thinned(m, edge, looked, violations)
@@ -122,8 +122,18 @@ def _read_whole(m: MergeInputs, kind: GraphType) -> Overlay:
     return _replacing(converted(rows, mine, kind))
 
 
-def _all_new(m: MergeInputs, kind: GraphType) -> Overlay:
-    return _replacing(m.side(m.theirs, kind).inserts)
+def _all_new(m: MergeInputs, kind: GraphType, answered: RowMerge | None) -> Overlay:
+    rows = m.side(m.theirs, kind).inserts
+    if answered is not None:
+        rows = pa.concat_tables([_undecided(rows, answered), answered.upserts])
+    return _replacing(rows)
+
+
+def _undecided(rows: pa.Table, done: RowMerge) -> pa.Table:
+    decided = pa.concat_arrays(
+        [done.upserts["id"].combine_chunks(), pa.array(done.deletes, pa.string())]
+    )
+    return rows.filter(pc.invert(pc.is_in(rows["id"], value_set=decided)))
 
 
 def _replacing(rows: pa.Table) -> Overlay:
@@ -196,10 +206,7 @@ def _check_ours(merged: MergedRows, kind: GraphType, looked: Work) -> list[Viola
     rows = pa.concat_tables([delta.inserts, delta.after])
     done = merged.rows.get(kind.table_key)
     if done is not None:
-        decided = pa.concat_arrays(
-            [done.upserts["id"].combine_chunks(), pa.array(done.deletes, pa.string())]
-        )
-        rows = rows.filter(pc.invert(pc.is_in(rows["id"], value_set=decided)))
+        rows = _undecided(rows, done)
     if not rows.num_rows:
         return []
     view = looked.view(kind)

@@ -5,8 +5,6 @@ Nobody can see them before the merge is published.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import msgspec
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,7 @@ from omnigraph.engine.write.stage import by_column
 from omnigraph.model.arrow import table_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import TablePin, TableStatistics
-from omnigraph.plan.publish import Adopt, TableAction
+from omnigraph.plan.publish import Adopt, Register, TableAction
 from omnigraph.plan.rows.row_type import row_type
 from omnigraph.store import commits
 from omnigraph.store.staging import StagedDeletes, shared_fragments, stage_deletes, stage_rows
@@ -36,15 +34,32 @@ def write_merge(checked: CheckedMerge) -> tuple[TableAction, ...]:
         assert mine is not None
         moved = msgspec.structs.replace(pin, key=mine.key, type_id=mine.type_id)
         actions.append(Adopt(table=mine.key, base=mine.lance_version, pin=moved, published=True))
-    for key in sorted(merged.rows.keys() | checked.wide):
-        actions += _write_type(checked, m.catalog.by_key[key])
+    arrived = {kind.table_key for kind in merged.arrived}
+    for key in sorted((merged.rows.keys() | checked.wide) - arrived):
+        kind = m.catalog.by_key[key]
+        held = pin_in(m.ours, kind)
+        assert held is not None
+        made = _write_type(checked, kind, held)
+        actions += [made] if made is not None else []
+    actions += [_register(checked, kind) for kind in merged.arrived]
     return tuple(actions)
 
 
-def _write_type(checked: CheckedMerge, kind: GraphType) -> Iterator[TableAction]:
-    m = checked.merged.inputs
-    pin = pin_in(m.ours, kind)
+def _register(checked: CheckedMerge, kind: GraphType) -> Register:
+    """Their table as it is, or the version that the merge makes of it."""
+    pin = pin_in(checked.merged.inputs.theirs, kind)
     assert pin is not None
+    pin = msgspec.structs.replace(pin, key=kind.table_key, type_id=kind.id)
+    made = _write_type(checked, kind, pin)
+    if made is None:
+        return Register(table=kind.table_key, pin=pin)
+    changed = msgspec.structs.replace(made.pin, table_version=pin.table_version + 1)
+    return Register(table=kind.table_key, pin=changed, unsynced=made.unsynced)
+
+
+def _write_type(checked: CheckedMerge, kind: GraphType, pin: TablePin) -> Adopt | None:
+    """The version that the merge makes of a table, ours or one that arrives; None for none."""
+    m = checked.merged.inputs
     table, statistics = (
         _opened(m, kind, pin, wide=kind.table_key in checked.wide),
         TableStatistics(),
@@ -60,7 +75,7 @@ def _write_type(checked: CheckedMerge, kind: GraphType) -> Iterator[TableAction]
             inserted=inserted, updated=updated, deleted=deleted, bytes=written
         )
     if table.version == pin.lance_version:
-        return
+        return None
     m.session.tables.keep(table)
     moved = msgspec.structs.replace(
         pin,
@@ -69,7 +84,7 @@ def _write_type(checked: CheckedMerge, kind: GraphType) -> Iterator[TableAction]
         rows=table.rows,
         fragments=len(table.marks),
     )
-    yield Adopt(
+    return Adopt(
         table=pin.key,
         base=pin.lance_version,
         pin=moved,
@@ -132,8 +147,8 @@ def _shared(
     yours = kind_in(m.theirs, kind)
     base = m.base.table(kind).snapshot
     was = kind_in(base, kind)
-    if yours is None or not overlay.rows.num_rows:
-        return (), left
+    if yours is None or kind_in(m.ours, kind) is None or not overlay.rows.num_rows:
+        return (), left  # what arrives is theirs already
     view = m.theirs.view(yours)
     if view.table.location != table.location:
         return (), left  # a fragment names its files relative to its table

@@ -118,5 +118,7 @@ class CheckedMerge:
     @property
     def adopted(self) -> tuple[str, ...]:
         """Tables that are taken as they are."""
-        arrived = tuple(kind.table_key for kind in self.merged.arrived)
+        arrived = tuple(
+            kind.table_key for kind in self.merged.arrived if kind.table_key not in self.merged.rows
+        )
         return arrived if self.conflicts else (*arrived, *self.merged.pointed)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.columns import find_narrowed, settle_columns
@@ -14,11 +12,12 @@ from omnigraph.engine.merge.resolutions import check_places, read_answers
 from omnigraph.engine.merge.sides import kind_in, pin_in, same_rows
 from omnigraph.engine.merge.state import MergedRows, MergeInputs
 from omnigraph.engine.session import Session
+from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.version import TablePin
-from omnigraph.plan.merge import Row, RowMerge, Strategy, merge_rows
-from omnigraph.plan.publish import Register, Rename, TableAction, Tombstone
+from omnigraph.plan.merge import Row, RowMerge, SideDelta, Strategy, merge_rows
+from omnigraph.plan.publish import Rename, TableAction, Tombstone
 from omnigraph.plan.schema_merge.references import adopt_ids
 from omnigraph.telemetry import Ledger
 
@@ -75,7 +74,7 @@ def merge_tables(m: MergeInputs) -> MergedRows:
 def _merge_type(m: MergeInputs, kind: GraphType, answers: dict[str, Row | None]) -> _Decided:
     mine, yours = kind_in(m.ours, kind), kind_in(m.theirs, kind)
     if mine is None:
-        return _Decided() if yours is None else _take_new_type(m, kind)
+        return _Decided() if yours is None else _take_new_type(m, kind, answers)
     actions: tuple[TableAction, ...] = ()
     if mine.table_key != kind.table_key:
         actions = (Rename(table=mine.table_key, to=kind.table_key),)
@@ -96,11 +95,13 @@ def _merge_type(m: MergeInputs, kind: GraphType, answers: dict[str, Row | None])
     return replace(kept, rows=result, conflicts=(*conflicts, *result.conflicts))
 
 
-def _take_new_type(m: MergeInputs, kind: GraphType) -> _Decided:
-    pin = pin_in(m.theirs, kind)
-    assert pin is not None
-    pin = msgspec.structs.replace(pin, key=kind.table_key, type_id=kind.id)
-    return _Decided(actions=(Register(table=kind.table_key, pin=pin),), arrived=True)
+def _take_new_type(m: MergeInputs, kind: GraphType, answers: dict[str, Row | None]) -> _Decided:
+    """Their table by pointer; answers are changes to it."""
+    if not answers:
+        return _Decided(arrived=True)
+    none = row_schema(kind).empty_table()
+    nothing = SideDelta(none, none, none, none)
+    return _Decided(rows=merge_rows(kind, nothing, nothing, m.strategy, answers), arrived=True)
 
 
 def _drop_types(m: MergeInputs) -> Iterator[_Decided]:

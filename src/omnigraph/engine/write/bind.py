@@ -74,8 +74,8 @@ def merge_pins(
 
 def bind_action(session: Session, action: TableAction, head: GraphVersion, ledger: Ledger) -> Bound:
     match action:
-        case Register(pin=pin):
-            return Bound(pin)
+        case Register(pin=pin, unsynced=unsynced):
+            return Bound(pin, unsynced=unsynced)
         case Tombstone():
             return Bound(None)
         case Rename():
