@@ -165,6 +165,8 @@ KINDS: dict[str, type] = {
 }
 _HOLDERS: dict[type, tuple[type, ...]] = {Snapshot: (Reads, GraphView)}
 """Where the members of a class are written down, if not in itself."""
+_OF_THE_ENGINE = {GraphView.type, GraphView.view}
+"""What a snapshot has for the engine alone."""
 WORDS: dict[str, type] = {"commit": CommitWords, "shown": LogWords}
 """Keywords that several methods take alike."""
 
@@ -181,7 +183,7 @@ def documented(kind: type) -> list[Member]:
     for holder in _HOLDERS.get(kind, (kind,)):
         for name, value in vars(holder).items():
             is_one = inspect.isfunction(value) or _is_property(value)
-            if is_one and not name.startswith("_"):
+            if is_one and not name.startswith("_") and value not in _OF_THE_ENGINE:
                 found.setdefault(name, Member(name, value))
     return list(found.values())
 

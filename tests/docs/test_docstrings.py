@@ -13,8 +13,6 @@ from tests.docs.reference import FUNCTIONS, KINDS, documented
 
 NEEDS_SPARK = {"Branch.stream_writer", "Graph.spark"}
 """Whose examples are shown and not run here: tests/spark."""
-ENGINE = {"Snapshot.type", "Snapshot.view"}
-"""What a snapshot shows of the engine behind it."""
 TEXTS: dict[str, str] = {
     **{f"omnigraph.{one.__name__}": inspect.getdoc(one) or "" for one in FUNCTIONS},
     **{name: inspect.getdoc(kind) or "" for name, kind in KINDS.items()},
@@ -30,7 +28,7 @@ TEXTS: dict[str, str] = {
 def test_it_says_what_it_does_and_shows_it(name: str) -> None:
     text = TEXTS[name]
     assert text, f"{name} says nothing"
-    if name not in NEEDS_SPARK | ENGINE | {"Snapshot"}:
+    if name not in NEEDS_SPARK | {"Snapshot"}:
         assert ">>> " in text, f"{name} has no example"
 
 

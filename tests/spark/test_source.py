@@ -66,7 +66,7 @@ def test_values_of_every_type_travel(g: Graph, spark: Any) -> None:
 def test_views_of_all_types_are_of_one_snapshot(g: Graph, spark: Any) -> None:
     from omnigraph.spark.graph import SparkGraph
 
-    names = SparkGraph(g).tables(spark, prefix="g_")
+    names = SparkGraph(g.root, g.at).tables(spark, prefix="g_")
     assert "g_Knows" in names
     g.load([person("later")], engine="local")
     query = "select count(*) as n from g_Knows k join g_Person p on k.src = p.id"

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from omnigraph import Graph
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.options import CommitOptions
 from tests.contract.graphs import rows
 from tests.load.world import new_graph
 
@@ -79,6 +80,9 @@ def test_a_stream_may_tell_of_several_types(g: Graph, spark: Any) -> None:
         g.stream_writer(mapping={"Person": {"name": "whon"}}, stream_id="calls")(calls, 1)
     with pytest.raises(InvalidArgument, match="either `type` or `mapping`"):
         g.stream_writer()
+    for word in ({"if_commit": g.commit.id}, {"idempotency_key": "k"}):
+        with pytest.raises(InvalidArgument, match="neither if_commit nor idempotency_key"):
+            g.stream_writer("Note", options=CommitOptions(**word))
 
 
 def test_a_writer_without_a_stream_needs_a_name(g: Graph, spark: Any) -> None:

@@ -48,11 +48,11 @@ def test_a_large_group_is_written_by_several_tasks(
 
     from omnigraph.engine.upkeep.optimize import optimize
     from omnigraph.plan.optimize import BY_HAND
-    from omnigraph.spark.upkeep import SparkHands
+    from omnigraph.spark.upkeep import SparkWorkers
 
     g = make(tmp_path / "g", parts=6, people=100)
     before = sorted(map(repr, rows(g, "Knows")))
-    workers = SparkHands(spark, g._session.root)
+    workers = SparkWorkers(spark, g._session.root)
     limits = replace(BY_HAND, target_rows=250)
     done = optimize(g._session, "main", ["Knows"], limits=limits, workers=workers)
     assert done.types["Knows"].fragments == (6, 3)

@@ -39,18 +39,20 @@ def started(
     if engine == "local":
         yield engine
         return
-    from omnigraph.engine.executors import find_executor, is_running
+    from omnigraph.engine.executors import Startable, find_executor, is_running
 
     before = is_running("spark")
     with _quiet_interrupts():
         try:
             if engine == "spark":
                 with contextlib.nullcontext() if before else waiting(out, "starting Spark"):
-                    find_executor("spark").start(master, settings, brief=brief)
+                    spark: Startable = find_executor("spark")
+                    spark.start(master, settings, brief=brief)
             yield engine
         finally:
             if not before and is_running("spark"):
-                find_executor("spark").stop()
+                running: Startable = find_executor("spark")
+                running.stop()
 
 
 @contextlib.contextmanager

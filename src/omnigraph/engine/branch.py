@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Literal, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.access import Access
@@ -45,6 +45,9 @@ from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.executor_protocol import Executor
 
 T = TypeVar("T")
 
@@ -316,18 +319,24 @@ class Branch(Reads):
         on_error: Literal["abort", "quarantine"] = "abort",
         engine: Literal["local", "spark"] = "local",
         stream_id: str | None = None,
-        actor: str | None = None,
-        message: str | None = None,
+        **commit: Unpack[CommitWords],
     ) -> Callable[[Any, int], None]:
         """A function for `foreachBatch` of a stream of Spark: one commit for each micro-batch,
         exactly once. All rows are of one `type`, or `mapping` has for each type where its
         properties come from: the name of a column, or an expression. A stream is known by the id
-        in its checkpoint, or by `stream_id`, which has to be its own.
+        in its checkpoint, or by `stream_id`, which has to be its own. A stream makes many commits
+        and knows each batch again by its number, so `if_commit` and `idempotency_key` are refused.
 
             stream.writeStream.foreachBatch(g.stream_writer("Person")).start()
         """
-        signed = self._writing({"actor": actor, "message": message}, "load", mode=mode)
-        return find_executor("spark").stream_writer(
+        options = self._writing(commit, "load", mode=mode)
+        if options.if_commit is not None or options.idempotency_key is not None:
+            raise InvalidArgument(
+                "A stream takes neither if_commit nor idempotency_key: it makes many commits.",
+                help="Leave it out. A batch that comes again is not written again.",
+            )
+        executor: Executor = find_executor("spark")
+        return executor.stream_writer(
             self._session,
             self.name,
             type,
@@ -336,7 +345,7 @@ class Branch(Reads):
             on_error=on_error,
             engine=engine,
             stream_id=stream_id,
-            commit=signed,
+            commit=options,
         )
 
     # Schema, merges, the way back
@@ -446,7 +455,10 @@ class Branch(Reads):
         self._require_open(writing=not dry_run)
         options = read_options(commit)
         self._session.permissions.require_graph("maintain")
-        workers = None if is_here(engine) else find_executor(engine).workers(self._session)
+        workers = None
+        if not is_here(engine):
+            executor: Executor = find_executor(engine)
+            workers = executor.workers(self._session)
         return optimize(
             self._session.for_itself(),
             self.name,

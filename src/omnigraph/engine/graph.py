@@ -42,7 +42,7 @@ from omnigraph.plan.retention import Policy, read_duration
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.engine.executors import SparkHandle
+    from omnigraph.engine.executor_protocol import Executor, SparkHandle
 
 
 @checked_methods
@@ -403,4 +403,5 @@ class Graph(Branch):
         """
         self._require_open()
         self._session.permissions.require_server("admin")
-        return find_executor("spark").of(self)
+        executor: Executor = find_executor("spark")
+        return executor.handle(self.root, self.at)

@@ -281,8 +281,7 @@ class BranchLike(SnapshotLike, Protocol):
         on_error: Literal["abort", "quarantine"] = "abort",
         engine: Literal["local", "spark"] = "local",
         stream_id: str | None = None,
-        actor: str | None = None,
-        message: str | None = None,
+        **commit: Unpack[CommitWords],
     ) -> Callable[[Any, int], None]: ...
 
     def apply_schema(

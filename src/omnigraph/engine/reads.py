@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Literal, Unpack, get_args
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import pyarrow as pa
 
@@ -39,6 +39,9 @@ from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.executor_protocol import Executor
 
 
 @checked_methods
@@ -222,7 +225,10 @@ class Reads(ABC):
         """
         pinned = self._pinned("export")
         _require_here(pinned, engine)
-        elsewhere = None if is_here(engine) else find_executor(engine).export(self._session)
+        elsewhere = None
+        if not is_here(engine):
+            executor: Executor = find_executor(engine)
+            elsewhere = executor.export(self._session)
         return export(
             pinned,
             types=types,

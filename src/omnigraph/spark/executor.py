@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from omnigraph.embedding.port import Model
     from omnigraph.engine.algorithms.result import Computed
     from omnigraph.engine.algorithms.scope import AlgorithmScope
+    from omnigraph.engine.executor_protocol import Executor
     from omnigraph.engine.export import ExportResult
-    from omnigraph.engine.graph import Graph
     from omnigraph.engine.graph_view import GraphView
     from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.query.result import Result
@@ -66,10 +66,10 @@ class SparkExecutor:
         if running is not None:
             running.stop()
 
-    def of(self, graph: Graph) -> SparkGraph:
+    def handle(self, root: str, at: Callable[[str], GraphView]) -> SparkGraph:
         from omnigraph.spark.graph import SparkGraph
 
-        return SparkGraph(graph)
+        return SparkGraph(root, at)
 
     def stream_writer(
         self,
@@ -140,11 +140,11 @@ class SparkExecutor:
 
     def workers(self, session: Session) -> Workers:
         from omnigraph.spark.cluster import require_reachable
-        from omnigraph.spark.upkeep import SparkHands
+        from omnigraph.spark.upkeep import SparkWorkers
 
         spark = open_session()
         require_reachable(spark, session.root)
-        return SparkHands(spark, session.root)
+        return SparkWorkers(spark, session.root)
 
     def export(
         self, session: Session
@@ -162,7 +162,7 @@ class SparkExecutor:
         return load(open_session(), session, source, LoadOptions(**options), reason)
 
 
-def make() -> SparkExecutor:
+def make() -> Executor:
     import pyspark  # noqa: F401 - tells the engine if it is not installed
 
     return SparkExecutor()

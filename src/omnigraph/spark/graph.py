@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InvalidArgument
 from omnigraph.spark.session import session as open_session
 
 if TYPE_CHECKING:
-    from omnigraph.engine.graph import Graph
+    from omnigraph.engine.graph_view import GraphView
 
 
 class SparkGraph:
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, root: str, at: Callable[[str], GraphView]) -> None:
+        self._root = root
+        self._at = at
 
     def table(
         self,
@@ -25,13 +27,13 @@ class SparkGraph:
         where: str | None = None,
     ) -> Any:
         """A type as a DataFrame, as it is at a ref now."""
-        snapshot = self._graph.at(ref)
+        snapshot = self._at(ref)
         return self._read(spark, type, f"{snapshot.branch}@{snapshot.commit.id}", columns, where)
 
     def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
         """Makes a temporary view of every type, all of one snapshot, and gives their names. If a
         node type and an edge type share a name, the views begin with `node_` and `edge_`."""
-        snapshot = self._graph.at(ref)
+        snapshot = self._at(ref)
         pinned = f"{snapshot.branch}@{snapshot.commit.id}"
         nodes = {kind.name.lower() for kind in snapshot.catalog.nodes}
         edges = {kind.name.lower() for kind in snapshot.catalog.edges}
@@ -52,4 +54,4 @@ class SparkGraph:
         for name, value in (("type", type), ("ref", ref), ("columns", columns), ("where", where)):
             if value is not None:
                 reader = reader.option(name, value)
-        return reader.load(self._graph.root)
+        return reader.load(self._root)

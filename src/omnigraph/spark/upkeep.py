@@ -40,7 +40,7 @@ class TableTask:
 
 
 @dataclass(frozen=True)
-class SparkHands:
+class SparkWorkers:
     spark: Any
     root: Root
 

@@ -98,8 +98,8 @@ def test_every_write_is_in_the_table() -> None:
         for name, method in inspect.getmembers(Graph, inspect.isfunction)
         if "commit" in inspect.signature(method).parameters
     }
-    # Embedding needs a schema of its own: `unit/engine/test_embed.py` has the same for it.
-    assert (takes | {"algorithm"}) - {"embed"} == WRITES.keys()
+    # Embedding and streams have the same tests elsewhere: `tests/embed`, `tests/spark`.
+    assert (takes | {"algorithm"}) - {"embed", "stream_writer"} == WRITES.keys()
     assert set(CommitWords.__annotations__) == {
         "options",
         "actor",

@@ -137,7 +137,7 @@ TABLE: dict[str, tuple[Callable[[Graph], Any], Any, dict[str, Call]]] = {
     "graph": (lambda g: g, Graph, GRAPH),
     "branch": (lambda g: g.branch("side"), Branch, BRANCH),
     "recovery": (lambda g: g.recovery, Recovery, RECOVERY),
-    "spark": (SparkGraph, SparkGraph, SPARK),
+    "spark": (lambda g: SparkGraph(g.root, g.at), SparkGraph, SPARK),
 }
 
 

@@ -30,6 +30,7 @@ from omnigraph.model.conflicts import ConflictKind
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.publish import Adopt, Lineage
+from omnigraph.plan.rules.book import Orphans, describe
 from omnigraph.settings import Settings
 from omnigraph.telemetry import Ledger
 
@@ -391,7 +392,12 @@ def test_reverting_the_insert_of_a_node_that_has_edges_now_is_refused(g: Graph) 
     before = g.snapshot().commit
     with pytest.raises(InvalidData) as error:
         g.revert(commit)
-    assert [(v.rule, v.id) for v in error.value.violations] == [("orphan", "ann")]
+    (orphan,) = error.value.violations
+    assert (orphan.rule, orphan.id) == ("orphan", "ann")
+    (edge,) = everything(g)["Knows"]
+    known = next(kind for kind in g.snapshot().catalog.edges if kind.name == "Knows")
+    (person,) = (kind for kind in g.snapshot().catalog.nodes if kind.name == "Person")
+    assert orphan == describe(Orphans(person, known, "dst"), {"id": edge, "node": "ann"})
     assert g.snapshot().commit == before
     write(g, lambda tx: tx.delete("Knows", where=None))
     g.revert(commit)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from omnigraph.engine.algorithms.local import compute_here
 from omnigraph.engine.algorithms.registry import (
@@ -17,7 +17,7 @@ from omnigraph.engine.algorithms.registry import (
 )
 from omnigraph.engine.algorithms.result import AlgorithmResult, Computed, Target
 from omnigraph.engine.algorithms.scope import AlgorithmScope, Edges, Where, read_scope
-from omnigraph.engine.executors import configured_master, find_executor, registered
+from omnigraph.engine.executors import Startable, configured_master, find_executor, registered
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, PreconditionFailed
@@ -27,6 +27,20 @@ from omnigraph.model.version import Commit
 
 _TRIES = 5
 _ENGINES = ("auto", "local", "spark")
+
+
+class AlgorithmExecutor(Protocol):
+    """An engine that runs algorithms in the place of this process."""
+
+    def algorithm(
+        self,
+        session: Session,
+        snapshot: GraphView,
+        scope: AlgorithmScope,
+        name: str,
+        options: Mapping[str, Any],
+    ) -> Computed:
+        """The same values as in this process, from an algorithm with all its options."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +107,8 @@ def _choose(asked: str) -> str:
         return asked
     if not ("pyspark" in sys.modules or configured_master()) or not registered("spark"):
         return "local"
-    return "spark" if find_executor("spark").is_cluster() else "local"
+    executor: Startable = find_executor("spark")
+    return "spark" if executor.is_cluster() else "local"
 
 
 def _scope(
@@ -114,7 +129,8 @@ def _compute(
 ) -> Computed:
     if engine == "local":
         return compute_here(session, snapshot, scope, call.name, options)
-    return find_executor(engine).algorithm(session, snapshot, scope, call.name, options)
+    executor: AlgorithmExecutor = find_executor(engine)
+    return executor.algorithm(session, snapshot, scope, call.name, options)
 
 
 def _result(

@@ -34,6 +34,7 @@ from omnigraph.model.refs import CommitRef, parse_ref
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.model.violation import Violation
 from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.plan.rules.book import Orphans, describe, ends_of
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import reach
 from omnigraph.telemetry import Ledger
@@ -163,10 +164,11 @@ def _dropped(name: str) -> MergeConflict:
 
 
 def _orphans(work: Work, removed: dict[str, list[str]]) -> Iterator[Violation]:
-    """Edges of nodes that would go, which is for their owners to decide."""
-    for edge in work.snapshot.catalog.edges:
-        for end, node_name in (("src", edge.source), ("dst", edge.target)):
-            ids = removed.get(node_name)
+    """Edges that would lose a node. Whether they go too is for the user to decide."""
+    catalog = work.snapshot.catalog
+    for edge in catalog.edges:
+        for end, node in ends_of(catalog, edge):
+            ids = removed.get(node.name)
             if not ids:
                 continue
             view = work.read(edge)
@@ -175,10 +177,4 @@ def _orphans(work: Work, removed: dict[str, list[str]]) -> Iterator[Violation]:
             if len(found.addresses):
                 parts.append(view.take(np.unique(found.addresses), ["id", end], work.ledger))
             for row in pa.concat_tables(parts).to_pylist():
-                yield Violation(
-                    type=node_name,
-                    rule="orphan",
-                    id=row[end],
-                    message=f"{node_name} {row[end]!r} would be gone, but {edge.name} "
-                    f"{row['id']!r} has it as its {end}.",
-                )
+                yield describe(Orphans(node, edge, end), {"id": row["id"], "node": row[end]})

@@ -5,9 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
-from omnigraph.engine.executors import configured_master, find_executor, registered
+from omnigraph.engine.executors import (
+    Startable,
+    configured_master,
+    find_executor,
+    is_running,
+    registered,
+)
 from omnigraph.engine.load.local import LocalEngine
 from omnigraph.engine.load.operation import Load
 from omnigraph.engine.load.options import LoadOptions
@@ -25,6 +31,15 @@ __all__ = ["LoadOptions", "load"]
 _MODES = ("append", "merge", "overwrite")
 _ON_ERROR = ("abort", "quarantine")
 _ENGINES = ("auto", "local", "spark")
+
+
+class LoadExecutor(Protocol):
+    """An engine that loads in the place of this process."""
+
+    def load(
+        self, session: Session, source: Any, *, reason: str, options: Mapping[str, Any]
+    ) -> LoadResult:
+        """The same load as in this process, with the fields of `LoadOptions` by name."""
 
 
 def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
@@ -46,25 +61,27 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     facts = LoadFacts(
         rows=estimate_rows(sources) if sources else None,
         spark_source=owned,
-        session=running and find_executor("spark").active(),
+        session=running and is_running("spark"),
         master=configured_master(),
     )
     choice = resolve_engine(
         options.engine, facts, spark_rows=session.settings.spark_rows, registered=spark
     )
     if choice.engine == "spark" and options.engine == "auto" and not owned:
-        lacking = find_executor("spark").lacks()
+        executor: Startable = find_executor("spark")
+        lacking = executor.lacks()
         if lacking is not None:  # nobody asked for Spark, so nobody has to install anything
             choice = Choice("local", f"{choice.reason}, but {lacking}")
     if choice.engine == "spark":
         given: Mapping[str, Any] = {
             name: getattr(options, name) for name in LoadOptions.__dataclass_fields__
         }
-        return find_executor("spark").load(session, source, reason=choice.reason, options=given)
+        engine: LoadExecutor = find_executor("spark")
+        return engine.load(session, source, reason=choice.reason, options=given)
     ledger = Ledger()
     with temporary_spool("load", session.settings) as spool:
-        engine = LocalEngine(session, sources, options, spool, ledger)
-        return Load(session, options, engine, ledger).run(choice.reason)
+        here = LocalEngine(session, sources, options, spool, ledger)
+        return Load(session, options, here, ledger).run(choice.reason)
 
 
 def _is_of_spark(source: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -48,6 +48,23 @@ KERNELS = ("auto", "indexed", "adjacency")
 ENGINES = ("local", "spark")
 
 
+class QueryExecutor(Protocol):
+    """An engine that answers queries in the place of this process."""
+
+    def query(
+        self,
+        session: Session,
+        snapshot: GraphView,
+        plan: Plan,
+        parameters: Mapping[str, Any],
+        *,
+        timeout: float | None,
+        memory_limit: int | None,
+    ) -> Result:
+        """The same rows as in this process, found when they are asked for. The parameters are
+        bound already."""
+
+
 def bound(prepared: Prepared, given: Mapping[str, Any] | None) -> dict[str, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise InvalidArgument(
@@ -81,7 +98,8 @@ def ask(
     pins = snapshot.graph_version.pins
     plan = prepared.plan({name: pins[name].rows for name in prepared.types if name in pins})
     if engine != "local":
-        return find_executor(engine).query(
+        executor: QueryExecutor = find_executor(engine)
+        return executor.query(
             session, snapshot, plan, values, timeout=timeout, memory_limit=memory_limit
         )
     asked = Asked(session, snapshot, plan, values, timeout, memory_limit, kernel, view)

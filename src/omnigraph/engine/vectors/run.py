@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.embedding.port import Embedder
+from omnigraph.embedding.port import Embedder, Model
 from omnigraph.engine.embedding.models import Models
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.graph_view import GraphView, find_type, full_view_of
@@ -51,6 +52,20 @@ from omnigraph.telemetry import Ledger
 KIND = "embed"
 COMMIT_EVERY = 10_000
 _SHOWN = 100
+
+
+class EmbedExecutor(Protocol):
+    """An engine that asks models for vectors in the place of this process."""
+
+    def asker(
+        self,
+        session: Session,
+        model: Model,
+        dimension: int,
+        journal: VectorJournal,
+        batch: int | None,
+    ) -> Asks:
+        """Asks a model for the vectors of texts."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +202,7 @@ class _Run:
         model, size, journal = self._model(target), target.dimension, self._journal(target)
         if is_here(self._call.engine):
             return Asker(model, size, journal, self._call.batch)
-        spark = find_executor(self._call.engine)
+        spark: EmbedExecutor = find_executor(self._call.engine)
         return spark.asker(self._session, target.model, size, journal, self._call.batch)
 
     def _groups(self, target: TextVector, snapshot: GraphView) -> Iterator[pa.Table]:

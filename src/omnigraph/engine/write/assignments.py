@@ -22,8 +22,8 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_text, show_value
 from omnigraph.plan.rows.cast import cast_column
-from omnigraph.plan.rows.convert import expected_text
 from omnigraph.plan.rows.stale import clear_stale
+from omnigraph.plan.rows.wording import misfit_sentence
 from omnigraph.plan.validate import check_rows
 from omnigraph.plan.values import evaluate_array
 from omnigraph.plan.values.rows import Bindings, RowLeaves, fixed_value
@@ -68,8 +68,7 @@ def set_values(
                 property=name,
                 value=show_value(misfit.value),
                 row=misfit.at,
-                message=f"`{name}` of {kind.name} must be {expected_text(one.property.type)}, "
-                f"but {misfit.problem}.",
+                message=misfit_sentence(kind, name, one.property.type, misfit),
             )
             for misfit in done.misfits[:_DESCRIBED]
         ]

@@ -29,8 +29,9 @@ def pin_commit(
 
 
 def moved_on(head: GraphVersion, commit: str) -> PreconditionFailed:
+    what = "tag" if head.tag else "branch"
     return PreconditionFailed(
-        f"The branch {head.branch!r} is at commit {head.commit.id}, not at {commit}.",
+        f"The {what} {head.branch!r} is at commit {head.commit.id}, not at {commit}.",
         expected=commit,
         actual=head.commit.id,
     )

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.rows.cast import cast_column
-from omnigraph.plan.rows.convert import convert_values, expected_text
+from omnigraph.plan.rows.convert import convert_values
 from omnigraph.plan.rows.row_type import required_columns, row_type
 from omnigraph.plan.rows.typed import RowGroup
+from omnigraph.plan.rows.wording import misfit_sentence
+from omnigraph.plan.rules.book import describe_missing
 
 _DESCRIBED = 100
 
@@ -29,17 +32,9 @@ def complete_rows(
     for name in missing if len(new) else ():
         for position in new[:_DESCRIBED].tolist():
             entity = group.table["id"][position].as_py()
-            violations.append(
-                Violation(
-                    type=kind.name,
-                    rule="required",
-                    id=entity,
-                    property=name,
-                    row=int(group.positions[position]),
-                    message=f"`{name}` of {kind.name} is required, but the new entity "
-                    f"{entity!r} is not given it.",
-                )
-            )
+            row = int(group.positions[position])
+            missed = describe_missing(kind, name, entity)
+            violations.append(msgspec.structs.replace(missed, row=row))
     columns = [
         group.table[name]
         if name in group.given or name in facts.system
@@ -69,8 +64,7 @@ def shape_values(
                 rule="type",
                 property=name,
                 value=show_value(misfit.value),
-                message=f"`{name}` of {kind.name} must be {expected_text(types[name])}, but "
-                f"{misfit.problem}.",
+                message=misfit_sentence(kind, name, types[name], misfit),
             )
             for misfit in done.misfits[:_DESCRIBED]
         ]

@@ -7,7 +7,8 @@ from collections.abc import Hashable
 import numpy as np
 
 from omnigraph.lang.suggestions import near
-from omnigraph.model.types import ListType, VectorType
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.types import ListType, PropertyType, VectorType
 from omnigraph.model.violation import show_text, show_value
 from omnigraph.plan.rows.convert import expected_item_text, expected_text
 from omnigraph.plan.rows.row_type import ENDS, RowType
@@ -78,6 +79,15 @@ def tell_unknown(facts: RowType, name: Hashable, row: int | None, findings: Viol
     findings.add("unknown_property", message, property=text, row=row)
 
 
+def misfit_sentence(kind: GraphType, name: str, type: PropertyType, misfit: Misfit) -> str:
+    """Says that a value, or an item of a list, does not fit the type of its property."""
+    if misfit.item is not None and isinstance(type, ListType | VectorType):
+        what, needs = f"`{name}[{misfit.item}]`", expected_item_text(type)
+    else:
+        what, needs = f"`{name}`", expected_text(type)
+    return f"{what} of {kind.name} must be {needs}, but {misfit.problem}."
+
+
 def tell_misfits(facts: RowType, column: str, done: Converted, rejects: Rejects) -> None:
     """A violation for each value that does not fit; one for a column that does not."""
     kind, name = facts.types[column], shown(facts, column)
@@ -86,11 +96,7 @@ def tell_misfits(facts: RowType, column: str, done: Converted, rejects: Rejects)
         rule = "vector"
 
     def sentence(misfit: Misfit) -> str:
-        if misfit.item is not None and isinstance(kind, ListType | VectorType):
-            what, needs = f"`{name}[{misfit.item}]`", expected_item_text(kind)
-        else:
-            what, needs = f"`{name}`", expected_text(kind)
-        return f"{what} of {facts.kind.name} must be {needs}, but {misfit.problem}."
+        return misfit_sentence(facts.kind, name, kind, misfit)
 
     if done.whole:
         rejects.exclude(done.bad, column)
