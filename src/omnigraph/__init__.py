@@ -5,7 +5,7 @@
         with g.transaction(actor="me") as tx:
             tx.append("Person", {"name": "Alice"})
 
-What is behind these names is imported when it is first used.
+Each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""Owns the check of arguments that callers in Python give, by the annotations of the function.
+"""Owns the check of the arguments that Python callers pass, against the annotations of the
+function.
 
-A caller may not check types, and an error from an inner function does not name the argument that
-was wrong. This module checks only the type of an argument. The function that uses it checks its
-meaning: which names exist, which numbers make sense.
+Callers may not run a type checker, and an error raised deep inside does not name the wrong
+argument. This module checks only the type of an argument. The function that uses the argument
+checks its meaning: which names exist, which numbers make sense.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _Check = Callable[[Any], bool]
 
 
 def checked_methods(of: C) -> C:
-    """A class whose public methods look at the kinds of their arguments first."""
+    """A class whose public methods check the types of their arguments first."""
     for name, member in list(vars(of).items()):
         if inspect.isfunction(member) and not name.startswith("_"):
             setattr(of, name, checked(member))
@@ -34,7 +35,7 @@ def checked_methods(of: C) -> C:
 
 
 def checked(function: F) -> F:
-    """A function that looks at the kinds of its arguments first."""
+    """A function that checks the types of its arguments first."""
     signature = inspect.signature(function)
 
     @functools.cache
@@ -66,13 +67,13 @@ def checked(function: F) -> F:
 
 
 class _Names(dict[str, Any]):
-    """The names that annotations use. Some exist only for type checkers: these take anything."""
+    """The names that annotations use. Some exist only for type checkers; these accept anything."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._known = known
 
     def __missing__(self, name: str) -> Any:
-        if name.startswith("__"):  # asked for by who looks at frames, not by annotations
+        if name.startswith("__"):  # code that inspects frames asks for it
             raise KeyError(name)
         return self._known.get(name, vars(builtins).get(name, Any))
 
@@ -85,7 +86,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def check_fields(held: Any, hints: Mapping[str, Any]) -> None:
-    """The same for the fields of a value."""
+    """The same check for the fields of a value."""
     for name, hint in hints.items():
         value = getattr(held, name)
         if not _check(hint)(value):
@@ -98,7 +99,7 @@ def _shown(value: object) -> str:
         text = ascii(value)
     except Exception:  # noqa: BLE001  what it says of itself is its own affair
         text = ""
-    return text if 0 < len(text) <= 60 else f"a {type(value).__name__}"
+    return text if 0 < len(text) <= 60 else _with_article(type(value).__name__)
 
 
 def _is_text(value: object) -> bool:
@@ -129,7 +130,7 @@ def _is_number(value: object) -> bool:
 
 
 def _are_texts(value: object) -> bool:
-    """One text is a collection of letters, and bytes are one of numbers: neither is meant."""
+    """A single text is not a collection of texts, and bytes are not a collection of numbers."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         return False
     return isinstance(value, Collection) and all(map(_is_text, value))
@@ -169,7 +170,7 @@ def _is_iterable(value: object) -> bool:
 
 
 def _expected(hint: Any) -> str:
-    """What is asked for, in words; nothing where anything is taken."""
+    """The accepted types in words; empty where anything is accepted."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         parts = [_expected(part) for part in get_args(hint)]
@@ -184,9 +185,13 @@ def _expected(hint: Any) -> str:
     kind = origin or hint
     if kind in _KINDS:
         return _KINDS[kind][1]
-    return f"a {kind.__name__}" if _is_plain_class(kind) else ""
+    return _with_article(kind.__name__) if _is_plain_class(kind) else ""
+
+
+def _with_article(name: str) -> str:
+    return f"an {name}" if name[0] in "AEIOUaeiou" else f"a {name}"
 
 
 def _is_plain_class(kind: Any) -> bool:
-    """A protocol is none: it cannot be checked at run time."""
+    """A protocol is not one: it cannot be checked at run time."""
     return isinstance(kind, type) and kind is not Any and not getattr(kind, "_is_protocol", False)

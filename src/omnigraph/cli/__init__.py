@@ -1,1 +1,2 @@
-"""The command line: reads arguments, calls the engine, renders. It decides nothing."""
+"""The command line: it reads arguments, calls the engine and prints the results. It decides
+nothing."""

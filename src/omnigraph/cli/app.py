@@ -1,5 +1,5 @@
-"""Owns the first moments of the program: it imports nothing, so that Ctrl-C is one line from the
-beginning."""
+"""Owns the first moments of the program. It imports nothing heavy, so Ctrl-C gives a clean one-line
+message from the start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NoReturn
 
 
 def main() -> NoReturn:
-    # Nothing here multiplies matrices, and where no thread can be had OpenBLAS sends Ctrl-C.
+    # Nothing here multiplies matrices, and OpenBLAS sends Ctrl-C if it cannot start a thread.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from omnigraph.cli.run import run

@@ -1,4 +1,4 @@
-"""Owns the parameters that many commands share: their names and what help says about them."""
+"""Owns the parameters that many commands share: their names and their help texts."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class CommitFlags:
     ] = None
 
     def words(self, cli: Invocation) -> CommitWords:
-        """The options of a write, as the engine takes them."""
+        """The options of a write, in the form that the engine takes."""
         return {
             "actor": cli.actor(self.actor),
             "message": self.message,
@@ -78,5 +78,5 @@ NO_FLAGS = CommitFlags()
 
 
 def is_shown(argument: Argument) -> bool:
-    """Whether a user can give it: a group of flags is no argument itself."""
+    """Whether a user can pass it: a group of flags is not an argument itself."""
     return argument.parse and argument.names != ("*",)

@@ -1,4 +1,4 @@
-"""Owns colours: words for styles, and when they are printed at all."""
+"""Owns colours: the names of styles, and when they are printed at all."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 @dataclass(frozen=True)
 class Paint:
-    """Calling it gives the text in a style, or the text as it is when there are no colours."""
+    """Called with a style and a text, returns the text in that style, or unchanged without
+    colours."""
 
     on: bool = False
 
@@ -38,7 +39,8 @@ class Paint:
 
 
 def choose_paint(when: Color, stream: IO[str], environment: Mapping[str, str]) -> Paint:
-    """`NO_COLOR` (https://no-color.org) wins over a terminal, an explicit option over both."""
+    """`NO_COLOR` (https://no-color.org) overrides the terminal; an explicit option overrides
+    both."""
     if when != "auto":
         return Paint(when == "always")
     if environment.get("NO_COLOR"):
@@ -49,12 +51,12 @@ def choose_paint(when: Color, stream: IO[str], environment: Mapping[str, str]) -
 
 
 def bare(text: str) -> str:
-    """The text without its colours."""
+    """The text without colour codes."""
     return _ESCAPES.sub("", text)
 
 
 def visible_width(text: str) -> int:
-    """Columns that the text takes on a terminal."""
+    """How many columns the text takes on a terminal."""
     text = bare(text)
     if text.isascii():
         return len(text)
@@ -69,7 +71,8 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def fold(text: str, width: int | None, *, indent: str = "") -> list[str]:
-    """A sentence in lines of a terminal, broken between words; whole where there is none."""
+    """A sentence as lines that fit a terminal, broken between words; one line without a
+    terminal."""
     if width is None or visible_width(text) + len(indent) <= width:
         return [indent + text]
     room = max(width, len(indent) + 20)

@@ -1,4 +1,4 @@
-"""Owns where the graph is: the option, then OMNIGRAPH_ROOT, then the nearest omnigraph.toml."""
+"""Owns where the graph is: the option, else OMNIGRAPH_ROOT, else the nearest omnigraph.toml."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the options that say where work runs: in this process, or on Spark with some settings."""
+"""Owns the options that say where work runs: in this process, or on Spark with its settings."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ Conf = Annotated[
 def started(
     out: Output, engine: Name, master: str | None, conf: tuple[str, ...], *, brief: bool = False
 ) -> Iterator[Name]:
-    """The engine to ask for, started if that is Spark; a session that was not there before ends
-    with the command. `brief`: there is so little to do that it should rather start fast."""
+    """The engine to use. Spark is started if necessary, and stopped after the command if the
+    command started it. `brief` means that there is little work, so Spark should start fast rather
+    than run fast."""
     settings = _settings(engine, master, conf)
     if master or settings:
         engine = "spark"
@@ -57,8 +58,8 @@ def started(
 
 @contextlib.contextmanager
 def _quiet_interrupts() -> Iterator[None]:
-    """Ctrl-C is one line here too: without a handler of ours PySpark sets its own, and what py4j
-    logs of an interrupted call is a stack."""
+    """Keeps Ctrl-C to one line here too. Without a handler of ours PySpark installs its own, and
+    py4j logs a stack trace for an interrupted call."""
     silence = logging.NullHandler()
     logging.getLogger().addHandler(silence)
     is_main = threading.current_thread() is threading.main_thread()
@@ -76,7 +77,7 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
 
 
 def here_or_spark(engine: Name) -> Literal["local", "spark"]:
-    """For what does not choose by itself."""
+    """For commands that cannot choose an engine by themselves."""
     return "spark" if engine == "spark" else "local"
 
 

@@ -1,4 +1,4 @@
-"""Owns how errors read: one clear sentence and what to do next, or one line of JSON."""
+"""Owns how errors are shown: one clear sentence and what to do next, or one line of JSON."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
 
 
 def failure_row(error: OmnigraphError) -> dict[str, Any]:
-    """An error for programs, with everything that it knows."""
+    """An error for programs, with all its details."""
     row = error.to_dict() | {"exit_code": error.exit_code, "kind": error.kind}
     match error:
         case InvalidParameters():
@@ -95,14 +95,14 @@ def _message(error: OmnigraphError) -> str:
 
 
 def _as_typed(message: str) -> str:
-    """Options as they are written on the line, not in Python."""
+    """Options as they are written on the command line, not as in Python."""
     for python, typed in _TYPED:
         message = message.replace(python, typed)
     return message
 
 
 def _hint(error: OmnigraphError) -> str:
-    """What to do next, in the words of the command line where Python's would not help."""
+    """What to do next, in terms of the command line where the Python hint would not help."""
     if error.hint != error.help:
         return _as_typed(_REWORDED.get(error.hint, error.hint))
     told = next((text for kind, text in _HINTS if isinstance(error, kind)), error.hint)

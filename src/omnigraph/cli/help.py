@@ -1,4 +1,4 @@
-"""Owns help: an overview of all commands, and one page for each, in 80 columns."""
+"""Owns help: an overview of all commands and one page for each, 80 columns wide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns one run of the program: its options, streams and clock, and the graph that it opens."""
+"""Owns one run of the program: its options, its streams, its clock and the graph that it opens."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _REMEMBERED = 4096
 @dataclass
 class Invocation:
     """`runtime` is None for the machine's own clock. `half_done` is the message for a user who
-    interrupts a command that works in steps; `done`, what has been done, for one whose output is
-    lost. A write that is a commit of its branch needs neither: it is looked for."""
+    interrupts a command that works in steps. `done` says what was done, for a user whose output was
+    lost. A write that makes a commit needs neither, because its commit can be found."""
 
     options: Options
     out: Output
@@ -43,7 +43,7 @@ class Invocation:
     def config(self) -> Config:
         try:
             directory = Path.cwd()
-        except FileNotFoundError:  # it is gone, and with it what it said
+        except FileNotFoundError:  # the directory is gone, and its omnigraph.toml with it
             directory = Path("/")
         return read_config(directory, self.environment)
 
@@ -57,7 +57,7 @@ class Invocation:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:
-        """The graph, open for reading alone."""
+        """The graph, opened for reading only."""
         from omnigraph.engine.opening import open
 
         with open(self.root, mode="r", runtime=self.watched_runtime()) as graph:
@@ -65,7 +65,8 @@ class Invocation:
 
     @contextlib.contextmanager
     def writing(self, branch: str = "main") -> Iterator[Graph]:
-        """The graph, open for writing; `branch` is where an interrupted write is looked for."""
+        """The graph, opened for writing. After an interrupt, the write is looked for on
+        `branch`."""
         from omnigraph.engine.opening import open
 
         root = self.root
@@ -74,13 +75,13 @@ class Invocation:
             yield graph
 
     def watched_runtime(self) -> Runtime:
-        """The runtime, remembering the ids that it gave out last."""
+        """The runtime, wrapped so that it remembers the ids it gave out last."""
         from omnigraph.runtime import SYSTEM
 
         return RecordingRuntime(self.runtime or SYSTEM, self._tokens)
 
     def find_interrupted(self) -> str | None:
-        """The commit that landed although its writer was interrupted, if there is one: a graph
+        """The commit that landed although its writer was interrupted, if there is one. A graph
         version carries a token that only its writer can have made."""
         if self._written is None or not self._tokens:
             return None
@@ -95,7 +96,7 @@ class Invocation:
         return None
 
     def read_text(self, path: str) -> str:
-        """A text file, or what comes in on `-`; never a stack trace."""
+        """A text file, or stdin for `-`. A failure is an error message, never a stack trace."""
         if path == STDIN:
             return self.out.streams.stdin.read()
         place = Path(path)
@@ -110,7 +111,7 @@ class Invocation:
 
 
 class RecordingRuntime:
-    """Another runtime, whose newest ids are kept."""
+    """Wraps another runtime and keeps its newest ids."""
 
     def __init__(self, inner: Runtime, ids: deque[str]) -> None:
         self._inner = inner

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def print_ledger(invocation: Invocation) -> Iterator[None]:
-    """On stderr, also when the command fails: the requests were made."""
+    """Prints to stderr, also when the command fails: the requests were made all the same."""
     if not invocation.options.io:
         yield
         return

@@ -1,6 +1,6 @@
 """Owns the options that every command takes, wherever they stand on the line.
 
-They are read before the command is known, so this module must stay cheap to import.
+They are read before the command is known, so this module must be cheap to import.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class Options:
 
 
 def split_options(arguments: Sequence[str]) -> tuple[Options, list[str]]:
-    """The options of all commands, and what is left for one. Nothing after `--` is an option."""
+    """The options of all commands, and the remaining words for one command. Nothing after `--` is
+    an option."""
     options = Options()
     rest: list[str] = []
     waiting = list(arguments)
@@ -79,7 +80,7 @@ def split_options(arguments: Sequence[str]) -> tuple[Options, list[str]]:
 
 
 def wants_json(arguments: Sequence[str]) -> bool:
-    """Whether errors are to be JSON, also when the arguments cannot be read."""
+    """Whether errors should be JSON, even when the arguments cannot be read."""
     return "--json" in arguments
 
 

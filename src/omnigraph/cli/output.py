@@ -1,4 +1,4 @@
-"""Owns the two streams: results on stdout in the format asked for, everything else on stderr."""
+"""Owns the two streams: results go to stdout in the format asked for, everything else to stderr."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Streams:
-    """Where a command reads and writes. `width` is that of the terminal, None if there is none:
-    what goes into a file or a pipe is never cut."""
+    """Where a command reads and writes. `width` is the width of the terminal, None without one:
+    nothing is cut that goes into a file or a pipe."""
 
     stdin: IO[str]
     stdout: IO[str]
@@ -38,20 +38,20 @@ class Streams:
 
     @staticmethod
     def of_process() -> Streams:
-        # A stream that the caller closed is None: what is written to it is nobody's.
+        # A stream that the caller closed is None: what is written to it is lost.
         stdin = sys.stdin or io.StringIO()
         stdout, stderr = sys.stdout or io.StringIO(), sys.stderr or io.StringIO()
         for stream in (stdout, stderr):
             if isinstance(stream, io.TextIOWrapper):
-                # A terminal that knows no arrows gets question marks, not a crash.
+                # A terminal that cannot show arrows gets question marks instead of a crash.
                 stream.reconfigure(errors="replace")
         width = shutil.get_terminal_size((80, 24)).columns if stdout.isatty() else None
         return Streams(stdin, stdout, stderr, width)
 
 
 def close_stream(stream: IO[str]) -> None:
-    """Whoever read us has seen enough (`omnigraph log | head -1` is no failure), or nothing more
-    can be written. Nothing may be flushed to it when the interpreter ends."""
+    """Called when the reader has seen enough (`omnigraph log | head -1` is no failure) or when
+    nothing more can be written. Nothing may be flushed to the stream when the interpreter ends."""
     with contextlib.suppress(OSError, AttributeError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -92,8 +92,8 @@ class Output:
         *,
         listed: Sequence[Row] | None = None,
     ) -> None:
-        """One result: a JSON object, or what the view makes of it for a person. `listed` are the
-        rows in it that a CSV file is wanted for."""
+        """One result: as a JSON object, or as lines of text for a person. `listed` holds the rows
+        that go into a CSV file."""
         match self.shape:
             case "table":
                 self.lines(view(self.paint))
@@ -111,7 +111,7 @@ class Output:
         columns: Sequence[str] | None = None,
         view: Callable[[Paint], Iterable[str]] | None = None,
     ) -> None:
-        """Many results, written as they come. Without a view a person gets a table."""
+        """Many results, written as they come. Without a view, a person gets a table."""
         match self.shape:
             case "table" if view is not None:
                 self.lines(view(self.paint))
@@ -181,7 +181,7 @@ class Output:
     # Everything else
 
     def note(self, text: str) -> None:
-        """What a person wants to know and a program does not."""
+        """Something that a person wants to know and a program does not."""
         if not self.options.quiet:
             self.warn(text)
 
@@ -189,11 +189,11 @@ class Output:
         try:
             self.streams.stderr.write(f"{text.rstrip()}\n")
             self.streams.stderr.flush()
-        except OSError:  # nobody can be told, and what was done stays as it is
+        except OSError:  # nobody can read it, and what was done stays done
             close_stream(self.streams.stderr)
 
     def confirm(self, question: str, *, yes: bool) -> bool:
-        """Asks before something is lost. Without somebody to ask, `--yes` is needed."""
+        """Asks before something is lost. If there is nobody to ask, `--yes` is required."""
         if yes:
             return True
         if not self.streams.stdin.isatty():
@@ -203,7 +203,7 @@ class Output:
         return self.streams.stdin.readline().strip().lower() in ("y", "yes")
 
     def source_columns(self) -> int:
-        """How much of a line of a text fits below an error, beside its number."""
+        """How many columns of a source line fit below an error, beside the line number."""
         return 100 if self.streams.width is None else max(40, min(100, self.streams.width - 8))
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Owns the parameters of a query as they are typed: JSON, or a word that is a text."""
+"""Owns the parameters of a query as they are typed: JSON, or a word that is taken as text."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def read_parameters(given: str | None, single: tuple[str, ...]) -> dict[str, Any
 
 
 def read_value(text: str) -> Any:
-    """What reads as JSON is that; everything else is a text. A text that looks like a number is
-    written with quotes, or the declared type of the parameter makes a text of it."""
+    """A word that reads as JSON is JSON; any other word is a text. To pass a text that looks like a
+    number, quote it, or declare the parameter as String."""
     try:
         return json.loads(text, parse_float=_float)
     except (ValueError, RecursionError):
@@ -48,5 +48,5 @@ def _float(text: str) -> float:
 
 
 def _constant(text: str) -> float:
-    """Python's JSON has numbers that JSON has not; files are not read with them either."""
+    """Python's JSON accepts numbers that are not JSON; these are refused in files too."""
     raise ValueError(f"JSON has no {text}; write --param name={text}")

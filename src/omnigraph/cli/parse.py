@@ -1,4 +1,4 @@
-"""Owns the step from words to a call: cyclopts binds them to the parameters of a function."""
+"""Owns the step from words to a call: cyclopts binds the words to the parameters of a function."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def make_app(command: Command) -> cyclopts.App:
 def parse_words(
     command: Command, words: list[str], defaults: Mapping[str, Any] | None = None
 ) -> Bound:
-    """The command with its arguments, waiting for the invocation. `defaults` are for parameters
-    of these names that the words do not give."""
+    """The command with its arguments, ready to be called with the invocation. `defaults` fills
+    parameters of these names that the words leave out."""
     words = [STDIN if word == "-" else word for word in words]
     try:
         function, bound, _ = make_app(command).parse_args(
@@ -65,7 +65,7 @@ def parse_words(
 
 
 def _unknown(option: str, error: cyclopts.UnknownOptionError) -> str:
-    """Compared with what the command takes and with what all of them take."""
+    """Compares the word with the options of the command and with those of all commands."""
     option = option.split("=", 1)[0]
     own = [name for known in error.argument_collection if is_shown(known) for name in known.names]
     guess = near(option, [*own, *NAMES])

@@ -1,4 +1,4 @@
-"""Owns the files that a user names: `-` for stdin, and the error for a file that cannot be used."""
+"""Owns files that a user names: `-` for stdin, and the errors for files that cannot be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from omnigraph.errors import (
 )
 
 STDIN = "<stdin>"
-"""What `-` stands for: cyclopts takes a lone dash for an option."""
+"""Stands in for `-`, because cyclopts takes a lone dash for an option."""
 
 _LONG = 200
 _REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)

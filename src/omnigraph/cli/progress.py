@@ -1,4 +1,5 @@
-"""Owns progress bars: on a terminal, on stderr, and only for what takes longer than a moment."""
+"""Owns progress bars: on a terminal, on stderr, and only for work that takes longer than a
+moment."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ Report = Callable[[int, int | None, str], None]
 
 @contextlib.contextmanager
 def progress_bar(out: Output) -> Iterator[Report]:
-    """Gives a function to call with what is done, of how much, and what comes next. The bar is
-    gone when the work is."""
+    """Gives a function to call with the work done, the total, and what comes next. The bar
+    disappears when the work ends."""
     if out.options.quiet or not out.streams.stderr.isatty():
         yield _silent
         return
@@ -32,8 +33,8 @@ def progress_bar(out: Output) -> Iterator[Report]:
 
 @contextlib.contextmanager
 def waiting(out: Output, what: str) -> Iterator[None]:
-    """A line while something takes its time and cannot say how far it is. Written once: while Spark
-    starts, what goes to the terminal is looked through line by line."""
+    """Shows a line during work that cannot report its progress. The line is written once, because
+    stderr is filtered line by line while Spark starts."""
     stream = out.streams.stderr
     if out.options.quiet or not stream.isatty():
         yield
@@ -48,7 +49,7 @@ def waiting(out: Output, what: str) -> Iterator[None]:
 
 
 def _silent(_done: int, _total: int | None, _doing: str) -> None:
-    """Nobody is looking."""
+    """Used when there is no terminal."""
 
 
 class _Bar:

@@ -28,7 +28,7 @@ def run(
     environment: Mapping[str, str] | None = None,
     runtime: Runtime | None = None,
 ) -> int:
-    """The exit code. Results are on stdout, whatever else there is to say on stderr."""
+    """Returns the exit code. Results go to stdout, everything else to stderr."""
     environment = os.environ if environment is None else environment
     streams = streams or Streams.of_process()
     out = Output(streams, Options(json=wants_json(arguments)), environment)
@@ -54,7 +54,7 @@ def run(
 
 
 def _refuse_nul(arguments: Sequence[str]) -> None:
-    """No system passes such a word on, but a caller in Python might."""
+    """No operating system passes such a word on, but a Python caller might."""
     for word in arguments:
         if "\0" in word:
             raise InvalidArgument(f"The argument {shortened(word)!r} holds a NUL character.")
@@ -117,7 +117,7 @@ def _call(command: Command, words: list[str], invocation: Invocation) -> int:
         if _is_output(error):
             return _unwritten(invocation, error)
         if isinstance(error, OSError) and error.filename is not None:
-            # What the store holds is explained there: this is a file that the words name.
+            # Errors of the store are explained elsewhere; this is about a file named on the line.
             raise unreadable(shortened(os.fsdecode(error.filename)), error) from error
         if isinstance(error, RuntimeError) and "start new thread" in str(error):
             from omnigraph.store.lance_errors import no_threads
@@ -134,8 +134,8 @@ def _is_output(error: Exception) -> TypeGuard[OSError]:
 
 
 def _unwritten(invocation: Invocation, error: OSError) -> int:
-    """The output is lost. What was done is done: the caller must know it, and must not try again
-    because of the code."""
+    """The output is lost, but what was done is done. The exit code must not make the caller try
+    again."""
     done = invocation.done
     with contextlib.suppress(OmnigraphError):
         if done is None and (commit := invocation.find_interrupted()) is not None:

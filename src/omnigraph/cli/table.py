@@ -1,4 +1,4 @@
-"""Owns tables of text: columns as wide as what is in them, cut only to fit a terminal."""
+"""Owns text tables: columns as wide as their contents, cut only to fit a terminal."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TOGETHER = 1000
 def draw_table(
     names: Sequence[str], rows: Iterable[Sequence[Any]], paint: Paint, width: int | None
 ) -> Iterator[str]:
-    """Numbers to the right, everything else to the left; null is dim. Rows are drawn as they come,
-    a thousand at a time, so that a table may have any number of them: columns get wider where
+    """Numbers are aligned to the right, everything else to the left, and null is dim. Rows are
+    drawn a thousand at a time, so a table may have any number of them. Columns get wider where
     later rows need it."""
     if not names:
         return
@@ -45,7 +45,7 @@ def draw_table(
 
 
 def fit_widths(widths: list[int], available: int | None) -> list[int]:
-    """The widest columns give way first, none below a few characters."""
+    """The widest columns shrink first, none below a few characters."""
     if available is None:
         return widths
     widths = list(widths)
@@ -66,7 +66,7 @@ def _line(texts: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 
 def _is_number(values: Sequence[Any]) -> bool:
-    """Whether a column holds numbers, and nothing else but null."""
+    """Whether a column holds only numbers and nulls."""
     found = [value for value in values if value is not None]
     return bool(found) and all(
         isinstance(value, int | float) and not isinstance(value, bool) for value in found

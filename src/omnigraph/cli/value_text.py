@@ -1,4 +1,4 @@
-"""Owns how single values are written: in JSON, in a cell of a table, in a cell of a CSV file."""
+"""Owns how a single value is written: in JSON, in a cell of a table, in a cell of a CSV file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 
 
 def plain(value: Any) -> Any:
-    """The value as JSON knows it: times in RFC 3339, blobs as load files write them."""
+    """The value in JSON types: times in RFC 3339, blobs as load files write them."""
     match value:
         case None | bool() | int() | str():
             return str(value) if isinstance(value, str) else value
@@ -70,14 +70,14 @@ def literal_text(value: Any) -> str:
 
 
 def one_line(text: str) -> str:
-    """What would move the cursor, or turn the line around, is escaped."""
+    """Escapes characters that would move the cursor or reverse the line."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def csv_text(value: Any) -> str:
-    """As load files want it: null is empty."""
+    """As load files expect it: null is empty."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -103,7 +103,7 @@ def count_text(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """In the largest unit of which there are two."""
+    """In the largest unit that fits at least twice."""
     for unit, length in (("days", 86400), ("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -120,5 +120,5 @@ def size_text(count: int) -> str:
 
 
 def _unwritable(value: float) -> str:
-    """JSON has no such numbers; a text keeps what would be lost as null."""
+    """JSON cannot write such numbers. As a text they are kept; as null they would be lost."""
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

@@ -1,1 +1,1 @@
-"""Texts become vectors here: which models there are, and how each is asked. Knows no graph."""
+"""Turns texts into vectors: which models there are, and how each is asked. It knows no graph."""

@@ -1,6 +1,6 @@
-"""Owns the requests to one address: what is tried again, for how long, and in which words it ends.
+"""Owns the requests to one address: what is retried, for how long, and how failures are worded.
 
-Nothing that it tells shows the key, not even where the other side repeats it.
+No message shows the key, not even when the other side repeats it.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _LOOK_AT_ADDRESS = "Look at the address (OMNIGRAPH_EMBED_URL) and at the model's
 
 
 class Nonsense(Exception):
-    """An answer that came and cannot be used; the next one may be better."""
+    """An answer that came and cannot be used. The next one may be better."""
 
 
 class _Again(Exception):
-    """The other side is down or busy. `after`: how many seconds it asks to be left alone."""
+    """The other side is down or busy. `after` is how many seconds it asks us to wait."""
 
     def __init__(self, reason: str, after: float = 0.0) -> None:
         super().__init__(reason)
@@ -72,8 +72,8 @@ class Endpoint:
         *,
         within: float | None = None,
     ) -> T:
-        """What `read` makes of the answer. It is asked again, with jitter, while the other side is
-        down, busy or answers nonsense, until the deadline."""
+        """Returns what `read` makes of the answer. While the other side is down, busy or answers
+        nonsense, the request is retried with jitter until the deadline."""
         body = msgspec.json.encode(question)
         allowed = self._retry_for if within is None else within
         deadline = self._runtime.monotonic() + allowed
@@ -118,13 +118,14 @@ class Endpoint:
             with answer:
                 data = self._read_all(answer, deadline)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _Again(_told(error)) from None  # its own words may name headers
+            raise _Again(_told(error)) from None  # its message may contain headers
         if answer.status != 200:
             self._refuse(answer, data, key)
         return data
 
     def _read_all(self, answer: urllib3.BaseHTTPResponse, deadline: float) -> bytes:
-        """A timeout is for each piece; who sends one byte now and then keeps to it for ever."""
+        """A timeout applies to each piece, so a sender of one byte at a time could go on for
+        ever."""
         pieces, size = [], 0
         while piece := answer.read1(_PIECE, decode_content=True):
             pieces.append(piece)
@@ -133,7 +134,7 @@ class Endpoint:
                 raise Nonsense(f"the answer is longer than {_MOST} bytes")
             if self._runtime.monotonic() > deadline:
                 raise _Again("the answer takes too long")
-        answer.release_conn()  # read to its end, so the next one may use it
+        answer.release_conn()  # read to the end, so the next request can use the connection
         return b"".join(pieces)
 
     def _refuse(self, answer: urllib3.BaseHTTPResponse, data: bytes, key: str) -> NoReturn:
@@ -166,7 +167,7 @@ class Endpoint:
 
 @lru_cache(maxsize=16)
 def _pool(address: str) -> urllib3.PoolManager:
-    """The connections of the process, by way of the proxy that the environment names."""
+    """The connections of the process, through the proxy that the environment names."""
     parts = urlsplit(address)
     proxy = urllib.request.getproxies().get(parts.scheme)
     if proxy and not urllib.request.proxy_bypass(parts.hostname or ""):
@@ -175,7 +176,7 @@ def _pool(address: str) -> urllib3.PoolManager:
 
 
 def _told(error: Exception) -> str:
-    """What failed, in a word or two, without the objects that urllib3 shows."""
+    """What failed, in a word or two, without the objects that urllib3 prints."""
     match error:
         case urllib3.exceptions.NewConnectionError() | ConnectionRefusedError():
             return "nobody answers there"
@@ -188,7 +189,7 @@ def _told(error: Exception) -> str:
 
 
 def _excerpt(data: bytes) -> str:
-    """What the other side says about it, in one line."""
+    """What the other side says about the failure, in one line."""
     text = data[: 16 * _SHOWN].decode("utf-8", "replace")
     try:
         told = msgspec.json.decode(data)
@@ -208,4 +209,4 @@ def _retry_after(text: str | None) -> float:
     try:
         return max(0.0, float(text or 0))
     except ValueError:
-        return 0.0  # a date: our own pause does as well
+        return 0.0  # a date: our own pause will do

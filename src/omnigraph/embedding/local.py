@@ -1,7 +1,8 @@
-"""Owns the model that runs in this process: the matrix and tokenizer of wordllama, read directly.
+"""Owns the model that runs in this process: it reads the matrix and tokenizer of wordllama
+directly.
 
-A text is the mean of the rows of its tokens. The package is only a carrier of files: none of its
-code runs (its loader looks for them elsewhere, and would go on to download them).
+The vector of a text is the mean of the rows of its tokens. The package only carries the files: none
+of its code runs, because its loader looks for the files elsewhere and would download them.
 """
 
 from __future__ import annotations
@@ -25,18 +26,18 @@ if TYPE_CHECKING:
 
 MODEL = Model("local", LOCAL_MODEL)
 DIMENSIONS = (64, 128, 256)
-"""What the model was trained to be cut to."""
+"""The sizes to which the model's vectors can be cut."""
 _WEIGHTS = "weights/l2_supercat_256.safetensors"
 _TENSOR = "embedding.weight"
 _TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 _INSTALL = "Install it: pip install 'omnigraph[embed]'."
 _LONG = 4096
-"""Tokens above which rows are counted before they are read: a text may have millions."""
+"""Above this number of tokens, repeated ones are counted first: a text may have millions."""
 
 
 class LocalEmbedder:
-    """Nothing is read before the first text. The same text has the same vector, to the bit, in
-    whatever company it comes."""
+    """Reads its files when the first text comes. The same text always has the same vector, to the
+    bit, whatever other texts are asked with it."""
 
     model = MODEL
     batch = 1024
@@ -139,5 +140,5 @@ def _unreadable(name: str, error: Exception) -> ModelMissing:
 
 @lru_cache(maxsize=1)
 def local_embedder() -> LocalEmbedder:
-    """One for the process: the files are read once."""
+    """One for the process, so the files are read once."""
     return LocalEmbedder()

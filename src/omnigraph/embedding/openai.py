@@ -1,4 +1,4 @@
-"""Owns the models behind an endpoint that speaks OpenAI's `/embeddings`, whoever runs it.
+"""Owns models behind an endpoint that speaks OpenAI's `/embeddings`, whoever runs it.
 
 The key is read from the environment for each request. It is in no object, no file and no message.
 """
@@ -22,15 +22,16 @@ from omnigraph.settings import Settings
 OWN = "https://api.openai.com/v1"
 KEYS = ("OMNIGRAPH_EMBED_KEY", "OPENAI_API_KEY")
 _CUTS_TO_SIZE = "text-embedding-3"
-"""Models of which a request may ask for fewer numbers than they have."""
+"""Models that can return fewer numbers than their full size."""
 
 
 def read_key(environment: Mapping[str, str] | None = None) -> str:
-    """Empty if there is none."""
+    """The key, or an empty text."""
     held = os.environ if environment is None else environment
     for name in KEYS:
         if key := held.get(name, "").strip():
-            if not (key.isascii() and key.isprintable()):  # a header that breaks would show it
+            # The error about an invalid header would show the key.
+            if not (key.isascii() and key.isprintable()):
                 raise ModelMissing(f"{name} holds characters that no key has.")
             return key
     return ""
@@ -38,7 +39,7 @@ def read_key(environment: Mapping[str, str] | None = None) -> str:
 
 @dataclass(frozen=True)
 class OpenAIEmbedder:
-    """`url` is what `/embeddings` is added to."""
+    """`url` is the address without `/embeddings`."""
 
     model: Model
     url: str
@@ -74,7 +75,7 @@ class OpenAIEmbedder:
         return key
 
     def _read(self, body: bytes, count: int, dimension: int) -> Vectors:
-        """Raises `Nonsense` for what another try may give better."""
+        """Raises `Nonsense` where another attempt may give a better answer."""
         try:
             answer = msgspec.json.decode(body, type=_Answer)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

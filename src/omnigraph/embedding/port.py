@@ -1,4 +1,4 @@
-"""Owns what every model offers, the names of models, and the one form of a vector."""
+"""Owns what every model offers, the names of models, and the form that all vectors have."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHOICES = (
 
 @dataclass(frozen=True)
 class Model:
-    """A model as the schema names it, in full."""
+    """A model with the full name that the schema gives it."""
 
     provider: Provider
     name: str
@@ -35,8 +35,8 @@ class Model:
 
 
 class Embedder(Protocol):
-    """One model, ready to be asked from any thread. `batch` is how many texts it takes at once,
-    `parallel` how many batches at the same time; `paid` whether a text may cost money."""
+    """One model that can be asked from any thread. It takes `batch` texts at once, and `parallel`
+    batches at the same time. `paid` says whether a text may cost money."""
 
     @property
     def model(self) -> Model: ...
@@ -53,16 +53,17 @@ class Embedder(Protocol):
     def embed(
         self, texts: Sequence[str], dimension: int, *, within: float | None = None
     ) -> Vectors:
-        """The vectors of texts that are not blank, each of length 1, or 0 where a text says
-        nothing to the model. `within`: seconds until it gives up, the setting if not given."""
+        """The vectors of texts, none of which is blank. Each has length 1, or 0 if the text means
+        nothing to the model. The call gives up after `within` seconds; the default is in the
+        settings."""
 
     def require_ready(self, dimension: int) -> None:
-        """Raises what would keep every text from being embedded, as far as it can be told without
-        asking: it is not installed, it has no key, it gives no vectors of this size."""
+        """Raises an error if no text could be embedded, as far as that is known without a request:
+        the model is not installed, it has no key, or its vectors have another size."""
 
 
 def parse_model(text: str | None) -> Model:
-    """The model that `@embed(..., model=text)` means."""
+    """The model that `@embed(..., model=text)` names."""
     provider, colon, name = (text or "local").partition(":")
     if provider == "local" and (name == LOCAL_MODEL or not colon):
         return Model("local", LOCAL_MODEL)
@@ -77,12 +78,12 @@ def parse_model(text: str | None) -> Model:
 
 
 def is_blank(text: str | None) -> bool:
-    """Whether there is nothing in a text to embed: its vector is null."""
+    """Whether a text has nothing to embed. The vector of such a text is null."""
     return text is None or not text.strip()
 
 
 def normalised(vectors: npt.NDArray[np.floating]) -> Vectors:
-    """Each row at length 1; a row of zeros stays."""
+    """Each row scaled to length 1. A row of zeros stays."""
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     scaled = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)

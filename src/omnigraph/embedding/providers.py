@@ -1,4 +1,4 @@
-"""Owns the way from the name of a model to the one that is ready to be asked."""
+"""Owns the step from the name of a model to an embedder."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Effects: open, read, write, publish. Decides nothing that `plan` can decide."""
+"""Effects: open, read, write, publish. It decides nothing that `plan` can decide."""

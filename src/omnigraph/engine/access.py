@@ -1,4 +1,4 @@
-"""Owns whether a graph is open, and for what: shared by all handles of one opening."""
+"""Owns whether a graph is open, and for what. All handles of one opening share this."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Owns the work that follows a commit that has landed. This work is derived, and may be late or
-missing; its failure never becomes the failure of the caller, who would think that nothing was
-changed."""
+"""Owns the work that follows a commit.
+
+This work is derived and may be late or missing. If it fails, the caller must not see an error,
+because the commit has landed.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,7 @@ from omnigraph.telemetry import report_failure
 
 @contextmanager
 def after_commit(doing: str) -> Iterator[None]:
-    """A block whose failure is logged for the operator of the program, and not raised to the
-    caller."""
+    """Runs a block, logs its failure for the operator, and does not raise it."""
     try:
         yield
     except BaseException as error:

@@ -1,4 +1,4 @@
-"""Owns the handle on one blob of one entity, pinned to the version it was opened at."""
+"""Owns the handle on one blob of one entity, pinned to the version in which it was opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph.telemetry import Ledger
 
 @checked_methods
 class Blob:
-    """`size` is in bytes, `io` what was asked of the store so far."""
+    """`size` is in bytes, and `io` counts the requests so far."""
 
     def __init__(self, type: str, id: str, property: str, stored: StoredBlob, io: Ledger) -> None:
         self.type = type

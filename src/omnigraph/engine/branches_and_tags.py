@@ -1,7 +1,7 @@
-"""Owns the branches and tags of a graph: one put creates, protects or deletes each.
+"""Owns the branches and tags of a graph. One put creates, protects or deletes each.
 
-A name is that of a branch or that of a tag, and never of both: each is a chain of versions, and
-the end of the chain says which of them it is.
+A name belongs to a branch or to a tag, never to both. Each is a chain of versions, and the end of
+the chain says which of the two it is.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def list_tags(session: Session, ledger: Ledger) -> dict[str, Commit]:
 def create_branch(
     session: Session, name: str, source: str, options: CommitOptions, ledger: Ledger
 ) -> GraphVersion:
-    """The same pins under a new chain: nothing is copied, whatever the size of the graph. A name
-    that was used before goes on with its chain, as a new incarnation."""
+    """Starts a chain that shows the same tables: nothing is copied, whatever the size of the graph.
+    A name that was used before continues its old chain, as a new incarnation."""
     check_branch_name(name)
     lineage = _lineage(session, "branch_create", name, options, source)
     if (known := _repeated(session, name, lineage, ledger)) is not None:
@@ -73,7 +73,7 @@ def create_branch(
 def create_tag(
     session: Session, name: str, ref: str, options: CommitOptions, ledger: Ledger
 ) -> Commit:
-    """A later call that creates a branch of this name meets the tag there."""
+    """Starts a chain with the name of the tag, so nobody can create a branch of this name."""
     check_branch_name(name)
     lineage = _lineage(session, "tag_create", name, options, ref)
     if (known := _repeated(session, name, lineage, ledger)) is not None:
@@ -107,7 +107,7 @@ def _begin(
     assert first is not None
     slow = session.runtime.monotonic() - began > session.settings.grace / 4
     if slow and session.was_reclaimed(origin, ledger):
-        # Cleanup passed it while the put was under way, and did not know this name.
+        # Cleanup took the version while the put was under way, because it did not know this name.
         _withdraw(session, first, ledger)
         raise Reclaimed(f"Version {origin.version} of {origin.branch!r} was reclaimed.")
     return first
@@ -121,8 +121,8 @@ def _require_free(name: str, end: GraphVersion | None) -> None:
 
 
 def _withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
-    """Ends a branch or a tag that began with this version, together with its beginning: nothing
-    of it can be read. Somebody else may have ended it already."""
+    """Ends a branch or a tag that began with this version, and removes its beginning, so nothing of
+    it can be read. Somebody else may have ended it already."""
 
     def propose(end: GraphVersion | None) -> Step | None:
         assert end is not None
@@ -151,8 +151,8 @@ def delete_branch(session: Session, name: str, options: CommitOptions, ledger: L
 def set_protection(
     session: Session, name: str, protected: bool, options: CommitOptions, ledger: Ledger
 ) -> None:
-    """One commit on the branch that changes nothing else; none if it is so already. Writes that
-    are under way meet it at their put, like any other commit."""
+    """Makes one commit that changes nothing else on the branch, or none if nothing changes. Other
+    writes that are under way meet it at their put, like any other commit."""
     lineage = _lineage(session, "protect" if protected else "unprotect", name, options)
     _change(session, Protect(lineage, protected), name, options, ledger)
 
@@ -164,7 +164,7 @@ def _change(
     options: CommitOptions,
     ledger: Ledger,
 ) -> None:
-    """Changes the branch that has the name now, and no other that gets the name later."""
+    """Changes the branch that has the name now, and not one that takes the name later."""
     if _repeated(session, name, change.lineage, ledger) is not None:
         return
     head = session.live_head(name, ledger)
@@ -190,7 +190,7 @@ def _change(
 
 
 def delete_tag(session: Session, name: str, options: CommitOptions, ledger: Ledger) -> None:
-    """A tombstone after the tag; the version that it stood for stays what it is."""
+    """Puts a tombstone after the tag. The version that the tag stood for stays."""
     change = Tombstone(_lineage(session, "tag_delete", name, options))
     if _repeated(session, name, change.lineage, ledger) is not None:
         return
@@ -231,13 +231,13 @@ def _read_tag(session: Session, name: str, ledger: Ledger) -> GraphVersion:
 def _lineage(
     session: Session, kind: str, name: str, options: CommitOptions, *arguments: str
 ) -> Lineage:
-    encode_branch(name)  # which says what is wrong with a name that is none
+    encode_branch(name)  # raises the error for an invalid name
     return make_lineage(session, kind, options, name, *arguments)
 
 
 def _repeated(session: Session, name: str, lineage: Lineage, ledger: Ledger) -> GraphVersion | None:
-    """The version that an earlier call with the same idempotency key made, of whatever branch or
-    tag had the name then: one that was deleted is not deleted again when it is another."""
+    """The version that an earlier call with the same idempotency key made, on whatever branch or
+    tag had the name then. A repeated call must not delete a new branch of the same name."""
     if lineage.key is None:
         return None
     end = _find_end(session, name, ledger)

@@ -1,9 +1,9 @@
 """Owns the memory that one open graph fills with rows and arrays: one budget for all its caches.
 
-Whatever is kept is booked with its bytes. When the sum would pass the limit, what was not asked
-for longest goes, whichever cache it belongs to; what is larger than the limit is not kept at all.
-So no more than the limit is ever booked. What a call works with until it returns is not booked,
-nor is what Lance caches for itself.
+Whatever is kept is booked with its size. When the sum would pass the limit, the entry that was not
+used for longest goes, whichever cache it belongs to. An entry that is larger than the limit is not
+kept at all, so no more than the limit is ever booked. The working memory of a call is not booked
+here, nor is what Lance caches itself.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 from omnigraph.engine.session import Session
 
 Key = tuple[Any, ...]
-"""The first part says which cache it belongs to."""
+"""The first part names the cache."""
 
 ENTRY = 256
-"""Bytes that are booked for what is around a value: its key, its objects."""
+"""Bytes that are booked for the overhead of an entry: its key and its objects."""
 
 
 class Cache:
     @classmethod
     def shared_by(cls, session: Session) -> Cache:
-        """The one of everything that is done through this handle."""
+        """The one cache of all handles of this session."""
         return session.shared(_cache)
 
     def __init__(self, limit: int) -> None:
@@ -38,11 +38,11 @@ class Cache:
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, evicted: Callable[[], None]) -> None:
-        """Calls back whenever an entry had to go, so that its users release it too."""
+        """Calls back whenever an entry is dropped, so that its users release it too."""
         self._listeners.append(evicted)
 
     def bookings(self) -> dict[Key, int]:
-        """The bytes of everything that is kept, what was asked for last at the end."""
+        """The size of every entry, the most recently used one last."""
         with self._lock:
             return {key: size for key, (_, size) in self._held.items()}
 
@@ -55,7 +55,7 @@ class Cache:
             return found[0]
 
     def keep(self, key: Key, value: Any, size: int) -> bool:
-        """Whether it was kept: what is larger than the limit is not."""
+        """Returns whether it was kept: a value larger than the limit is not."""
         size += ENTRY
         with self._lock:
             _, before = self._held.pop(key, (None, 0))
@@ -76,7 +76,8 @@ class Cache:
         return kept
 
     def rebook(self, key: Key, value: Any, size: int) -> None:
-        """After a value has grown: counts as asking for it. Nothing happens if it is not held."""
+        """Books a new size after a value has grown, which counts as a use. Does nothing if the
+        value is not held."""
         with self._lock:
             found = self._held.get(key)
             if found is None or found[0] is not value or found[1] == size + ENTRY:

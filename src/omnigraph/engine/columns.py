@@ -1,7 +1,8 @@
-"""Owns the columns that are kept in memory: the values of a fragment's files, never changing.
+"""Owns the columns that are kept in memory: the values of a fragment's files, which never change.
 
-A file holds the same rows in every version that has it, deleted ones included, so a column read
-once serves all versions and branches that share the file; a new version costs only what is new.
+A file holds the same rows in every version that uses it, deleted ones included. So a column that
+was read once serves all versions and branches that share the file, and a new version costs only its
+new files.
 """
 
 from __future__ import annotations
@@ -20,17 +21,17 @@ from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 _AT_ONCE = 1 << 20
-"""A column of a fragment that is smaller than this is read whole at the first touch."""
+"""A column of a fragment that is smaller than this is read whole at first use."""
 _WIDTH_OF_TEXT = 24
 _TOUCHES = 3
 
 
 class Columns:
-    """What does not fit into the cache is read through Lance each time."""
+    """A column that does not fit into the cache is read through Lance each time."""
 
     @classmethod
     def shared_by(cls, session: Session) -> Columns:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_columns)
 
     def __init__(self, cache: Cache) -> None:
@@ -46,7 +47,7 @@ class Columns:
     def read(
         self, table: Table, marks: Sequence[FragmentMark], column: str, ledger: Ledger
     ) -> list[pa.Array]:
-        """The column of each fragment, all that is missing by one scan."""
+        """The column of each fragment. All that are missing are read in one scan."""
         found = {mark.id: self.held(table, mark, column) for mark in marks}
         missing = [mark for mark in marks if found[mark.id] is None]
         if missing:
@@ -60,8 +61,8 @@ class Columns:
         return [found[mark.id] for mark in marks]
 
     def worth_reading(self, table: Table, mark: FragmentMark, column: str, rows: int) -> bool:
-        """Whether to read the whole column of a fragment for some of its rows: when it is small,
-        when many rows are asked for, or when it is asked for again and again."""
+        """Whether to read the whole column of a fragment for some of its rows: if it is small, if
+        many rows are needed, or if it was needed repeatedly."""
         size = mark.physical * width(table.schema.field(column).type)
         if size <= _AT_ONCE:
             return True
@@ -77,13 +78,13 @@ class Columns:
         return touches > _TOUCHES
 
     def fits(self, table: Table, columns: Sequence[str]) -> bool:
-        """Whether these columns of the whole table may be held."""
+        """Whether these columns of the whole table may be kept."""
         rows = sum(mark.physical for mark in table.marks.values())
         widths = sum(width(table.schema.field(column).type) for column in columns)
         return rows * widths <= self._cache.limit // 4
 
     def live_offsets(self, table: Table, mark: FragmentMark, ledger: Ledger) -> np.ndarray:
-        """Which rows of a fragment with a deletion file are left."""
+        """Which rows of a fragment with a deletion file are live."""
 
         def read() -> np.ndarray:
             batches = table.scan([], ledger, addresses=True, fragments=[mark.id], purpose="columns")
@@ -95,7 +96,7 @@ class Columns:
         found: np.ndarray = self.remember(key, read)
         return found
 
-    # Anything else that is derived from what never changes
+    # Other values that are derived from immutable files
 
     def remember(self, key: Key, make: Callable[[], Any]) -> Any:
         found = self.get(key)
@@ -112,13 +113,13 @@ class Columns:
 
 
 def _key(table: Table, mark: FragmentMark, column: str) -> Key:
-    """By file, because fragment numbers are not its own, and by what the column means: a file
-    that lacks it is null in it, of another type on another branch."""
+    """By file, because another fragment may get the same number, and by the meaning of the column:
+    on another branch a missing column may be null of another type."""
     return (table.location, mark.files, table.columns[column])
 
 
 def width(kind: pa.DataType) -> int:
-    """About how many bytes a value takes."""
+    """The approximate size of a value in bytes."""
     if pa.types.is_fixed_size_list(kind):
         return int(kind.list_size * width(kind.value_type))
     if pa.types.is_list(kind):

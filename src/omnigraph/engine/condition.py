@@ -1,5 +1,5 @@
-"""Owns conditions over the rows of one type, given as a text of the query language or as an Arrow
-expression: read once, then asked of every batch, as much as possible by Lance itself."""
+"""Owns conditions over the rows of one type, given as query text or as an Arrow expression. A
+condition is read once and applied to every batch, by Lance as far as possible."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
 from omnigraph.telemetry import Ledger
 
 Filter: TypeAlias = str | pc.Expression
-"""A condition as callers give it, wherever one is taken."""
+"""A condition as callers write it, wherever a condition is accepted."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A test of the rows of one type. `now` is the moment that `now()` means, in microseconds."""
+    """A test of the rows of one type. `now` is the value of `now()`, in microseconds."""
 
     kind: GraphType
     test: Expression | pc.Expression
@@ -40,7 +40,7 @@ class Condition:
     def scan(
         self, view: TableView, columns: Sequence[str], ledger: Ledger
     ) -> Iterator[pa.RecordBatch]:
-        """These columns of all rows that it keeps, also of those that are pending."""
+        """These columns of all rows that meet the condition, pending ones included."""
         if isinstance(self.test, pc.Expression):
             yield from view.scan(ledger, columns=columns, filter=self.test)
             return
@@ -60,8 +60,8 @@ class Condition:
         *,
         fragments: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The visible rows of the table, or of some fragments, that it keeps: these columns, and
-        those that the test needs, and their addresses as a last column."""
+        """The visible rows of the table, or of some fragments, that meet the condition: these
+        columns, the columns that the test needs, and the addresses as a last column."""
         if isinstance(self.test, pc.Expression):
             yield from view.located(columns, ledger, filter=self.test, fragments=fragments)
             return
@@ -86,7 +86,8 @@ def scan_rows(
     now: int,
     ledger: Ledger,
 ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-    """The rows of a view that a condition keeps, checked before anything is read."""
+    """The rows of a view that meet a condition. The condition is checked before anything is
+    read."""
     names = view.check_columns(columns)
     schema = pa.schema([view.schema.field(name) for name in names])
     if isinstance(filter, str):
@@ -97,7 +98,7 @@ def scan_rows(
 
 
 def read_condition(catalog: Catalog, kind: GraphType, where: Filter, now: int) -> Condition:
-    """A condition as it stands after `where` of a statement of the query language, or an Arrow
+    """Reads a condition, either text as it stands after `where` in the query language, or an Arrow
     expression over the properties."""
     if isinstance(where, pc.Expression):
         check_expression(kind, row_schema(kind), where)
@@ -125,7 +126,7 @@ def read_condition(catalog: Catalog, kind: GraphType, where: Filter, now: int) -
 def push_tests(
     view: TableView, tests: Sequence[Expression], bindings: Bindings
 ) -> tuple[pc.Expression | None, list[Expression]]:
-    """The tests that Lance answers as we do, as one filter, and the other tests."""
+    """The tests that Lance evaluates exactly as we do, as one filter, and the remaining tests."""
 
     def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
         if isinstance(value, RowSystem):

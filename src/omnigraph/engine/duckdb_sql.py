@@ -1,4 +1,4 @@
-"""Owns SQL over Arrow tables: DuckDB answers questions over many rows, in bounded memory."""
+"""Owns SQL over Arrow tables: DuckDB answers questions about many rows in bounded memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from omnigraph.model.types import FLOATS, ListType, ScalarType, VectorType
 
 @dataclass(frozen=True)
 class SqlRows:
-    """A relation: rows that are read when a question needs them, as `select` shows them."""
+    """A relation. Its rows are read when a question needs them, in the form that `select` gives."""
 
     read: Callable[[], pa.Table | pa.RecordBatchReader]
     select: str = "*"
@@ -27,14 +27,14 @@ class SqlRows:
         return SqlRows(lambda: table, select)
 
     def table(self) -> pa.Table:
-        """What an answer holds."""
+        """The rows of an answer."""
         held = self.read()
         assert isinstance(held, pa.Table)
         return held
 
 
 class Joins:
-    """Connects when it is first asked: a file that cannot be read asks nothing."""
+    """Connects to DuckDB at the first question, so a file that cannot be read fails before that."""
 
     def __init__(self, memory: int, directory: Path) -> None:
         self._memory = memory
@@ -44,7 +44,7 @@ class Joins:
     @property
     def _connection(self) -> Any:
         if self._opened is None:
-            import duckdb  # only when there is something to ask
+            import duckdb  # only when there is a question
 
             self._opened = duckdb.connect(":memory:")
             settings = {
@@ -63,7 +63,7 @@ class Joins:
             self._opened.close()
 
     def sql(self, text: str, **tables: pa.Table | pa.RecordBatchReader) -> pa.Table:
-        """What goes wrong while rows are read is told as it was: duckdb knows it as a text."""
+        """An error while rows are read is raised as it was; duckdb would turn it into text."""
         failures: list[BaseException] = []
         watched = {
             name: _watched(table, failures) if isinstance(table, pa.RecordBatchReader) else table
@@ -78,7 +78,7 @@ class Joins:
             raise
 
     def ask(self, sql: str, **named: SqlRows) -> SqlRows:
-        """As the rule book asks: `{name}` in the question stands for a relation."""
+        """Answers a question of the rule book, in which `{name}` stands for a relation."""
         shown = {name: f"(SELECT {rows.select} FROM {name})" for name, rows in named.items()}
         tables = {name: rows.read() for name, rows in named.items()}
         return SqlRows.of(self.sql(sql.format(**shown), **tables))
@@ -110,7 +110,7 @@ def _watched(reader: pa.RecordBatchReader, failures: list[BaseException]) -> pa.
 
 @contextlib.contextmanager
 def joining(memory: int, name: str) -> Iterator[Joins]:
-    """In a directory that is gone afterwards."""
+    """Uses a temporary directory that is removed at the end."""
     with tempfile.TemporaryDirectory(prefix=f"omnigraph-{name}-") as directory:
         joins = Joins(memory, Path(directory))
         try:
@@ -120,7 +120,8 @@ def joining(memory: int, name: str) -> Iterator[Joins]:
 
 
 def quoted(name: str) -> str:
-    """A column in SQL. To duckdb `ab` and `aB` are one name, so that capitals are spelled out."""
+    """The name of a column in SQL. DuckDB takes `ab` and `aB` for one name, so capitals are spelled
+    out."""
     return '"' + _spell(name).replace('"', '""') + '"'
 
 
@@ -141,7 +142,7 @@ def _spelled(rows: pa.Table | pa.RecordBatchReader) -> pa.Table | pa.RecordBatch
 
 
 def comparable(kind: GraphType, column: str) -> str:
-    """An SQL expression that is equal exactly where values are: -0.0 equals 0.0."""
+    """An SQL expression that is equal exactly where the values are: -0.0 equals 0.0."""
     held = {p.name: p.type for p in kind.properties}.get(column)
     name = quoted(column)
     match held:
@@ -156,5 +157,5 @@ def comparable(kind: GraphType, column: str) -> str:
 
 
 def as_keys(kind: GraphType, columns: Sequence[str]) -> str:
-    """Columns to select as k0, k1, …"""
+    """The columns to select, named k0, k1, …"""
     return ", ".join(f"{comparable(kind, c)} AS k{i}" for i, c in enumerate(columns))

@@ -42,21 +42,22 @@ _RESTS_ON = {"spark": "pyspark"}
 
 
 def registered(name: str) -> bool:
-    """Whether there is such an engine, and what it rests on is installed; nothing is imported."""
+    """Whether this engine exists and the package that it needs is installed. Nothing is
+    imported."""
     if find_spec(_RESTS_ON.get(name, "omnigraph")) is None:
         return False
     return any(point.name == name for point in entry_points(group=GROUP))
 
 
 def is_here(engine: str) -> bool:
-    """Whether work is to be done in this process, for what has no "auto"."""
+    """Whether work runs in this process, for calls that have no "auto"."""
     if engine not in ("local", "spark"):
         raise InvalidArgument(f"`engine` is one of 'local', 'spark', not {engine!r}.")
     return engine == "local"
 
 
 def is_running(name: str) -> bool:
-    """Whether a session of the engine is running; nothing is imported to find out."""
+    """Whether a session of the engine is running. Nothing is imported to find out."""
     if _RESTS_ON.get(name, "omnigraph") not in sys.modules or not registered(name):
         return False
     executor: Startable = find_executor(name)
@@ -85,5 +86,5 @@ def find_executor(name: str) -> Any:
 
 
 def configured_master() -> str:
-    """The Spark master that the environment names, "" if none."""
+    """The Spark master that the environment names, "" if there is none."""
     return os.environ.get("MASTER", "") or os.environ.get("SPARK_MASTER", "")

@@ -1,4 +1,4 @@
-"""Owns export: a snapshot as files that load reads, written whole or not at all."""
+"""Owns export: a snapshot as files that `load` reads, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 @dataclass(frozen=True)
 class ExportResult:
-    """`files` holds the paths that were written, empty if it went to a stream."""
+    """`files` holds the paths that were written, and is empty if the export went to a stream."""
 
     commit: str
     format: str
@@ -49,9 +49,9 @@ def export(
     overwrite: bool = True,
     elsewhere: Callable[[GraphView, Sequence[GraphType], str, Any], ExportResult] | None = None,
 ) -> ExportResult:
-    """JSONL holds all types in one file, nodes before edges; the other formats have one file for
-    each type, in a directory, or in a file or stream if there is only one type. What is known
-    about the call is given to `elsewhere`, if another engine writes the files."""
+    """JSONL puts all types into one file, nodes before edges. The other formats write one file for
+    each type, into a directory, or into a single file or stream if there is only one type. If
+    another engine writes the files, `elsewhere` is called."""
     if format not in _FORMATS:
         raise InvalidArgument(f"`format` is one of {', '.join(_FORMATS)}, not {format!r}.")
     catalog = snapshot.catalog
@@ -89,7 +89,7 @@ def export(
 
 
 def _refuse_foreign(to: str | os.PathLike[str]) -> None:
-    """Results and messages tell the names of files, and are UTF-8."""
+    """Results and messages contain the names of files and are UTF-8."""
     try:
         os.fsdecode(to).encode()
     except UnicodeEncodeError:
@@ -97,7 +97,7 @@ def _refuse_foreign(to: str | os.PathLike[str]) -> None:
 
 
 def refuse_place_in_graph(root: Path | None, to: Path) -> None:
-    """What is in a graph is written by nobody but its engine."""
+    """Only the engine writes into the directory of a graph."""
     try:
         place = to.resolve()
     except FileNotFoundError:
@@ -132,15 +132,15 @@ def _files(
 
 
 def file_stem(snapshot: GraphView, kind: GraphType) -> str:
-    """A node and an edge type may have the same name."""
+    """Distinguishes a node type and an edge type of the same name."""
     both = kind.name in snapshot.catalog.node_names and kind.name in snapshot.catalog.edge_names
     return kind.table_key.replace(":", "-") if both else kind.name
 
 
 @contextmanager
 def _whole_file(path: Path) -> Iterator[Any]:
-    """A file that gets its name when everything is in it. Until then only its writer knows its
-    name, so that of two that write the same file one wins, with all that it wrote."""
+    """A file that gets its name once it is complete. Until then only its writer knows its temporary
+    name. So if two write the same file, one of them wins with all of its contents."""
     held, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent)
     part = Path(name)
     try:
@@ -169,7 +169,7 @@ def _write(snapshot: GraphView, kinds: list[GraphType], format: str, stream: Any
 def write_batches(
     kind: GraphType, format: str, stream: Any, batches: Iterable[pa.RecordBatch]
 ) -> int:
-    """Rows of one type in a format that load reads, and how many there were."""
+    """Writes the rows of one type in a format that `load` reads, and returns their number."""
     schema = row_schema(kind)
     names = shown_names(kind, schema.names)
     shown = pa.schema([f.with_name(n) for f, n in zip(schema, names, strict=True)])
@@ -203,7 +203,7 @@ def _under(batch: pa.RecordBatch, shown: pa.Schema) -> pa.RecordBatch:
 
 
 class _CsvWriter:
-    """Each batch has its own rendering, so the header is written once and by itself."""
+    """Each batch is formatted by itself, so the header is written once, separately."""
 
     def __init__(self, kind: GraphType, stream: Any) -> None:
         self._kind = kind

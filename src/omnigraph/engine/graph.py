@@ -1,4 +1,4 @@
-"""Owns the handle on a graph: its branch `main`, and what concerns the whole of it."""
+"""Owns the handle on a graph: its branch `main`, and everything that concerns the whole graph."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Graph(Branch):
         >>> other.close()
         """
         if not self._session.is_own:
-            return  # it came here by a fork, and is its parent's to close
+            return  # it came here by a fork, so its parent must close it
         self._access.close()
         if self._access.owns and (folding := self._folding()) is not None:
             folding.close()

@@ -1,4 +1,4 @@
-"""Owns the view of a graph: one pinned graph version, its catalog, and a door to each table."""
+"""Owns the view of a graph: one pinned graph version, its catalog, and access to each table."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class GraphView:
-    """Pinned: the branch may move on, be rewritten or deleted, this stays what it was. With a
-    `sight` it shows nothing else: its catalog has no other types, its tables no other rows."""
+    """A pinned version. The branch may move on, be rewritten or deleted; the view stays as it was.
+    With a `sight` it shows only what that allows: fewer types and fewer rows."""
 
     graph_version: GraphVersion = field(repr=False)
     catalog: Catalog = field(repr=False)
@@ -102,18 +102,18 @@ class GraphView:
             raise
 
     def _require_unreclaimed(self) -> None:
-        """What is missing may have been taken by cleanup, after this was pinned."""
+        """A missing file may have been deleted by cleanup after the version was pinned."""
         if self._session.was_reclaimed(self.graph_version, self.io):
             raise Reclaimed(
                 f"Version {self.version} of {self.branch!r} was reclaimed while it was read."
             )
 
     def type(self, name: str) -> GraphType:
-        """A node or edge type by its name, as the engine knows it."""
+        """A node or edge type by its name, in the form that the engine uses."""
         return find_type(self.catalog, name)
 
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        """The engine's door to the rows of a type, with rows that are pending over them."""
+        """The rows of a type, with pending rows on top, for the engine."""
         pin = self.graph_version.pins[kind.table_key]
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)

@@ -1,5 +1,8 @@
-"""Owns what is known of the indexes of a snapshot: which the schema asks for, and how many rows
-each covers. Rows that none covers are found as well, only more slowly."""
+"""Owns the state of the indexes in a snapshot: which ones the schema asks for, and how many rows
+each covers.
+
+Rows that no index covers are found as well, only more slowly.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from omnigraph.store.fragments import FragmentMark
 
 @dataclass(frozen=True)
 class IndexState:
-    """An index of one property: `covered` of its `rows` are in it."""
+    """The index of one property. It covers `covered` of `rows` rows."""
 
     type: str
     property: str
@@ -24,7 +27,7 @@ class IndexState:
 
 
 def index_states(snapshot: GraphView) -> list[IndexState]:
-    """In the order of the schema; of each type, ids and ends of edges first."""
+    """In the order of the schema. Within a type, ids and ends of edges come first."""
     found = []
     for kind in snapshot.catalog.types:
         pin = snapshot.graph_version.pins[kind.table_key]

@@ -1,9 +1,9 @@
 """Owns the key index of a table version: which row of which data file holds a value.
 
-Rows are known by file, never by fragment number: two branches, and a restore, give one number to
-two files. An index that first takes in some files gives them a number that no other files ever
-get; what is derived from it keeps that number as long as it has the files. So what runs hold of
-files that a version does not have is never found in it, wherever the runs come from.
+Rows are identified by file, never by fragment number: two branches, or a restore, can give one
+number to two files. When an index first takes in some files, it gives them a number that no other
+files ever get. An index derived from it keeps that number as long as it has the files. So entries
+for files that a version does not have are never found in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from omnigraph.store.fragments import FragmentMark
 _TAIL = 4096
 _ONE_BY_ONE = 8
 _MARK = 64
-"""Bytes for the place of a fragment in an index."""
+"""Bytes that an index takes for each fragment."""
 _LOW = np.uint64(0xFFFFFFFF)
 _HIGH = np.uint64(32)
 NO_ROWS = np.array([], dtype=np.uint64)
@@ -37,7 +37,7 @@ def hash_texts(texts: Iterable[str], count: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class KeyRun:
-    """Values of some rows, sorted by hash, with where each is."""
+    """The values of some rows with the place of each, sorted by hash."""
 
     hashes: np.ndarray
     places: np.ndarray
@@ -64,7 +64,7 @@ class KeyRun:
         return KeyRun(hashes[order], places[order], texts.take(pa.array(order)))
 
     def find(self, text: str) -> int | None:
-        """Where one row with this value is."""
+        """The place of a row with this value."""
         wanted = np.uint64(xxhash.xxh3_64_intdigest(text.encode()))
         slot = int(np.searchsorted(self.hashes, wanted, side="left"))
         while slot < len(self.hashes) and self.hashes[slot] == wanted:
@@ -80,8 +80,9 @@ class KeyRun:
 
 @dataclass(frozen=True)
 class Compared:
-    """The fragments of a version, seen from an index: `same` are wholly known, of `moved` only
-    which rows are left is not, `fresh` are not known. By file number, where there is one."""
+    """The fragments of a version, compared with an index, by file number if there is one. The index
+    knows all about those in `same`. Of those in `moved` it does not know which rows are live. It
+    does not know those in `fresh`."""
 
     same: dict[int, FragmentMark]
     moved: dict[int, FragmentMark]
@@ -90,8 +91,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class KeyIndex:
-    """Where each value is, in one table version: `marks` are its fragments by file number, a
-    place is such a number above the row's offset, and `dead` are places that runs still hold."""
+    """Where each value is in one table version. `marks` are its fragments by file number. A place
+    combines such a number with the row's offset. `dead` are places that the runs still hold
+    although the rows are gone."""
 
     runs: tuple[KeyRun, ...]
     dead: np.ndarray
@@ -107,7 +109,7 @@ class KeyIndex:
     # Asking
 
     def find(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Positions in `texts` and addresses, one pair for each row that holds the value."""
+        """Positions in `texts` with addresses, one pair for each row that holds the value."""
         if len(texts) <= _ONE_BY_ONE:
             return self._find_few(texts)
         wanted = hash_texts(texts, len(texts))
@@ -126,7 +128,7 @@ class KeyIndex:
         return np.array(positions, dtype=np.int64)[live], self._addresses(found[live])
 
     def _find_few(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """The same for a few, where setting up arrays would take longer than the search."""
+        """The same for a few texts, where setting up arrays would take longer than the search."""
         positions, addresses = [], []
         dead = self.dead
         for position, text in enumerate(texts):
@@ -145,7 +147,7 @@ class KeyIndex:
         return np.array(positions, dtype=np.int64), np.array(addresses, dtype=np.uint64)
 
     def _addresses(self, places: np.ndarray) -> np.ndarray:
-        """The addresses in this version of rows that it has."""
+        """The addresses in this version of those rows that it has."""
         numbers, inverse = np.unique(places >> _HIGH, return_inverse=True)
         ids = np.array([self.marks[number].id for number in numbers.tolist()], np.uint64)
         addresses: np.ndarray = ids[inverse] << _HIGH | places & _LOW
@@ -190,7 +192,7 @@ class KeyIndex:
         return np.concatenate([NO_ROWS, *parts])
 
     def reviving(self, numbers: Collection[int]) -> KeyIndex:
-        """Every row of these files that is held counts as live again."""
+        """Counts every row that is held of these files as live again."""
         if not numbers or not len(self.dead):
             return self
         wanted = np.array(list(numbers), dtype=np.uint64)
@@ -198,8 +200,8 @@ class KeyIndex:
         return KeyIndex(self.runs, kept, self.marks)
 
     def _consolidated(self) -> KeyIndex:
-        """Small runs are merged into one tail, the tail into the base when it is a quarter of
-        it: amortised, and a lookup never searches more than a few runs."""
+        """Small runs are merged into one tail, and the tail into the base once it is a quarter of
+        the base. The cost is amortised, and a lookup never searches more than a few runs."""
         if len(self.runs) < 8 and len(self.dead) < _TAIL:
             return self
         base, *tail = self.runs
@@ -223,13 +225,13 @@ class KeyIndex:
 
 
 def number_files(marks: Iterable[FragmentMark]) -> dict[int, FragmentMark]:
-    """Each under a number that no files had before."""
+    """Gives each file a number that no file had before."""
     return {next(_numbers): mark for mark in marks}
 
 
 def places_of(marks: Mapping[int, FragmentMark], addresses: np.ndarray) -> np.ndarray:
-    """Where rows are that a version has at these addresses; `marks` are its fragments, or those
-    that the rows are in, by file number."""
+    """The places of rows that have these addresses in a version. `marks` are its fragments, or the
+    ones with these rows, by file number."""
     if not len(addresses):
         return NO_ROWS
     numbers = {mark.id: number for number, mark in marks.items()}
@@ -240,7 +242,7 @@ def places_of(marks: Mapping[int, FragmentMark], addresses: np.ndarray) -> np.nd
 
 
 def size_of(indexes: Iterable[KeyIndex]) -> int:
-    """Bytes of indexes that share what they have in common."""
+    """The bytes of several indexes. Parts that they share count once."""
     runs: dict[int, int] = {}
     rest = 0
     for index in indexes:

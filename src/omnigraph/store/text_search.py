@@ -1,8 +1,8 @@
-"""Owns searching the words of a column through Lance: how a text is cut, what can be asked, and
-which rows answer.
+"""Owns searching the words of a column through Lance: how a text is split, what can be asked, and
+which rows match.
 
-Every question carries an allowlist of row addresses. Without one, entries of rows that are gone
-take the places of living rows, and some kinds of questions return them (`search_facts`).
+Every question carries an allowlist of row addresses. Without one, entries of deleted rows take the
+places of live rows, and some kinds of questions return them (`search_facts`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,18 @@ from functools import lru_cache
 from typing import Any, Final, assert_never
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.model.analysis import Analysis
 from omnigraph.model.indexes import index_name
 from omnigraph.store.damaged_files import reading
+from omnigraph.store.lance_errors import explained
 from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
+TEXT: Final = "text"
+"""The one column of a scratch index."""
+_SCRATCH: Final = "scratch"
 LONGEST_FUZZY: Final = 32
 """Letters of a word beyond which Lance may not be able to look for its neighbours."""
 _INVERTED: Final = "InvertedIndexDetails"
@@ -163,3 +168,19 @@ def _question(query: TextQuery, column: str, *, has_tail: bool) -> Any:
             return MatchQuery(text, column, fuzziness=edits, max_expansions=_EXPANSIONS)
         case _:
             assert_never(query)
+
+
+def build_scratch(texts: pa.Array, analysis: Analysis) -> Table:
+    """An index in memory for texts that no stored index covers. It splits and scores them in the
+    same way. The n-th text has the address n. Nothing of it reaches a graph."""
+    import lance
+
+    with explained(_SCRATCH):
+        handle = lance.write_dataset(
+            pa.table({TEXT: texts}),
+            f"memory://{_SCRATCH}",
+            max_rows_per_file=1 << 30,
+            session=lance.Session(),
+        )
+        handle.create_scalar_index(TEXT, "INVERTED", with_position=True, **dict(analysis.options))
+    return Table(handle, _SCRATCH, None)

@@ -1,6 +1,7 @@
-"""Owns the table of commands: what there is, in what order it is shown, and where it is written.
+"""Owns the table of commands: which there are, in what order help shows them, and which module has
+each.
 
-Nothing is imported for a command before it is called, so that help is instant.
+A command's module is imported only when the command is called, so help is instant.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from omnigraph.lang.suggestions import near
 
 @dataclass(frozen=True)
 class Command:
-    """`module` is below `omnigraph.cli.commands`; the function has the command's last word."""
+    """`module` is below `omnigraph.cli.commands`; the function is named by the last word of the
+    command."""
 
     words: tuple[str, ...]
     summary: str
@@ -145,7 +147,7 @@ _SAID_ELSEWHERE: dict[str, str] = {
     "update": "Write 'omnigraph mutate -e \"update …\"'.",
     "vacuum": "'omnigraph cleanup' deletes what is old.",
 }
-"""What people who come from Git, SQL or other stores type first, and what it is called here."""
+"""Words that users of Git, SQL or other stores type first, and what they are called here."""
 
 
 def find_command(words: list[str]) -> tuple[Command, list[str]]:
@@ -166,13 +168,13 @@ def find_command(words: list[str]) -> tuple[Command, list[str]]:
 
 
 def _meant(word: str, prefix: list[str], known: list[str]) -> str:
-    """What somebody who typed this may have wanted."""
+    """What the user probably meant."""
     if not prefix and word in _SAID_ELSEWHERE:
         return _SAID_ELSEWHERE[word]
     guess = near(word, known)
     if guess is not None:
         return f"Did you mean 'omnigraph {' '.join([*prefix, guess])}'?"
-    if "create" in known:  # as Git has it: `branch NAME`, `tag NAME`
+    if "create" in known:  # as in Git: `branch NAME`, `tag NAME`
         return f"Did you mean 'omnigraph {' '.join([*prefix, 'create', word])}'?"
     return f"'{' '.join(['omnigraph', *prefix])} --help' lists what there is."
 

@@ -124,7 +124,7 @@ def algo(
 
 
 def _edges(given: tuple[str, ...], direction: str | None) -> Any:
-    """Names, or each with its direction as soon as one has its own."""
+    """Names, or names with directions as soon as one has its own."""
     pairs = [text.partition(":") for text in given]
     if not any(way for _, _, way in pairs):
         return list(given) or None
@@ -165,7 +165,8 @@ def _sources(given: tuple[str, ...], g: Graph, ref: str) -> list[str | tuple[str
 
 
 def _ordered(done: AlgorithmResult) -> pa.Table:
-    """Labels by group, distances from near to far, everything else from high to low."""
+    """Labels are ordered by group, distances from near to far, and everything else from high to
+    low."""
     import pyarrow as pa
 
     values = done.table["value"].type

@@ -1,4 +1,4 @@
-"""Owns the commands on branches: their life and their protection."""
+"""Owns the commands on branches: create, list, delete and protect."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def unprotect(
 
 
 def _commits_not_in_main(g: Graph, name: str) -> int:
-    """The commits of the branch's own chain that no merge brought into main: two heads tell."""
+    """The branch's own commits that no merge has brought into main. Both heads tell."""
     from omnigraph.model.version import chain_key
 
     head = g.at(name).graph_version

@@ -1,4 +1,4 @@
-"""Owns the command `changes`: what happened to a branch, from a point onwards."""
+"""Owns the command `changes`: what happened on a branch, from a given point on."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def changes(
 
 
 def _block_rows(blocks: Any, cli: Invocation) -> Any:
-    """Rows as they come; each is out before the next one is waited for."""
+    """Rows as they come. Each is written before the next one is awaited."""
     from omnigraph.cli.views.changes import change_row
     from omnigraph.cli.views.commits import commit_row
     from omnigraph.plan.migrate import step_text

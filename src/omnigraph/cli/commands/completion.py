@@ -1,8 +1,7 @@
-"""Owns completion: scripts for shells, made from the table of commands.
+"""Owns completion: scripts for shells, generated from the table of commands.
 
-The names of branches come from the graph, and a graph may be a stranger's. The scripts never let
-the shell read them as words of its language: they are compared as text, and quoted where they are
-put on the line.
+The names of branches come from the graph, which may be a stranger's. The scripts never let the
+shell interpret these names: they are compared as text and quoted on the line.
 """
 
 from __future__ import annotations
@@ -142,14 +141,14 @@ def _group_words() -> Iterator[tuple[str, str]]:
 
 
 def _option_words() -> Iterator[tuple[str, str]]:
-    """A pattern over the first two words, and the options of the command that they name."""
+    """A pattern for the first two words, and the options of the command that they name."""
     for command in COMMANDS.values():
         pattern = f'"{command.name}"' if len(command.words) > 1 else f'"{command.name} "*'
         yield pattern, " ".join(options_of(command.words))
 
 
 def options_of(words: tuple[str, ...]) -> list[str]:
-    """All option names of a command, those of every command included."""
+    """All option names of a command, including those that every command takes."""
     from omnigraph.cli.parse import make_app
 
     app = make_app(COMMANDS[words])

@@ -1,4 +1,4 @@
-"""Owns `copy` and `delete`: the commands that copy a whole graph and that delete one."""
+"""Owns `copy` and `delete`: the commands that copy or delete a whole graph."""
 
 from __future__ import annotations
 

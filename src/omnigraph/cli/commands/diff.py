@@ -1,4 +1,4 @@
-"""Owns the command `diff`: what leads from one ref to another."""
+"""Owns the command `diff`: the changes that lead from one ref to another."""
 
 from __future__ import annotations
 

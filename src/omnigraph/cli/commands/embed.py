@@ -1,4 +1,4 @@
-"""Owns the command `embed`: texts that wait for a vector get it."""
+"""Owns the command `embed`, which gives vectors to texts that lack them."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def embed(
 
 
 def _agreed(planned: Embedded, limit: int | None, yes: bool, cli: Invocation) -> bool:
-    """Whoever may have to pay for it is asked."""
+    """Asks the user first if the run may cost money."""
     if not planned.paid:
         return True
     paid = [one for one in planned.properties if one.paid and one.texts]

@@ -1,4 +1,4 @@
-"""Owns the commands on single entities: one as it is, and its life."""
+"""Owns the commands on a single entity: its current state and its history."""
 
 from __future__ import annotations
 

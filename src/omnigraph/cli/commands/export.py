@@ -1,4 +1,4 @@
-"""Owns the command `export`: what is in the graph, as files that `load` reads."""
+"""Owns the command `export`: the contents of the graph as files that `load` reads."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def export(
 
 
 def _whole(at: Snapshot, to: str, yes: bool, cli: Invocation, **asked: Any) -> ExportResult:
-    """Nothing of the user's is written over unasked."""
+    """Never overwrites a file of the user unasked."""
     try:
         return at.export(to=to, overwrite=yes, **asked)
     except AlreadyExists as taken:
@@ -103,8 +103,8 @@ def _whole(at: Snapshot, to: str, yes: bool, cli: Invocation, **asked: Any) -> E
 
 
 def _format(to: str | None, cli: Invocation) -> Exported:
-    """The option, the end of the name, or JSON lines; a name that ends in something else might
-    have been meant for another format."""
+    """The option, else the ending of the name, else JSON Lines. An unknown ending is an error,
+    because it may mean another format."""
     given = cli.options.format
     if given in ("table", "json"):
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Owns the command `load`: files and streams become one commit."""
+"""Owns the command `load`, which brings files and streams in as one commit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHOWN = 5
 _SMALL = 64 << 20
 _LONGEST_LINE = 16 << 20
 _REJECTED = {"source", "line", "reason", "row"}
-"""Some of what a line tells of a row that was put aside."""
+"""How much of a rejected row one line shows."""
 
 
 def load(
@@ -126,7 +126,8 @@ def load(
 
 
 def _doing(progress: LoadProgress) -> str:
-    """The stage, with rows and rate where they are known: on Spark those of tasks that are done."""
+    """The stage, with the numbers of rows and the rate where they are known. On Spark they count
+    finished tasks."""
     words = [progress.stage]
     if progress.total_rows:
         words.append(f"{progress.rows:,} of {count_text(progress.total_rows, 'row')}")
@@ -158,7 +159,7 @@ def _source(files: tuple[str, ...], mapping: str | None, cli: Invocation) -> Any
 
 
 def _is_small(files: tuple[str, ...], mapping: str | None) -> bool:
-    """Whether all there is to read is less than it takes Spark to warm up."""
+    """Whether reading the whole input takes less time than starting Spark."""
     total = 0
     for path in map(Path, files):
         held = [path] if path.is_file() else list(path.glob("*")) if path.is_dir() else None
@@ -206,7 +207,7 @@ def _write_rejected(done: LoadResult, path: str) -> None:
 
 
 def _refuse_input(path: str, files: tuple[str, ...], mapping: str | None) -> None:
-    """What is read must not be written over by what could not be loaded from it."""
+    """The file of rejected rows must not overwrite the input."""
     place = Path(path)
     if not place.exists():
         return
@@ -222,7 +223,7 @@ def _refuse_input(path: str, files: tuple[str, ...], mapping: str | None) -> Non
 
 
 def _refuse_loss(path: str, cli: Invocation) -> None:
-    """Only rows that were put aside before are written over: nobody has asked for more."""
+    """Overwrites only files of rejected rows: the user has agreed to no more."""
     from omnigraph.engine.export import refuse_place_in_graph
     from omnigraph.store.roots import parse_root
 
@@ -244,7 +245,7 @@ def _refuse_loss(path: str, cli: Invocation) -> None:
 
 
 def _try_to_write(path: str) -> None:
-    """Rows that were put aside and cannot be kept would be found out about too late."""
+    """Finds out early whether rejected rows can be written, not after the load."""
     try:
         with Path(path).open("a", encoding="utf-8"):
             pass

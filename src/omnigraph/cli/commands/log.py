@@ -1,4 +1,4 @@
-"""Owns the commands `log` and `show`: commits, and what one of them did."""
+"""Owns the commands `log` and `show`: the list of commits, and what one commit did."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def log(
             return
         paint, width = cli.out.paint, cli.out.streams.width
         if not graph:
-            for commit in found:  # shown as it is read, so that `| head` need not wait
+            for commit in found:  # printed as it is read, so `| head` need not wait
                 cli.out.lines(log_lines([commit], labels, paint, width, oneline=oneline))
             return
         commits = list(found)

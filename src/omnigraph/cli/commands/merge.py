@@ -1,4 +1,4 @@
-"""Owns the command `merge`: what it would do, what it did, and what stands in its way."""
+"""Owns the command `merge`: what it would do, what it did, and what prevents it."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _read_strategy(given: tuple[str, ...]) -> str | dict[str, str] | None:
 
 
 def _read_resolved(text: str, path: str) -> Resolved:
-    """Rows by type and id; every line that cannot be read is told with its number."""
+    """Rows by type and id. Every unreadable line is reported with its number."""
     found: Resolved = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""Owns the commands that keep a graph in shape."""
+"""Owns the command `optimize`, which keeps a graph in shape."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _done(report: TypeReport) -> Iterator[str]:
 
 
 def _listed(what: str, names: Sequence[str]) -> list[str]:
-    """Below each other where one line does not hold them."""
+    """One below the other where they do not fit on one line."""
     indent = f"  {what} "
     return wrap(
         ", ".join(names),

@@ -1,4 +1,4 @@
-"""Owns the commands that ask: `query` and `explain`."""
+"""Owns the commands that ask questions: `query` and `explain`."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def explain(
 
 
 def _fitting(lines: list[str], width: int | None) -> Iterator[str]:
-    """What a step did stands below it where it does not fit beside it."""
+    """What a step did stands below the step if it does not fit beside it."""
     for line in lines:
         step, told, did = line.partition("  (")
         if width is None or len(line) <= width or not told:
@@ -135,7 +135,8 @@ def _fitting(lines: list[str], width: int | None) -> Iterator[str]:
 
 
 def show_result(found: Result, cli: Invocation) -> int | None:
-    """Rows in the format asked for, as they come; how many, if it is for a person."""
+    """Prints rows as they come, in the format asked for, and for a person also how many there
+    were."""
     match cli.out.shape:
         case "table":
             return cli.out.table(found, columns=found.schema.names)
@@ -153,8 +154,8 @@ def show_result(found: Result, cli: Invocation) -> int | None:
 def placed(
     text: str, file: str | None, given: Mapping[str, Any], cli: Invocation
 ) -> Iterator[None]:
-    """Mistakes are told with their place in the file that the user named. A parameter that is
-    `given` and not declared gets told how."""
+    """Errors are shown with their place in the file that the user named. A parameter in `given`
+    that the query does not declare gets a hint on how to declare it."""
     try:
         yield
     except InvalidQuery as error:

@@ -1,4 +1,4 @@
-"""Owns the commands about long operations that died: list, resume, discard."""
+"""Owns the commands on long operations that died: list, resume, discard."""
 
 from __future__ import annotations
 

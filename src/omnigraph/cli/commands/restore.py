@@ -1,4 +1,4 @@
-"""Owns `restore` and `revert`: the commands that undo."""
+"""Owns `restore` and `revert`, the commands that undo."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the commands that look at the schema and change it."""
+"""Owns the commands that show, plan and change the schema."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def apply_(
 
 
 def _read(file: str, cli: Invocation) -> str:
-    """A schema that is wrong is told with its place in this file."""
+    """An error in a schema is shown with its place in this file."""
     from omnigraph.engine.write.migration import read_schema
 
     text = cli.read_text(file)

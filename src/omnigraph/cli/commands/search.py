@@ -1,4 +1,4 @@
-"""Owns the search command: words or meaning, over all texts of a graph."""
+"""Owns the command `search`: by words or by meaning, over all texts of a graph."""
 
 from __future__ import annotations
 
@@ -65,6 +65,6 @@ def search(
 
 
 def _marked(passage: str, paint: Paint) -> str:
-    """Words that were found stand out."""
+    """Highlights the words that were found."""
     parts = passage.split("**")
     return "".join(paint("bold", part) if n % 2 else part for n, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""Owns the commands `stats` and `snapshot`: what is in the graph, and in one version of it."""
+"""Owns the commands `stats` and `snapshot`: the contents of the graph, and of one version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _TEXT = ScalarType(Base.STRING)
 _SEARCHED = {"INVERTED": "text", "IVF_FLAT": "vector"}
 _WORTH = 1024
-"""Fewer rows are as quickly searched without an index."""
+"""Fewer rows are searched just as fast without an index."""
 
 
 def stats(*, ref: AtRef = "main", cli: Cli) -> None:
@@ -104,7 +104,7 @@ def snapshot(
 
 
 def _pending(found: Snapshot) -> list[dict[str, Any]]:
-    """Indexes for search that do not cover all rows. Only types that have any are opened."""
+    """Search indexes that do not cover all rows. Only types that have such an index are opened."""
     if not any(
         prop.type == _TEXT or isinstance(prop.type, VectorType)
         for kind in found.catalog.types
@@ -171,7 +171,7 @@ def _type_lines(types: list[dict[str, Any]], paint: Paint, unicode: bool) -> Ite
 
 
 def _bar(count: int, most: int, unicode: bool) -> str:
-    """The share of the largest type; something for anything above nothing."""
+    """The share of the largest type, never an empty bar for a type with entities."""
     if not count or not unicode:
         return "" if unicode else "#" * round(_BAR * count / most) if most else ""
     eighths = max(1, round(_BAR * 8 * count / most))

@@ -1,4 +1,4 @@
-"""Owns the commands on tags: names of commits that stay."""
+"""Owns the commands on tags, the permanent names of commits."""
 
 from __future__ import annotations
 

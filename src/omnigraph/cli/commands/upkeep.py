@@ -1,4 +1,4 @@
-"""Owns the commands that look after what is stored: check it, free space, bring it up to date."""
+"""Owns the commands that look after stored data: verify, cleanup and upgrade."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _findings(report: Verification, paint: Paint) -> Iterator[str]:
         if finding.kind == "intent":
             yield paint("yellow", finding.message)
     spare = [finding for finding in report.findings if finding.kind == "unreferenced"]
-    if spare and report.ok:  # else somebody needs what only seems to be left over
+    if spare and report.ok:  # otherwise a file that seems left over may still be needed
         yield f"{count_text(len(spare), 'file')} that no version needs; cleanup takes them."
     seen = report.looked_at
     what = [count_text(seen["versions"], "version"), count_text(seen["tables"], "table version")]

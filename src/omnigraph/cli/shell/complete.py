@@ -1,4 +1,4 @@
-"""Owns completion in the shell: it offers commands, keywords, types, properties and branches."""
+"""Owns completion in the shell: commands, keywords, types, properties and branches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROPERTY = re.compile(r"\$(\w+)\.$")
 
 
 class Completer:
-    """Candidates for the word under the cursor; `branches` is asked only when it is needed."""
+    """Candidates for the word under the cursor. `branches` is called only when it is needed."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Completer:
         return _starting(word, [*edges, *KEYWORDS, *types])
 
     def _properties(self, catalog: Catalog, variable: str, text: str) -> list[str]:
-        """Those of the variable's type if the text tells it, else all."""
+        """The properties of the variable's type if the text shows it, else all."""
         found = re.findall(rf"{re.escape(variable)}\s*:\s*(\w+)", text)
         known = catalog.find(found[-1]) if found else None
         kinds = [known] if known is not None else list(catalog.types)
@@ -62,7 +62,7 @@ class Completer:
 
 
 def _traversed(name: str) -> str:
-    """An edge type as queries write it: `WorksAt` is `worksAt`."""
+    """An edge type as queries write it: `WorksAt` becomes `worksAt`."""
     return name[:1].lower() + name[1:]
 
 

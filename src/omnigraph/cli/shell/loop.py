@@ -1,7 +1,7 @@
-"""Owns the shell: lines in, statements out, with the graph open all the time.
+"""Owns the shell: it reads lines and runs statements, with the graph open all the time.
 
 A line that begins with `\\` is a command of the shell or of the program; anything else is the
-language. An error is printed, and the shell goes on; a script stops.
+language. After an error the shell goes on, and a script stops.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Shell:
     # Lines
 
     def feed_all(self, lines: Iterable[str]) -> int:
-        """Takes the lines of a script until one fails: an `order` or `limit` below a statement
-        that could end there belongs to it."""
+        """Runs the lines of a script until one fails. An `order` or `limit` on the next line
+        belongs to the statement above it."""
         code = 0
         for line, after in pairwise(chain(lines, [None])):
             assert line is not None
@@ -86,8 +86,8 @@ class Shell:
         return self.finish()
 
     def feed(self, line: str, *, ends: bool = True) -> int:
-        """Takes one more line; the exit code of what it completed, 0 for nothing. Without `ends`
-        what is complete waits for the line below."""
+        """Takes one more line and returns the exit code of the statement that it completes, 0 if
+        none. Without `ends`, a complete statement waits for the next line."""
         if not self.text and line.strip().startswith("\\"):
             return self._guarded(lambda: self._command(line.strip()[1:]))
         self.text += f"{line}\n"
@@ -101,11 +101,11 @@ class Shell:
         return next((code for code in codes if code), 0)
 
     def finish(self) -> int:
-        """What is left when the input ends."""
+        """Runs what remains when the input ends."""
         return self.feed("\n") if self.text.strip() else 0
 
     def forget(self) -> None:
-        """Drops what was typed so far."""
+        """Drops the lines typed so far."""
         self.text = ""
 
     def _guarded(self, action: Callable[[], int]) -> int:
@@ -166,7 +166,7 @@ class Shell:
         raise InvalidArgument(f"There is no command \\{words[0]}.", help=hint)
 
     def run_program(self, words: list[str]) -> int:
-        """A command of the program, on the graph that is open and the branch in use."""
+        """A command of the program, on the open graph and the current branch."""
         from omnigraph.cli.parse import parse_words
 
         options, rest = split_options(words)

@@ -1,5 +1,4 @@
-"""Owns the decision whether a statement is complete: a text that lacks only its end waits for
-another line."""
+"""Owns the decision whether a statement is complete. An incomplete one waits for another line."""
 
 from __future__ import annotations
 
@@ -30,13 +29,13 @@ _GOES_ON = re.compile(r"\s*(order|limit|offset)\b")
 
 
 def goes_on(line: str) -> bool:
-    """Whether a line can only belong to the statement above it, complete as that may be."""
+    """Whether a line can only continue the statement above it, even if that is complete."""
     return _GOES_ON.match(line) is not None
 
 
 def read_statements(text: str) -> ReadText:
-    """A statement ends with the line on which it is complete, or at `;`. A blank line ends what
-    is not: its mistakes are then told."""
+    """A statement ends with the line that completes it, or at `;`. A blank line ends an incomplete
+    statement, whose errors are then reported."""
     given = text.rstrip()
     ended = given.endswith(";") or (bool(given) and text.endswith("\n\n"))
     given = given.rstrip("; \n\t")

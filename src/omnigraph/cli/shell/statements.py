@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShellState:
-    """What a statement needs to know of the shell that it runs in."""
+    """What a statement needs to know about the shell that runs it."""
 
     cli: Invocation
     graph: Graph
@@ -42,7 +42,7 @@ class ShellState:
 
 
 def run_item(shell: ShellState, item: Item, text: str) -> int:
-    """One statement; its exit code."""
+    """Runs one statement and returns its exit code."""
     match item:
         case Query(body=Read()):
             return _ask(shell, item, text)
@@ -88,7 +88,7 @@ def _program(shell: ShellState, *words: str) -> int:
 
 
 def _by(shell: ShellState) -> list[str]:
-    """Who the shell writes as, for a command that writes too."""
+    """The actor of the shell, for a command that writes."""
     return [] if shell.actor is None else ["--as", shell.actor]
 
 

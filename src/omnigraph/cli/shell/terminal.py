@@ -46,7 +46,7 @@ class _Interrupts:
 
 
 def run_terminal(shell: Shell) -> int:
-    """Until the end of the input or \\quit. Ctrl-C drops the statement, not the shell."""
+    """Runs until the end of the input or \\quit. Ctrl-C drops the statement, not the shell."""
     history = history_path(shell.cli.environment)
     interrupts = _Interrupts()
     with interrupts.handled():
@@ -82,19 +82,19 @@ def _converse(shell: Shell, interrupts: _Interrupts) -> None:
 
 
 def run_script(shell: Shell) -> int:
-    """Statements from a file or a pipe; the first that fails ends it."""
+    """Runs statements from a file or a pipe, until one fails."""
     return shell.feed_all(shell.out.streams.stdin)
 
 
 def _prompt(shell: Shell) -> str:
-    """Colours are marked as taking no room, so that long lines wrap where they should."""
+    """Colour codes are marked as having no width, so long lines wrap correctly."""
     return _COLOURS.sub("\x01\\g<0>\x02", shell.prompt(shell.out.paint))
 
 
 def _prepare(shell: Shell, history: Path) -> None:
     try:
         import readline
-    except ImportError:  # a Python without it still has a shell, with plain lines
+    except ImportError:  # without readline the shell still works, with plain lines
         return
     with contextlib.suppress(OSError):
         readline.read_history_file(history)

@@ -1,4 +1,5 @@
-"""Owns how changes read: entities that came, went or changed, property by property."""
+"""Owns how changes are shown: entities that were added, removed or changed, property by
+property."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def change_row(change: Change) -> dict[str, Any]:
 def change_lines(
     changes: Iterable[Change], paint: Paint, width: int | None, *, limit: int | None = None
 ) -> Iterator[str]:
-    """Type by type. At most `limit` entities of each, then how many there are more."""
+    """Type by type, with at most `limit` entities of each type and the number of the others."""
     first = True
     for (kind, name), group in groupby(changes, key=lambda c: (c.kind, c.type)):
         if not first:
@@ -70,7 +71,7 @@ class Counts(Protocol):
 
 
 def count_lines(types: Mapping[str, Counts], paint: Paint) -> Iterator[str]:
-    """What a write did, a line for each type."""
+    """What a write did, one line for each type."""
     summary = {
         name: {op: n for op, n in zip(_WORDS, (c.inserted, c.updated, c.deleted), strict=True) if n}
         for name, c in types.items()
@@ -79,7 +80,7 @@ def count_lines(types: Mapping[str, Counts], paint: Paint) -> Iterator[str]:
 
 
 def summary_text(summary: Mapping[str, Mapping[str, int]]) -> str:
-    """The same as half a sentence: 3 inserted, 1 deleted."""
+    """The same as a phrase: 3 inserted, 1 deleted."""
     totals: dict[str, int] = {}
     for counts in summary.values():
         for op, count in counts.items():
@@ -116,7 +117,7 @@ def _value_change(
     if width is None or visible_width(line) <= width:
         yield f"      {name}: {paint('red', old)} → {paint('green', new)}"
         return
-    # Too long for one line: one below the other, where the difference can be seen.
+    # Too long for one line: one below the other, so that the difference can be seen.
     yield f"      {name}:"
     yield f"        {paint('red', cut(f'- {old}', width - 8))}"
     yield f"        {paint('green', cut(f'+ {new}', width - 8))}"

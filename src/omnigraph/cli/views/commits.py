@@ -1,4 +1,5 @@
-"""Owns how commits read: as rows for programs, as lines for people, as a drawing with lanes."""
+"""Owns how commits are shown: as rows for programs, as lines for people, as a drawing with
+lanes."""
 
 from __future__ import annotations
 
@@ -83,7 +84,7 @@ def graph_lines(
 
 
 def about_commit(commit: Commit) -> str:
-    """Who, when, what kind, and how many entities."""
+    """Who, when, what kind of commit, and how many entities it changed."""
     parts = [commit.actor and one_line(commit.actor), time_text(commit.created_at), commit.kind]
     shown = ", ".join(part for part in parts if part)
     counts = statistics_text(commit)
@@ -128,5 +129,5 @@ def _fit(text: str, width: int | None, paint: Paint) -> str:
 
 
 def _painted(lanes: str, paint: Paint, node: str) -> str:
-    """Lines of the drawing are dim, so that the commits stand out."""
+    """The lines of the drawing are dim, so the commits stand out."""
     return node.join(paint("dim", part) for part in lanes.split(node)) if paint.on else lanes

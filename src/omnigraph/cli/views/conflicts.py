@@ -1,4 +1,4 @@
-"""Owns how conflicts read: what it was, what each side made of it, and how to go on."""
+"""Owns how conflicts are shown: the base, the value of each side, and how to go on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def conflict_lines(
     ours: str = "ours",
     theirs: str = "theirs",
 ) -> Iterator[str]:
-    """Each conflict with its three sides, named as the user knows them."""
+    """Each conflict with its three values, labelled with the names that the user knows."""
     for conflict in conflicts[:_SHOWN]:
         yield ""
         yield from _conflict(conflict, paint, width, ("before", ours, theirs))
@@ -53,8 +53,8 @@ def way_out(
     paint: Paint,
     width: int | None = None,
 ) -> Iterator[str]:
-    """Commands that would end these conflicts; what each does stands below it where it does not
-    fit beside it."""
+    """Commands that would resolve these conflicts. The explanation of a command stands below it if
+    it does not fit beside it."""
     target = "" if into == "main" else f" --into {into}"
     merge = f"omnigraph merge {source}{target}"
     rows = [
@@ -101,7 +101,7 @@ def _conflict(
 
 
 def _side(value: Any, all_of: tuple[Any, ...], is_value: bool) -> str:
-    """A value; or of a row what differs between the sides."""
+    """A value, or for a row the properties that differ between the sides."""
     if is_value:
         return literal_text(value)
     if value is None:

@@ -1,4 +1,4 @@
-"""Owns how a plan for a schema reads with colours; the words are those of the plan."""
+"""Owns how a schema plan is shown with colours. The words are those of the plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_lines(plan: MigrationPlan, paint: Paint) -> Iterator[str]:
     for line in render_plan(plan).splitlines():
         tier = next((t for t in Tier if line.startswith(f"{t.value} ")), None)
         if tier is None:
-            yield from fold(line, _WIDTH)  # only the first one may be too long
+            yield from fold(line, _WIDTH)  # only the first line may be too long
         elif not paint.on:
             yield line
         else:

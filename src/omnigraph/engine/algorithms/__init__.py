@@ -1,1 +1,2 @@
-"""Graph algorithms over the adjacency of a snapshot, and their results as properties."""
+"""Graph algorithms over the adjacency of a snapshot, and results that can be stored as
+properties."""

@@ -1,5 +1,5 @@
-"""Owns the algorithms themselves, over arrays: `count` nodes, and for each edge the numbers of both
-ends. Parallel edges count each time, except where neighbours are asked for. Pure."""
+"""Owns the algorithms themselves, over arrays: the number of nodes, and the numbers of both ends of
+each edge. Parallel edges count each time, except where neighbours are counted. Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def pagerank(
     tolerance: float = 1e-10,
     rounds: int = 200,
 ) -> tuple[Floats, int]:
-    """The share of time that a walker spends on each node, and the rounds that it took. From a node
-    without a way out the walker goes anywhere. The ranks add up to 1."""
+    """The share of time that a random walker spends on each node, and the number of rounds. From a
+    node without outgoing edges the walker goes anywhere. The ranks add up to 1."""
     if not count:
         return np.zeros(0), 0
     out = np.bincount(src, minlength=count)
@@ -46,9 +46,9 @@ def pagerank(
 
 
 def connected_components(count: int, src: Ints, dst: Ints) -> tuple[Ints, int]:
-    """For each node the least node that it hangs together with, whichever way the edges point: each
-    round takes the least label of the neighbours, for the node and for its label, and then every
-    label its own label, so that long paths shrink by half."""
+    """For each node the smallest node that it is connected to, in either direction. In each round a
+    node, and the node that its label names, take the smallest label of the neighbours. Then every
+    label is replaced by its own label, so long paths shrink by half."""
     labels = np.arange(count, dtype=np.int64)
     for done in range(1, count + 2):
         left, right = labels[src], labels[dst]
@@ -68,9 +68,9 @@ def connected_components(count: int, src: Ints, dst: Ints) -> tuple[Ints, int]:
 
 
 def label_propagation(count: int, src: Ints, dst: Ints, *, rounds: int = 10) -> tuple[Ints, int]:
-    """Communities: in each round all nodes at once take the label that most edges bring them from
-    their neighbours, the least one where several tie. A node without neighbours keeps its own.
-    Two halves that only know each other may swap for ever, so the rounds are counted."""
+    """Communities. In each round all nodes at once take the most frequent label of their
+    neighbours, the smallest one if several tie. A node without neighbours keeps its own. Two halves
+    that only know each other may swap labels for ever, so the number of rounds is limited."""
     labels = np.arange(count, dtype=np.int64)
     for done in range(1, rounds + 1):
         keys = dst.astype(np.int64) * max(count, 1) + labels[src]
@@ -89,12 +89,13 @@ def label_propagation(count: int, src: Ints, dst: Ints, *, rounds: int = 10) -> 
 
 
 def triangle_count(count: int, src: Ints, dst: Ints) -> Ints:
-    """In how many triangles each node is. Neither direction nor parallel edges nor loops count."""
+    """The number of triangles that each node is part of. Directions, parallel edges and loops do
+    not count."""
     other = src != dst
     low, high = np.minimum(src, dst)[other], np.maximum(src, dst)[other]
     pairs = np.unique(low.astype(np.int64) * max(count, 1) + high)
     low, high = pairs // max(count, 1), pairs % max(count, 1)
-    # From the node with fewer neighbours to the one with more: no node is left with many.
+    # From the node with fewer neighbours to the one with more, so that no node keeps many.
     size = np.bincount(low, minlength=count) + np.bincount(high, minlength=count)
     turned = (size[low] > size[high]) | ((size[low] == size[high]) & (low > high))
     here, there = np.where(turned, high, low), np.where(turned, low, high)
@@ -123,7 +124,7 @@ def triangle_count(count: int, src: Ints, dst: Ints) -> Ints:
 
 
 def shortest_paths(count: int, src: Ints, dst: Ints, sources: Ints) -> tuple[Ints, int]:
-    """How many edges lead from the nearest of the sources to each node; UNREACHED if none do."""
+    """The number of edges from the nearest source to each node, UNREACHED if there is no path."""
     distance = np.full(count, UNREACHED, dtype=np.int64)
     order = np.argsort(src, kind="stable")
     ends = dst[order]

@@ -1,4 +1,5 @@
-"""Owns an algorithm in this process: over arrays of the snapshot, written by a transaction."""
+"""Owns running an algorithm in this process, over arrays of the snapshot. A transaction writes the
+result."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from omnigraph.model.version import Commit
 
 @dataclass(frozen=True)
 class Answer:
-    """A value for each node; null where `known` says no."""
+    """A value for each node, null where `known` is False."""
 
     values: Any
     rounds: int = 1
@@ -120,7 +121,7 @@ def compute_here(
 
 
 def _with_keys(snapshot: GraphView, kind: NodeType, given: pa.Table) -> pa.Table:
-    """An id of a type with a key is made from the key, so that is given too."""
+    """For a type with a key, the key is added to the rows, because ids are made from it."""
     if not kind.key:
         return given
     keys = snapshot.scan(kind.name, columns=["id", *kind.key]).read_all()

@@ -1,5 +1,5 @@
-"""Owns the network that an algorithm runs on: the nodes and edges of some edge types of a snapshot,
-as numbers, in an order that does not depend on how they are stored."""
+"""Owns the network that an algorithm runs on: nodes and edges of some types of a snapshot, as
+numbers, in an order that does not depend on how they are stored."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.store.tables import ADDRESS
 
 _OUT = -1
-"""Of a node that takes no part."""
+"""The number of a node that takes no part."""
 
 
 @dataclass(frozen=True)
 class Network:
     """Nodes are numbered by type, in the order of their names, and within a type by id. Each edge
-    is there in the direction in which it is followed, in both if it is followed both ways."""
+    appears in the direction in which it is followed, and twice if it is followed both ways."""
 
     kinds: tuple[NodeType, ...]
     starts: tuple[int, ...]
@@ -43,7 +43,7 @@ class Network:
         return self.starts[-1]
 
     def parts(self, values: np.ndarray) -> list[tuple[NodeType, pa.Array, np.ndarray]]:
-        """Values of all nodes, by type, with the ids."""
+        """The values of all nodes by type, with their ids."""
         return [
             (kind, ids, values[start:stop])
             for kind, ids, start, stop in zip(
@@ -52,7 +52,7 @@ class Network:
         ]
 
     def names(self) -> pa.Array:
-        """What each node is called: its id, after its type if there are several."""
+        """The name of each node: its id, preceded by its type if there are several types."""
         if not self.kinds:
             return pa.array([], pa.string())
         if len(self.kinds) == 1:
@@ -64,7 +64,7 @@ class Network:
         return pa.concat_arrays(parts)
 
     def find(self, names: Sequence[str | tuple[str, str]]) -> Ints:
-        """Nodes by id, or by (type, id) where several types have the id."""
+        """Finds nodes by id, or by (type, id) where several types have the id."""
         found = []
         for name in names:
             wanted, text = name if isinstance(name, tuple) else (None, name)
@@ -129,7 +129,7 @@ def _ends(
     edge: EdgeType,
     ranks: Mapping[str, np.ndarray],
 ) -> tuple[Ints, Ints]:
-    """Both ends of the edges that take part: those whose ends do, too."""
+    """Both ends of the edges that take part. An edge takes part if both of its nodes do."""
     catalog, ledger = snapshot.catalog, snapshot.io
     source = entities.rows(catalog.node_names[edge.source])
     target = entities.rows(catalog.node_names[edge.target])

@@ -1,5 +1,5 @@
-"""Owns which algorithms there are: what they give, which options they take, what these may be.
-Every engine runs the same ones, with the same options."""
+"""Owns the table of algorithms: what each returns, which options it takes, and what values these
+may have. Every engine runs the same algorithms with the same options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ VALUES: Mapping[ValueKind, pa.DataType] = {
 
 @dataclass(frozen=True)
 class Option:
-    """`read` makes a value of what was given, or raises; None as default: it must be given."""
+    """`read` turns what was given into a value, or raises. A default of None means that the option
+    is required."""
 
     read: Callable[[str, Any], Any]
     default: Any = None
@@ -32,8 +33,8 @@ class Option:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """`direction` is how edges are followed unless the caller says it; `undirected` ones follow
-    them both ways, whatever is said. `nullable`: it has no value for some nodes."""
+    """`direction` is how edges are followed if the caller does not say. An `undirected` algorithm
+    always follows them both ways. `nullable` means that some nodes may have no value."""
 
     kind: ValueKind
     direction: str
@@ -110,7 +111,7 @@ def find_algorithm(name: str) -> Algorithm:
 
 
 def read_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of an algorithm, with those that are given checked."""
+    """All options of an algorithm, checked, with defaults for those that were not given."""
     known = find_algorithm(name).options
     for option in given:
         if option not in known:
@@ -124,7 +125,7 @@ def read_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fitting_types(algorithm: Algorithm) -> Sequence[str]:
-    """The types of properties that hold its values, the best one first."""
+    """The property types that can hold the values, best first."""
     if algorithm.kind == "label":
         return [type_text(ScalarType(Base.STRING))]
     floats = [type_text(ScalarType(base)) for base in sorted(FLOATS, reverse=True)]

@@ -1,4 +1,4 @@
-"""Owns what an algorithm gives back."""
+"""Owns what an algorithm returns."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from omnigraph.model.version import Commit
 
 @dataclass(frozen=True)
 class Target:
-    """Where values are to be written: a property of these types, on the head of a branch, which
-    must still show what they were computed on."""
+    """Where values are to be written: a property of these types, at the head of a branch. The head
+    must still show the version that the values were computed on."""
 
     property: str
     kinds: Sequence[NodeType]
@@ -24,27 +24,27 @@ class Target:
 
 
 class Computed(Protocol):
-    """The values of an algorithm, wherever they are."""
+    """The values of an algorithm, here or on Spark."""
 
     @property
     def rounds(self) -> int: ...
 
     @property
     def frame(self) -> Any:
-        """A DataFrame of Spark, None if the values are here."""
+        """A DataFrame of Spark, or None if the values are in this process."""
 
     def read(self) -> pa.Table:
         """`type`, `id` and `value` of every node, by type and id."""
 
     def write(self, target: Target) -> Commit | None:
-        """Makes the values a property, as one commit."""
+        """Stores the values as a property, in one commit."""
 
 
 @dataclass(frozen=True)
 class AlgorithmResult:
-    """A row for each node: `type`, `id` and `value`. `rounds` is how often all edges were looked
-    at; `commit` is there if the values were written; `engine` is where they were computed, and
-    `frame` the values as a DataFrame if that was Spark."""
+    """A row for each node: `type`, `id` and `value`. `rounds` is how many times all edges were
+    visited. `commit` is set if the values were written. `engine` says where they were computed; if
+    that was Spark, `frame` holds them as a DataFrame."""
 
     name: str
     engine: str
@@ -56,7 +56,7 @@ class AlgorithmResult:
 
     @property
     def table(self) -> pa.Table:
-        """Read when it is first asked for."""
+        """Read when it is first used."""
         if not self._held:
             assert self._computed is not None
             self._held.append(self._computed.read())
@@ -73,7 +73,7 @@ class AlgorithmResult:
         return found
 
     def to_dict(self) -> dict[Any, Any]:
-        """Values by id, or by (type, id) if there are several types."""
+        """The values by id, or by (type, id) if there are several types."""
         rows = self.to_pylist()
         if len({row["type"] for row in rows}) < 2:
             return {row["id"]: row["value"] for row in rows}

@@ -1,5 +1,5 @@
-"""Owns running an algorithm by its name on a snapshot, on the engine that is asked for, and writing
-its result as a property."""
+"""Owns running an algorithm by name, on a snapshot and an engine, and writing its result as a
+property."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AlgorithmExecutor(Protocol):
 
 @dataclass(frozen=True)
 class AlgorithmCall:
-    """What `algorithm` was asked for."""
+    """The arguments of a call of `algorithm`."""
 
     name: str
     edges: Edges
@@ -68,8 +68,8 @@ def write_algorithm(
     write_to: str,
     commit: CommitOptions,
 ) -> AlgorithmResult:
-    """The values as a property, on the head that they were computed on: when that moves, they are
-    computed again, unless the caller has said which one is meant."""
+    """Stores the values as a property, on the head that they were computed on. If the head moves,
+    they are computed again, unless the caller named a commit."""
     algorithm, engine, options = _read(call)
     commit = replace(commit, message=commit.message or f"{call.name} into {write_to}")
     tries = 1 if commit.if_commit is not None else _TRIES
@@ -84,7 +84,7 @@ def write_algorithm(
         except PreconditionFailed:
             if not left:
                 raise
-            continue  # a node may be gone by now, and what it was worth says nothing any more
+            continue  # nodes may have changed since, so the old values are void
         return _result(call, engine, computed, made)
     raise AssertionError("unreachable")
 
@@ -98,7 +98,7 @@ def _read(call: AlgorithmCall) -> tuple[Algorithm, str, Mapping[str, Any]]:
 
 
 def _choose(asked: str) -> str:
-    """By itself an algorithm goes to Spark only where that is a cluster: on one machine the arrays
+    """With "auto" an algorithm runs on Spark only if Spark is a cluster. On one machine the arrays
     of this process are many times faster."""
     if asked not in _ENGINES:
         listed = ", ".join(repr(word) for word in _ENGINES)
@@ -149,7 +149,7 @@ def _result(
 def _check_target(
     scope: AlgorithmScope, algorithm: Algorithm, call: AlgorithmCall, property: str
 ) -> None:
-    """All node types must have a fitting property."""
+    """All node types must have a property that can hold the values."""
     fitting = fitting_types(algorithm)
     for kind in scope.nodes:
         held = {p.name: p for p in kind.properties}.get(property)

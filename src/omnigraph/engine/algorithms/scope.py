@@ -1,5 +1,5 @@
-"""Owns which part of a graph an algorithm looks at: edge types, each with a direction, the node
-types at their ends, and conditions that some of the entities must fulfil."""
+"""Owns the part of a graph that an algorithm works on: edge types with directions, the node types
+at their ends, and conditions that entities must meet."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType
 Direction = Literal["out", "in", "both"]
 DIRECTIONS = ("out", "in", "both")
 Edges = str | Sequence[str] | Mapping[str, str] | None
-"""Edge types by name; with a direction for each, or all types."""
+"""Edge types by name, or each with its direction, or None for all types."""
 Where: TypeAlias = Filter | Mapping[str, Filter] | None
-"""Conditions by the name of a type, or one for the only edge type."""
+"""Conditions by the name of a type, or a single one for the only edge type."""
 
 
 @dataclass(frozen=True)
 class AlgorithmScope:
-    """Node types are in the order of their names. `where` holds the conditions by table key."""
+    """Node types are ordered by name. `where` holds the conditions by table key."""
 
     edges: tuple[tuple[EdgeType, str], ...]
     nodes: tuple[NodeType, ...]
@@ -39,7 +39,7 @@ class AlgorithmScope:
 def read_scope(
     catalog: Catalog, edges: Edges, direction: str, where: Where, now: int
 ) -> AlgorithmScope:
-    """What is meant, checked against the schema."""
+    """The scope that the arguments describe, checked against the schema."""
     given = _read_edges(catalog, edges, direction)
     chosen = tuple((catalog.edge_names[name], way) for name, way in given.items())
     touched = {name for edge, _ in chosen for name in (edge.source, edge.target)}
@@ -89,7 +89,7 @@ def _read_where(
         return [(edges[0], where)]
     kinds: dict[str, GraphType] = {}
     taking_part: list[GraphType] = [*nodes, *edges]
-    for kind in taking_part:  # an edge type wins over a node type of its name
+    for kind in taking_part:  # an edge type takes precedence over a node type of the same name
         kinds[kind.table_key] = kinds[kind.name] = kind
     found: list[tuple[GraphType, Filter]] = []
     for name, text in where.items():

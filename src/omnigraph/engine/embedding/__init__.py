@@ -1,1 +1,1 @@
-"""Vectors of a graph come from texts of a graph here: for a query, for rows that miss theirs."""
+"""Models and query vectors of an open graph."""

@@ -1,4 +1,4 @@
-"""Owns the models that an open graph uses, and the vectors of texts that queries asked for."""
+"""Owns the models that an open graph uses, and the vectors of the texts in its queries."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEPT = 1024
 
 
 class Models:
-    """Of one session; each model is made when it is first asked for."""
+    """The models of one session. Each is made when it is first used."""
 
     def __init__(self, session: Session) -> None:
         self._settings = session.settings
@@ -50,8 +50,8 @@ class Models:
 
 
 def embed_query(session: Session, prop: Property, text: str) -> tuple[float, ...]:
-    """The vector of a text by the property's own model, of length 1 and of the property's size;
-    zeros for a blank text, which is near nothing. The same text is asked for once a session."""
+    """The vector of a text by the property's own model, with length 1 and the property's size. A
+    blank text has a vector of zeros, which is near nothing. A session asks for each text once."""
     try:
         return session.shared(Models).vector_of(prop, text)
     except OmnigraphError as error:
@@ -75,5 +75,5 @@ def model_of(prop: Property) -> Model:
 
 
 def dimension_of(prop: Property) -> int:
-    assert isinstance(prop.type, VectorType), f"{prop.name} is no vector"  # the checker's promise
+    assert isinstance(prop.type, VectorType), f"{prop.name} is no vector"  # the checker saw to it
     return prop.type.dimension

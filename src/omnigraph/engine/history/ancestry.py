@@ -22,7 +22,8 @@ def contains(version: GraphVersion, other: GraphVersion) -> bool:
 
 
 def joined(head: GraphVersion, other: GraphVersion) -> dict[str, int]:
-    """The ancestry of a version on the head's chain that also has the other's past."""
+    """The ancestry of a version on the head's chain whose past also contains the past of the
+    other."""
     result = dict(head.ancestry)
     for chain, number in past(other).items():
         result[chain] = max(number, result.get(chain, 0))
@@ -31,9 +32,9 @@ def joined(head: GraphVersion, other: GraphVersion) -> dict[str, int]:
 
 
 def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
-    """A branch without commits of its own stands where it was forked from, and one that was
-    forwarded where that brought it. What maintenance did since is no commit of anybody's. None of
-    these keeps a branch from being forwarded again."""
+    """The version that a branch without commits of its own stands for: the one it was forked from,
+    or the one a fast-forward brought. Maintenance makes no commits that anybody sees, so it does
+    not count. Such a branch can be forwarded again."""
     while True:
         if version.version == version.first:
             if (fork := version.forked_from) is None:
@@ -48,8 +49,8 @@ def origin_of(session: Session, version: GraphVersion, ledger: Ledger) -> GraphV
 
 
 def shared_past(ours: Iterable[GraphVersion], theirs: GraphVersion) -> dict[str, int]:
-    """For each chain that both have in their past, up to which version. Nothing else of the two
-    decides on their merge bases."""
+    """For each chain that both pasts contain, the newest version that both contain. Nothing else
+    decides on the merge bases of the two."""
     mine: dict[str, int] = {}
     for one in ours:
         for chain, number in past(one).items():
@@ -61,11 +62,11 @@ def shared_past(ours: Iterable[GraphVersion], theirs: GraphVersion) -> dict[str,
 def find_merge_bases(
     session: Session, ours: Iterable[GraphVersion], theirs: GraphVersion, ledger: Ledger
 ) -> list[GraphVersion]:
-    """The versions in both pasts that are in the past of no other such version, newest first.
-    There are several after merges in both directions at once. `ours` may be versions taken
-    together, as their merge would be.
+    """The versions in both pasts that are in the past of no other such version, newest first. There
+    are several after merges in both directions at once. `ours` may be several versions taken
+    together, in the way that their merge would be.
 
-    Each version that is read rules out the chains that it contains, so looking first where heads
+    Each version that is read rules out the chains that it contains. So looking first where heads
     usually come from takes one or two reads, and never more than there are chains.
     """
     ours = list(ours)
@@ -84,7 +85,7 @@ def find_merge_bases(
         left = {other: None for other in left if held.get(other, 0) < shared[other]}
         best = [one for one in best if not contains(version, one)]
         best.append(version)
-    # Branches that were forwarded to one commit hold it as versions of their own.
+    # Branches that were forwarded to the same commit have it as versions of their own.
     by_commit = {version.commit.id: version for version in best}
     return sorted(
         by_commit.values(), key=lambda one: (one.commit.created_at, one.commit.id), reverse=True

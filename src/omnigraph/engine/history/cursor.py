@@ -1,4 +1,5 @@
-"""Owns cursors of the change feed: a place in a history as an opaque text, and what it fits."""
+"""Owns cursors of the change feed: a place in a history as an opaque text, and the feed that it
+belongs to."""
 
 from __future__ import annotations
 
@@ -15,14 +16,14 @@ _PREFIX = "omnigraph-cursor-1."
 
 
 class Place(NamedTuple):
-    """A version on the way to the head of a branch; it may be one of another branch."""
+    """A version on the way to the head of a branch. It may be a version of another branch."""
 
     branch: str
     version: int
 
 
 class Cursor(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """The place after a block, bound to the feed that gave it."""
+    """The place after a block, tied to the feed that returned it."""
 
     graph: str
     branch: str

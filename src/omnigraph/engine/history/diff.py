@@ -1,4 +1,4 @@
-"""Owns the diff of two snapshots: type by type, computed when it is asked for."""
+"""Owns the diff of two snapshots, which is computed type by type as it is read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Diff:
-    """The changes that lead from one snapshot to another. Iterating yields `Change`s; nothing is
-    read before, and each type is read when its turn comes."""
+    """The changes that lead from one snapshot to another. Iterating yields `Change`s. Nothing is
+    read before that, and each type is read when its turn comes."""
 
     old: GraphView
     new: GraphView
@@ -38,7 +38,7 @@ class Diff:
             yield from _changes(delta, self.ops)
 
     def deltas(self) -> Iterator[TypeDelta]:
-        """Changes as Arrow tables, one value for each type that changed."""
+        """Changes as Arrow tables, one object for each type that changed."""
         for before, after in self._pairs():
             delta = diff_type(
                 None if before is None else self._aligned.view(before),
@@ -66,17 +66,18 @@ class Diff:
 
     @property
     def schema(self) -> MigrationPlan:
-        """What changed in the schema, as the steps that lead from the one to the other."""
+        """What changed in the schema: the steps that lead from the old one to the new one."""
         return plan_between(self._aligned.catalog, self.new.catalog)
 
     @cached_property
     def _aligned(self) -> GraphView:
-        """The old snapshot, with the ids that the new one has for what both have."""
+        """The old snapshot, in which types and properties that both have carry the ids of the new
+        one."""
         aligned = align(self.new.catalog, self.old.catalog)
         return replace(self.old, catalog=aligned(self.old.catalog))
 
     def _pairs(self) -> Iterator[tuple[GraphType | None, GraphType | None]]:
-        """Types by their stable ids, so that a renamed type is the same type."""
+        """Types paired by their stable ids, so that a renamed type is still the same type."""
         olds = {kind.id: kind for kind in self._aligned.catalog.by_key.values()}
         for new in self.new.catalog.by_key.values():
             old = olds.pop(new.id, None)

@@ -36,8 +36,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class FeedBlock:
-    """One commit and what it did. `changes` are read when they are iterated, type by type;
-    `cursor` is the place after this block."""
+    """One commit and what it did. `changes` are read type by type as they are iterated. `cursor` is
+    the place after this block."""
 
     commit: Commit
     cursor: str
@@ -45,13 +45,13 @@ class FeedBlock:
 
     @property
     def schema(self) -> MigrationPlan:
-        """What the commit changed in the schema; no steps when it did not."""
+        """What the commit changed in the schema, without steps if it changed nothing."""
         return self.changes.schema
 
 
 class Feed:
-    """The changes of one branch. `types` are looked up in its newest schema and followed by
-    their stable ids when they are renamed."""
+    """The changes of one branch. `types` are looked up in the newest schema of the branch and
+    followed by their stable ids across renames."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Feed:
         )
 
     def place_of(self, after: str) -> Place | None:
-        """Where blocks are to go on from; None is before the first commit."""
+        """The place after which blocks begin. None is before the first commit."""
         if not isinstance(after, str):
             raise InvalidArgument(f"after is a text, not {type(after).__name__}.")
         if after == BEGINNING:
@@ -119,8 +119,8 @@ class Feed:
         poll: float,
         stopped: Callable[[], bool],
     ) -> Generator[FeedBlock, None, None]:
-        """Up to the head or, with `follow`, for ever: until the generator is closed or `stopped`
-        says so. A block is made whole before it is given, so it can be asked for again."""
+        """Ends at the head or, with `follow`, never: until the generator is closed or `stopped`
+        returns True. A block is complete before it is yielded, so it can be asked for again."""
         place = after
         while limit is None or limit > 0:
             step = self._step(place)
@@ -153,8 +153,8 @@ class Feed:
             if following is None:
                 return None
             return path.read(place), path.read(following), following
-        # A fast-forward took the branch to a past that does not lead through this place: one
-        # block tells the difference.
+        # A fast-forward took the branch to a past that does not lead through this place. One block
+        # shows the difference.
         arrived = Place(self._branch, path.head.first)
         return path.read(place), path.read(arrived), path.settle(arrived)
 
@@ -182,7 +182,8 @@ class Feed:
         )
 
     def _changed_tables(self, old: GraphVersion, new: GraphVersion) -> frozenset[str]:
-        """Where a reader can see a difference, which needs no look at the tables."""
+        """The tables in which a reader can see a difference. The tables themselves are not
+        opened."""
         olds = {pin.type_id: pin for pin in old.tables}
         news = {pin.type_id: pin for pin in new.tables}
         changed = set()

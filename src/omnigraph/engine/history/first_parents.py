@@ -1,7 +1,7 @@
-"""Owns the path to a head: the versions along the first parents as places, in both directions.
+"""Owns the path to a head: the versions along the first parents, as places, in both directions.
 
-A branch begins with a version that repeats the commit it was forked from, and so does a branch
-that was fast-forwarded; on the path a commit is only where it was made.
+A branch begins with a version that repeats the commit it was forked from, and so does a
+fast-forwarded branch. On the path, a commit appears only where it was made.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Stretch:
-    """Versions of one branch that follow each other."""
+    """Consecutive versions of one branch."""
 
     branch: str
     low: int
@@ -30,7 +30,8 @@ class Stretch:
 
 
 class Path:
-    """Numbers of a branch are contiguous, so the path takes one read for each fork on it."""
+    """The versions of a branch are numbered without gaps, so the path takes one read for each fork
+    on it."""
 
     def __init__(self, session: Session, head: GraphVersion, ledger: Ledger) -> None:
         self._session = session
@@ -46,7 +47,7 @@ class Path:
         return any(stretch.holds(place) for stretch in self._stretches)
 
     def after(self, place: Place) -> Place | None:
-        """The next place; None at the head. The place is one that the path holds."""
+        """The next place, or None at the head. The given place must be on the path."""
         index = next(i for i, stretch in enumerate(self._stretches) if stretch.holds(place))
         if place.version < self._stretches[index].high:
             return Place(place.branch, place.version + 1)
@@ -55,8 +56,8 @@ class Path:
         return Place(self._stretches[index + 1].branch, self._stretches[index + 1].low)
 
     def passed(self, place: Place) -> Place:
-        """The place of a commit or, if cleanup has passed that and left what maintenance made of
-        it, the place of this: nothing happened in between."""
+        """The place of a commit. If cleanup has deleted it but kept a version that maintenance made
+        from it, this is the place of that version: no reader can tell them apart."""
         head = self.head
         if place.branch == head.branch and head.first <= place.version < head.floor:
             oldest = Place(head.branch, head.floor)
@@ -65,7 +66,7 @@ class Path:
         return place
 
     def settle(self, place: Place) -> Place:
-        """Where the commit of a place was made."""
+        """The place at which the commit of a place was made."""
         version = self._read_beginning(place)
         while (fork := version.forked_from) is not None and version.begins_at_fork:
             place = Place(fork.branch, fork.version)
@@ -88,8 +89,8 @@ class Path:
         raise lost_version(place.branch, place.version)
 
     def _find(self) -> list[Stretch]:
-        """Oldest first. What cleanup has passed cannot be followed further; a first place that
-        is gone says so when it is read."""
+        """Oldest first. The path ends where cleanup has deleted versions. If the first place is
+        gone, reading it raises the error."""
         found: list[Stretch] = []
         version = self.head
         while True:
@@ -106,8 +107,8 @@ class Path:
                 return found[::-1]
 
     def _read_beginning(self, place: Place) -> GraphVersion:
-        """What a branch was made from. The beginning of another need not be readable: what that
-        one was made from is the same."""
+        """The version that a branch was made from. If that is the beginning of another branch,
+        which cleanup may have deleted, it is what that branch was made from: the same commit."""
         try:
             return self.read(place)
         except HistoryGap:

@@ -1,8 +1,9 @@
-"""Owns the log: commits in DAG order through both parents of merges, read as far as asked for.
+"""Owns the log: commits in the order of the graph, through both parents of merges, read only as far
+as asked for.
 
-A version's first parent is the one before it on its chain. The second is on a chain of which the
-merge took in more (`ancestry`), and is known by its commit. Numbers of a chain are contiguous, so
-versions are read ahead side by side, further ahead the longer a chain is followed.
+A version's first parent is the one before it on its chain. The second parent is on a chain of which
+the merge took in more (`ancestry`), and is identified by its commit. The numbers of a chain have no
+gaps, so versions are read ahead in parallel, further ahead the longer a chain is followed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _DAY = 86_400_000_000
 
 @dataclass(frozen=True)
 class LogFilter:
-    """Which commits of a log are shown; times in microseconds, both ends included."""
+    """Which commits of a log are shown. Times are in microseconds, and both ends are included."""
 
     limit: int | None = None
     actor: str | None = None
@@ -52,7 +53,7 @@ class LogFilter:
 
 
 class LogWords(TypedDict, total=False):
-    """Which commits a log shows, as keywords of a call."""
+    """The keywords of a call that select the commits of a log."""
 
     limit: int | None
     actor: str | None
@@ -63,7 +64,7 @@ class LogWords(TypedDict, total=False):
 
 
 def all_ends(session: Session, ledger: Ledger) -> list[GraphVersion]:
-    """Where the log of every branch starts."""
+    """The starts of the log of every branch."""
     return [end for end in History(session, ledger).ends() if not end.deleted]
 
 
@@ -79,7 +80,7 @@ def make_log(
     until: str | datetime | None = None,
     first_parent: bool = False,
 ) -> Log:
-    """The starts are pinned; the commits behind them are read as the iteration goes on."""
+    """The starts are pinned. The commits behind them are read as the log is iterated."""
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))
@@ -87,8 +88,8 @@ def make_log(
 
 
 class Log(Iterator[Commit]):
-    """An iterator over commits: children before parents, later ones first, each once. `io` is
-    what reading took so far."""
+    """An iterator over commits: children before parents, later ones first, each once. `io` counts
+    the requests so far."""
 
     def __init__(
         self,
@@ -110,17 +111,17 @@ class Log(Iterator[Commit]):
         return next(self._commits)
 
     def labels(self) -> dict[str, tuple[str, ...]]:
-        """The names that are at commits: branches as they are called, then tags."""
+        """The names that point at commits: branches, then tags."""
         return read_labels(self._session, self.io)
 
     def lanes(self) -> tuple[LaneRow, ...]:
-        """The commits that are left, drawn as a graph, with the branches that are at them."""
+        """Draws the remaining commits as a graph, with the branches that are at them."""
         labels = self.labels()
         return draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self])
 
     def _walk(self, starts: list[GraphVersion]) -> Iterator[Commit]:
-        """What is open holds a way to every commit not yet given. So one that is in the past of
-        no other that is open has no child left to be given, whatever the clocks said."""
+        """The open commits lead to every commit that was not yielded yet. So an open commit that is
+        in the past of no other open one has no child left, whatever the clocks said."""
         open_ones = {version.commit.id: version for version in starts}
         while open_ones and self._left != 0:
             if len(open_ones) > 1:
@@ -159,7 +160,7 @@ class _Parents:
         self._windows: dict[str, int] = {}
 
     def read(self, version: GraphVersion, wanted: int | None) -> list[GraphVersion]:
-        """`wanted`: how many commits are still asked for, None when nobody knows."""
+        """`wanted` is how many more commits are needed, None if unknown."""
         ids = version.commit.parents[:1] if self._first_only else version.commit.parents
         if not ids:
             return []
@@ -171,15 +172,15 @@ class _Parents:
         return found
 
     def origin(self, version: GraphVersion) -> GraphVersion:
-        """The version that the commit was made with: the first one of a branch, or after a
+        """The version in which the commit was made. The first version of a branch, or after a
         fast-forward, carries a commit of another chain."""
         while version.version == version.first and (fork := version.forked_from) is not None:
             (version,) = self._side_by_side([(fork.branch, fork.version)])
         return version
 
     def _taken_in(self, version: GraphVersion, before: GraphVersion, id: str) -> GraphVersion:
-        """The second parent of a merge. Format 1 did not say where it is: likely on the chain
-        that came last with it, or on the one with the highest number. The commit proves it."""
+        """The second parent of a merge. Format 1 did not say where it is: probably on the chain
+        that the merge brought last, or on the one with the highest number. Its commit proves it."""
         if version.merged is not None:
             (found,) = self._side_by_side([(version.merged.branch, version.merged.version)])
             return found
@@ -213,7 +214,7 @@ class _Parents:
     def _side_by_side(
         self, keys: list[tuple[str, int]], *, needed: int | None = None
     ) -> list[GraphVersion]:
-        """Only the first ones are `needed`: the others are left out when they cannot be read."""
+        """Only the first ones are `needed`. The others are left out if they cannot be read."""
 
         def read(key: tuple[str, int], own: Ledger) -> GraphVersion | Absent | OmnigraphError:
             try:
@@ -236,11 +237,11 @@ class _Parents:
         return [result for result in results if isinstance(result, GraphVersion)]
 
     def _missing(self, branch: str, number: int) -> OmnigraphError:
-        return lost_version(branch, number)  # what cleanup takes stays known
+        return lost_version(branch, number)  # the records of deleted versions stay
 
 
 def read_labels(session: Session, ledger: Ledger) -> dict[str, tuple[str, ...]]:
-    """The names that are at a commit: branches as they are called, then tags."""
+    """The names that point at a commit: branches, then tags."""
     labels: dict[str, tuple[str, ...]] = {}
     for end in sorted(History(session, ledger).ends(), key=lambda end: end.tag):
         if end.tag or not end.deleted:
@@ -250,14 +251,15 @@ def read_labels(session: Session, ledger: Ledger) -> dict[str, tuple[str, ...]]:
 
 
 def entry_of(commit: Commit, labels: tuple[str, ...] = ()) -> LogEntry:
-    """A commit in one line: what it is, who made it, and the first line of what they said."""
+    """A commit in one line: what it is, who made it, and the first line of its message."""
     lines = (commit.message or "").strip().splitlines()
     words = [commit.id, commit.kind, commit.actor and f"by {commit.actor}", *lines[:1]]
     return LogEntry(commit.id, commit.parents, labels, " ".join(word for word in words if word))
 
 
 def _moment(given: str | datetime | None, rest_of_day: int) -> int | None:
-    """In microseconds. A day without a time means its beginning, or its end as the upper one."""
+    """In microseconds. A day without a time means its beginning as the lower bound, and its end as
+    the upper one."""
     if given is None:
         return None
     moment = given

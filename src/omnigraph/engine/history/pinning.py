@@ -1,10 +1,9 @@
-"""Owns holding an old version in place while something is bound to it.
+"""Owns keeping an old version in place while something is bound to it.
 
-The head of a branch is safe from cleanup for as long as the grace period lasts. An older version
-is not: cleanup may decide on it at any moment. So this module first writes an intent that names
-the version, and then looks whether the version is still there. Cleanup uses the other order: it
-announces what will go, and then looks for intents. Whatever happens in between, one of the two
-sees the other.
+The head of a branch is safe from cleanup for the grace period. An older version is not: cleanup may
+decide to delete it at any moment. So this module first writes an intent that names the version, and
+then checks that the version is still there. Cleanup works in the other order: it announces what it
+will delete, and then looks for intents. Whatever happens in between, one of the two sees the other.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from omnigraph.telemetry import Ledger
 
 @contextlib.contextmanager
 def held_version(session: Session, ref: str, ledger: Ledger) -> Iterator[GraphVersion]:
-    """The version that a ref names, which stays until the block ends."""
+    """The version that a ref names. It stays in place until the block ends."""
     version = History(session, ledger).resolve(ref)
     parsed = parse_ref(ref)
     if isinstance(parsed, BranchRef) and not parsed.back and parsed.branch == version.branch:
-        yield version  # the head of a branch, a moment ago
+        yield version  # it was the head of a branch a moment ago
         return
     reach("before pin")
     with pinned(session, version, ledger):
@@ -54,12 +53,12 @@ def pinned(session: Session, version: GraphVersion, ledger: Ledger) -> Iterator[
     try:
         yield
     finally:
-        with contextlib.suppress(OmnigraphError):  # cleanup takes what a crash leaves
+        with contextlib.suppress(OmnigraphError):  # cleanup removes what a crash leaves
             delete_intent(objects, intent.id)
 
 
 def _is_tag(session: Session, parsed: object, ledger: Ledger) -> bool:
-    """What a living tag stands for is never taken."""
+    """The version of an existing tag is never deleted."""
     return (
         isinstance(parsed, BranchRef)
         and not parsed.back

@@ -1,4 +1,4 @@
-"""Owns resolving refs: it finds the graph version that a ref names, and the log of a branch."""
+"""Owns resolving refs: it finds the graph version that a ref names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
 _LAST = 2**80 - 1
-"""The last id of a millisecond."""
+"""The highest id of a millisecond."""
 
 
 class History:
@@ -45,7 +45,7 @@ class History:
                 assert_never(ref)
 
     def walk(self, start: GraphVersion) -> Iterator[GraphVersion]:
-        """Versions along the first parents, newest first, one for each commit."""
+        """The versions along the first parents, newest first, one for each commit."""
         version: GraphVersion | None = start
         while version is not None:
             yield version
@@ -69,8 +69,9 @@ class History:
         return None if fork is None else self._parent(fork)
 
     def _fork(self, version: GraphVersion) -> GraphVersion | None:
-        """What a branch was made from. If that was the beginning of another, which cleanup has
-        passed, it is what this one was made from: the same commit."""
+        """The version that a branch was made from. If that was the beginning of another branch and
+        cleanup has deleted it, this is the version that the other branch was made from: the same
+        commit."""
         fork = version.forked_from
         if fork is None:
             return None
@@ -83,9 +84,9 @@ class History:
             return self._fork(beginning)
 
     def _step_back(self, head: GraphVersion, back: int, text: str) -> GraphVersion:
-        """Steps are commits that a reader can see the work of: maintenance makes none. Numbers
-        of a branch are contiguous, so a step costs one read however long, and a few more where
-        maintenance ran."""
+        """A step is a commit whose work a reader can see, so maintenance does not count. The
+        numbers of a branch have no gaps, so a step of any length costs one read, and a few more
+        where maintenance ran."""
         while back:
             steps = head.version - head.maintained - head.first
             if back <= steps:
@@ -99,7 +100,7 @@ class History:
         return head
 
     def _visible(self, head: GraphVersion, back: int) -> GraphVersion:
-        """The commit that so many visible ones follow on its stretch of the branch."""
+        """The commit with this many visible commits after it on its stretch of the branch."""
         wanted = head.version - head.maintained - back
         version = self._read(head.branch, head.version - back, head.floor)
         while (beyond := version.version - version.maintained - wanted) > 0:
@@ -109,7 +110,8 @@ class History:
         return version
 
     def _at_time(self, head: GraphVersion, time: int, text: str) -> GraphVersion:
-        """What the branch was at a time; before it began, what it was forked from."""
+        """The version of the branch at a time. Before the branch began, that is a version of its
+        origin."""
         while True:
             near = encode_ulid(time // 1000, _LAST)
             found = self._bisect(head, near, lambda version: version.commit.created_at <= time)
@@ -126,9 +128,9 @@ class History:
             head = earlier
 
     def _find_commit(self, ref: CommitRef, text: str) -> GraphVersion:
-        """On the chains themselves first, then in what they took in: a commit that a log shows
-        may have been made on a branch that is gone. If cleanup has reclaimed it, another branch
-        may still hold its contents."""
+        """Looks on the chains themselves first, then on the chains in their past. A commit that the
+        log shows may have been made on a branch that is gone. If cleanup has deleted it there,
+        another branch may still have its contents."""
         starts = [self._head(ref.branch)] if ref.branch is not None else self._roots()
         reclaimed: Reclaimed | None = None
         for chain in self._chains(starts):
@@ -141,7 +143,7 @@ class History:
                 reclaimed = error
         if reclaimed is not None:
             raise reclaimed
-        if ref.branch is not None:  # one that the branch need not know of any more, perhaps
+        if ref.branch is not None:  # perhaps one that the branch need not know any more
             try:
                 self._find_commit(CommitRef(ref.commit), text)
             except Reclaimed:
@@ -156,7 +158,8 @@ class History:
         return self._session.permissions.branch((holders or [version])[0])
 
     def _chains(self, starts: list[GraphVersion]) -> Iterator[GraphVersion]:
-        """The newest version of every chain in the past of these, themselves first."""
+        """The newest version of every chain in the past of these versions, these themselves
+        first."""
         yield from starts
         known = {chain_key(start) for start in starts}
         for start in starts:
@@ -168,7 +171,7 @@ class History:
                         yield taken_in
 
     def _find_on_chain(self, end: GraphVersion, commit: str) -> GraphVersion | None:
-        """The version of this incarnation, up to the one given, with which a commit came."""
+        """The version that brought a commit to this incarnation, up to the given version."""
         stretch: GraphVersion | None = end
         while stretch is not None:
             found = self._bisect(stretch, commit, lambda version: version.commit.id <= commit)
@@ -182,8 +185,8 @@ class History:
         return None
 
     def _stretch_before(self, first: GraphVersion, end: GraphVersion) -> GraphVersion | None:
-        """In format 1 a fast-forward began a stretch of its own on the chain: what the branch was
-        before."""
+        """In format 1 a fast-forward began a new stretch on the chain. This is the branch before
+        it."""
         if first.version == 1:
             return None
         before = self._record(first.branch, first.version - 1)
@@ -192,8 +195,8 @@ class History:
         return _placed(before, end)
 
     def _taken_in(self, branch: str, number: int) -> GraphVersion | None:
-        """The newest version of a chain that another has in its past. A copy of some branches has
-        not all of them."""
+        """The newest version of a chain that another version has in its past. A copy of some
+        branches may lack it."""
         try:
             end = self._session.head(branch, self._ledger)
             return _placed(self._session.read_record(branch, number, self._ledger), end)
@@ -201,7 +204,7 @@ class History:
             return None
 
     def _record(self, branch: str, number: int) -> GraphVersion:
-        """What is known of a version, whether or not it can still be read."""
+        """The record of a version, whether or not the version can still be read."""
         try:
             return self._session.read_record(branch, number, self._ledger)
         except Absent:
@@ -224,7 +227,8 @@ class History:
         return best
 
     def _retained(self, version: GraphVersion, end: GraphVersion) -> GraphVersion:
-        """A version that cleanup left, or what maintenance made of it, which reads the same."""
+        """A version that cleanup kept, or a version that maintenance made of it, which reads the
+        same."""
         if end.retains(version.version):
             return version
         if end.floor <= end.version and (oldest := self._oldest(end)).shows(version.version):
@@ -232,23 +236,23 @@ class History:
         raise Reclaimed(f"The commit {version.commit.id} of {version.branch!r} was reclaimed.")
 
     def _oldest(self, head: GraphVersion) -> GraphVersion:
-        """The oldest version of a branch that can be read along it."""
+        """The oldest readable version of a branch."""
         return self._read(head.branch, max(head.first, head.floor), head.floor)
 
     def heads(self) -> list[GraphVersion]:
-        """Heads of all living branches, main first."""
+        """The heads of all existing branches, main first."""
         return [head for head in self.ends() if not head.deleted]
 
     def _roots(self) -> list[GraphVersion]:
-        """Where commits may be: behind heads first, then what tags stand for, then what was
-        deleted and not yet reclaimed."""
+        """The versions behind which a commit may be: heads first, then tags, then deleted branches
+        that cleanup has not removed."""
         ends = self.ends()
         tagged = [self._session.named_version(e.branch, self._ledger) for e in ends if e.tag]
         living = [end for end in ends if not end.deleted]
         return living + tagged + [end for end in ends if end.deleted and not end.tag]
 
     def ends(self) -> list[GraphVersion]:
-        """The ends of all chains, main first: living branches, deleted ones and tags."""
+        """The ends of all chains, main first: existing branches, deleted branches and tags."""
         names = self._session.versions(self._ledger).list_branches()
         names.sort(key=lambda name: (name != "main", name))
         own = [Ledger() for _ in names]
@@ -274,9 +278,9 @@ class History:
     def _bisect(
         self, head: GraphVersion, near: str, early: Callable[[GraphVersion], bool]
     ) -> GraphVersion | None:
-        """The newest version of this incarnation that is early enough. Times and commit ids
-        grow along a branch, so it takes a logarithm of reads on the chain; of what is in the
-        archive, the names of its segments tell where ids are that are `near`."""
+        """The newest version of this incarnation that is early enough. Times and commit ids grow
+        along a branch, so this takes a logarithmic number of reads on the chain. In the archive,
+        the names of its segments say where ids `near` the wanted one are."""
         if early(head):
             return head
         low, high = max(head.first, head.floor), head.version
@@ -309,9 +313,9 @@ class History:
         near: str,
         early: Callable[[GraphVersion], bool],
     ) -> tuple[int, int]:
-        """Gives the part of a stretch in the archive that begins with the last segment that is
-        early enough. The name of a segment may promise too much if it reaches back over the
-        beginning of the branch, so it is looked at; those that promise nothing are not."""
+        """The part of an archived stretch that begins with the last segment that is early enough.
+        If the segment reaches back over the beginning of the branch, its name is not enough and it
+        is read; other segments are not."""
         session = self._session
         known = session.archive(head.branch).segments(session.metered(self._ledger), fresh=True)
         for segment in reversed([one for one in known if low <= one.last and one.first < high]):
@@ -326,7 +330,7 @@ class History:
             version = self._session.read_version(branch, number, self._ledger)
             if number >= floor or number in self._session.head(branch, self._ledger).kept:
                 return version
-            raise Absent(f"version {number} of {branch}")  # known from before cleanup passed it
+            raise Absent(f"version {number} of {branch}")  # known from before cleanup deleted it
         except Absent:
             if number < max(floor, self._session.head(branch, self._ledger).floor):
                 raise Reclaimed(f"Version {number} of {branch!r} was reclaimed.") from None
@@ -334,6 +338,6 @@ class History:
 
 
 def _placed(version: GraphVersion, end: GraphVersion) -> GraphVersion:
-    """A version with what the end of its chain says about which versions can be read, and where
+    """A version, with what the end of its chain says about which versions can be read and where
     they are."""
     return msgspec.structs.replace(version, floor=end.floor, folded=end.folded, kept=end.kept)

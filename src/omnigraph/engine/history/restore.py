@@ -1,4 +1,4 @@
-"""Owns restoring: a new commit whose contents are those of an older version, by pointer."""
+"""Owns restoring: a new commit whose contents are those of an older version, by reference."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ KIND = "restore"
 
 @dataclass
 class _PinnedRef:
-    """A restore as the publisher sees it: bound to one head, planned again by its caller."""
+    """A restore as the publisher sees it: bound to one head. If the head moves, the caller plans it
+    again."""
 
     plan: PublishPlan
     base: GraphVersion
@@ -41,7 +42,7 @@ class _PinnedRef:
         raise Conflict("The branch moved while it was restored.")
 
     def stale(self, head: GraphVersion) -> bool:
-        """Whether what holds the target in place may have been taken for dead by now."""
+        """Whether cleanup may consider the intent that holds the target dead."""
         return self.late()
 
 
@@ -52,8 +53,8 @@ def restore(
     options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
-    """Tables and schema become what they are at the ref; no row is read or copied. When the
-    branch moves meanwhile, its new head is restored. The head's own commit, if it is so already."""
+    """Makes tables and schema what they were at the ref; no row is read or copied. If the branch
+    moves meanwhile, its new head is restored. Returns the head's commit if nothing would change."""
     lineage = make_lineage(session, KIND, options, ref, branch)
     if (first := find_repeated(session, branch, lineage, ledger)) is not None:
         return first.commit
@@ -92,7 +93,7 @@ def _restore(
             base_incarnation=head.incarnation,
             actions=actions,
             lineage=lineage,
-            # Whatever is written meanwhile would survive in the tables that stay as they are.
+            # Rows that are written meanwhile would survive in the tables that stay as they are.
             reads={key: pin.content for key, pin in head.pins.items()},
             schema=schema,
             if_commit=pinned,
@@ -111,8 +112,8 @@ def _restore(
 
 
 def plan_actions(head: GraphVersion, target: GraphVersion) -> Iterator[TableAction]:
-    """What makes the head's tables the target's. Pure. What was only compacted since stays
-    compacted."""
+    """The actions that turn the head's tables into the target's. Pure. Tables that were only
+    compacted since stay compacted."""
     for key in head.pins.keys() - target.pins.keys():
         yield Tombstone(table=key)
     for key, pin in target.pins.items():
@@ -127,7 +128,7 @@ def plan_actions(head: GraphVersion, target: GraphVersion) -> Iterator[TableActi
 def _renew_schema(
     session: Session, head: GraphVersion, target: GraphVersion, ledger: Ledger
 ) -> SchemaChange | None:
-    """The target's schema as a new generation, so that ids given after it are new too."""
+    """The target's schema as a new generation, so that ids that are given later are new too."""
     if head.catalog == target.catalog:
         return None
     now = session.read_catalog(head.catalog, ledger)

@@ -44,7 +44,7 @@ KIND = "revert"
 
 @dataclass
 class Reversal:
-    """A revert under way, as the publisher sees it; made again on every new head."""
+    """A revert as the publisher sees it. It is planned again on every new head."""
 
     session: Session
     deltas: Sequence[TypeDelta]
@@ -114,7 +114,7 @@ def revert(
     options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
-    """The head's own commit if there is nothing left to undo."""
+    """Returns the head's own commit if there is nothing left to undo."""
     lineage = make_lineage(session, KIND, options, commit, branch)
     if (first := find_repeated(session, branch, lineage, ledger)) is not None:
         return first.commit
@@ -147,7 +147,7 @@ def revert(
 
 
 def _find(history: History, commit: str, branch: str) -> GraphVersion:
-    """On the branch itself, which is cheap to look through, else anywhere."""
+    """Looks on the branch itself first, which is cheap, and then everywhere."""
     ref = parse_ref(commit)
     if isinstance(ref, CommitRef) and ref.branch is None:
         try:

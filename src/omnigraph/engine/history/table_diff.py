@@ -1,7 +1,7 @@
 """Owns the comparison of two versions of a table: which entities were added, removed and changed.
 
-Only fragments that differ are read. A fragment is the same wherever its first data file is the
-same: rows are never changed in place, and added columns are a change of the schema.
+Only fragments that differ are read. Two fragments are the same if their first data file is the
+same, because rows are never changed in place, and added columns are a change of the schema.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _NO_ROWS = np.array([], dtype=np.int64)
 
 @dataclass(frozen=True)
 class TypeDelta:
-    """What changed in one type. `before` and `after` are the updated entities, row by row beside
-    each other, and `changed` names for each of them the properties that differ."""
+    """What changed in one type. The rows of `before` and `after` are the updated entities, pair by
+    pair. `changed` names the properties that differ in each pair."""
 
     old: GraphType | None
     new: GraphType | None
@@ -44,8 +44,9 @@ class TypeDelta:
 def diff_type(
     old: TableView | None, new: TableView | None, ledger: Ledger, *, entity: str | None = None
 ) -> TypeDelta:
-    """Entities are compared by id. None: the type was not there; all its rows came or went. With
-    `entity`, an id, nothing is told of others, nor read but their ids."""
+    """Compares entities by id. None means that the type did not exist, so all rows were added or
+    removed. With `entity`, an id, only that entity is compared, and of the others only ids are
+    read."""
     if old is None or new is None:
         return _whole(old, new, ledger, entity)
     if (old.table.location, old.table.version) == (new.table.location, new.table.version):
@@ -98,7 +99,7 @@ def _whole(
 def _differing_rows(
     old: TableView, new: TableView, ledger: Ledger, entity: str | None
 ) -> tuple[pa.Table, pa.Table]:
-    """Rows that one version has at a place where the other does not."""
+    """Rows of one version that the other does not have at the same place."""
     if old.table.location != new.table.location:
         return _rows(old, [], list(old.table.marks), ledger, entity), _rows(
             new, [], list(new.table.marks), ledger, entity
@@ -121,7 +122,7 @@ def _differing_rows(
 
 
 def _without(offsets: np.ndarray, others: np.ndarray, physical: int) -> np.ndarray:
-    """Numpy's own difference of sets takes a second for a million."""
+    """Numpy's own set difference takes a second for a million rows."""
     left = np.zeros(physical, dtype=bool)
     left[offsets] = True
     left[others] = False
@@ -152,9 +153,10 @@ def _only(entity: str | None) -> pc.Expression | None:
 def differing_properties(
     old: GraphType, new: GraphType, before: pa.Table, after: pa.Table
 ) -> dict[str, np.ndarray]:
-    """For each property of the new type where the entities differ. A property that the old type
-    did not have counts as if it had held what the change gave to every entity; so does one that
-    held values of another kind, which graphs of format 1 may have under one id."""
+    """For each property of the new type, the entities in which it differs. A property that the old
+    type did not have counts as if it had held the value that the change gave to every entity. So
+    does a property that held values of another kind, which graphs of format 1 may have under the
+    same id."""
     was = {p.id: p for p in old.properties}
     facts = row_type(new)
     flags = {}
@@ -164,7 +166,7 @@ def differing_properties(
         past, now = facts.filled_array(p.name, before.num_rows), after[p.name]
         if (known := was.get(p.id)) is not None:
             held = before[known.name]
-            if is_widening(p.type, known.type):  # a look back at what was narrower
+            if is_widening(p.type, known.type):  # comparing backwards, to a narrower type
                 past, now = held, now.cast(held.type)
             elif held.type == now.type or is_widening(known.type, p.type):
                 past = held.cast(now.type)

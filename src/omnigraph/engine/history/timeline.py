@@ -1,4 +1,4 @@
-"""Owns the life of one entity: as it was at a ref, and every commit that changed it."""
+"""Owns the history of one entity: its state at a ref, and every commit that changed it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Moment:
-    """A commit that changed an entity, and how."""
+    """A commit that changed an entity, and how it changed it."""
 
     commit: Commit
     change: Change
 
 
 def read_entity(snapshot: GraphView, type: str, id: str) -> dict[str, Any] | None:
-    """One entity, found by its key, under the schema of the snapshot."""
+    """One entity, found by its key, in the schema of the snapshot."""
     check_id(id)
     return _read(snapshot, snapshot.type(type), id)
 
@@ -37,9 +37,9 @@ def read_entity(snapshot: GraphView, type: str, id: str) -> dict[str, Any] | Non
 def read_moments(
     session: Session, head: GraphView, type: str, id: str, ledger: Ledger
 ) -> Iterator[Moment]:
-    """Newest first, along the first parents and across the fork. Commits that did not touch the
-    table are passed over without a look at it; of the others only what differs is read. If the
-    entity is older than what cleanup left, that is an error after the last moment known."""
+    """Newest first, along the first parents and across forks. Commits that did not change the table
+    are skipped unread, and of the others only the differences are read. If the entity is older than
+    the oldest version left by cleanup, an error follows the last known moment."""
     check_id(id)
     history = History(session, ledger)
     type_id = _type_id(session, history, head, type, ledger)
@@ -128,7 +128,7 @@ def _read(snapshot: GraphView, kind: GraphType, id: str) -> dict[str, Any] | Non
 
 
 def _type_id(session: Session, history: History, head: GraphView, type: str, ledger: Ledger) -> str:
-    """The type of this name now or, if there is none, the last that had it."""
+    """The type that has this name now or, if there is none, the last one that had it."""
     if isinstance(type, str) and head.catalog.find(type) is None:
         known = head.catalog.digest
         try:

@@ -1,5 +1,4 @@
-"""Owns the undo of a change to one type: which rows undo it, and where it can no longer be
-undone."""
+"""Owns undoing a change to one type: which rows undo it, and where it can no longer be undone."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Undone:
-    """`rows` are put in place of `origins`, `gone` are addresses of entities that go, whose ids
-    are `removed`."""
+    """`rows` replace those at `origins`. `gone` are the addresses of entities that are deleted, and
+    `removed` their ids."""
 
     rows: pa.Table
     origins: np.ndarray
@@ -35,7 +34,7 @@ class Undone:
 
 @dataclass(frozen=True)
 class _Present:
-    """The entities of some rows that are there now: `positions` in those rows."""
+    """Which of some entities exist now; `positions` are their places among the given rows."""
 
     positions: np.ndarray
     addresses: np.ndarray
@@ -43,8 +42,8 @@ class _Present:
 
 
 def undo_type(delta: TypeDelta, view: TableView, ledger: Ledger) -> Undone:
-    """A change that the head does not show any more has been undone already; one that it shows
-    otherwise is a conflict."""
+    """A change that the head no longer shows was undone already. A value that was changed again is
+    a conflict."""
     then = delta.new
     assert then is not None
     conflicts: list[MergeConflict] = []
@@ -174,8 +173,8 @@ def _undo_updates(
         rows = _replaced(rows, wanted, name, undo)
     changes = [frozenset(_now_names(then, kind, told)) for told in changed]
     for vector, source in vectors.items():
-        # A vector goes with its text: back to what it was if the text does, else only if the
-        # commit gave it to the text that is there now. It is never in the way.
+        # A vector follows its text. It goes back if the text goes back; otherwise only if the
+        # commit gave it to the current text. It never causes a conflict.
         none = np.zeros(rows.num_rows, dtype=bool)
         given = np.array([vector in told for told in changes], dtype=bool)
         alone = given & ~from_after.get(vector, none) & ~from_after.get(source, none)
@@ -200,7 +199,7 @@ def _present(rows: pa.Table, view: TableView, ledger: Ledger) -> _Present:
 
 
 def _as_now(rows: pa.Table, then: GraphType, now: GraphType) -> pa.Table:
-    """Rows of an older form of the type in its present one."""
+    """Rows of an older form of the type, in its present form."""
     schema = row_schema(now)
     names = {p.id: p.name for p in then.properties}
     columns = [rows[name] for name in system_columns(now)]
@@ -213,7 +212,7 @@ def _as_now(rows: pa.Table, then: GraphType, now: GraphType) -> pa.Table:
 
 
 def _replaced(rows: pa.Table, wanted: pa.Table, name: str, mask: np.ndarray) -> pa.Table:
-    """The rows with one property from elsewhere where the mask says so."""
+    """The rows with one property replaced where the mask is set."""
     count = rows.num_rows
     both = pa.chunked_array([*rows[name].chunks, *wanted[name].chunks], rows[name].type)
     index = np.arange(count) + np.where(mask, count, 0)
@@ -222,13 +221,13 @@ def _replaced(rows: pa.Table, wanted: pa.Table, name: str, mask: np.ndarray) -> 
 
 
 def _but_vectors(kind: GraphType, differs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """A vector that was embedded meanwhile is nobody's change."""
+    """A vector that was embedded meanwhile does not count as a change."""
     vectors = dict(embedded_from(kind))
     return {name: flags for name, flags in differs.items() if name not in vectors}
 
 
 def _now_names(then: GraphType, now: GraphType, names: Iterable[str]) -> Iterator[str]:
-    """How properties of an older form of the type are called now."""
+    """The present names of the properties of an older form of the type."""
     ids = {p.name: p.id for p in then.properties}
     held = {p.id: p.name for p in now.properties}
     for name in names:
@@ -243,7 +242,7 @@ def _flagged(differs: dict[str, np.ndarray]) -> Iterator[tuple[str, int]]:
 
 
 def _then_name(then: GraphType, now: GraphType, name: str) -> str | None:
-    """How a property of the present type was called; None if it was not there."""
+    """The old name of a present property, or None if it did not exist."""
     ids = {p.name: p.id for p in now.properties}
     names = {p.id: p.name for p in then.properties}
     return names.get(ids[name]) if name in ids else name

@@ -1,1 +1,1 @@
-"""Owns loading: sources in, one commit out. What happens to rows is decided in `plan.load`."""
+"""Loading: sources in, one commit out. `plan.load` decides what happens to rows."""

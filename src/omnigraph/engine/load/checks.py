@@ -22,8 +22,8 @@ from omnigraph.plan.rules.book import (
 
 
 def check_load(relations: LoadRelations[H, R]) -> None:
-    """Ids first, then whole rows, then the rules of the book. The load ends at the first stage that
-    refuses anything, unless rows are set aside."""
+    """Checks ids first, then whole rows, then the rules of the book. The load ends at the first
+    stage that refuses anything, unless rows are set aside."""
     state = relations.state
     check_ids(relations)
     state.halt()
@@ -37,7 +37,7 @@ def check_load(relations: LoadRelations[H, R]) -> None:
 
 
 def check_ids(relations: LoadRelations[H, R]) -> None:
-    """An id stands once in an input, whatever the mode."""
+    """An id may appear only once in the input, in every mode."""
     for kind in relations.kinds:
         if relations.generated(kind) or relations.left(kind) < 2:
             continue
@@ -49,7 +49,7 @@ def check_ids(relations: LoadRelations[H, R]) -> None:
 
 
 def check_new(relations: LoadRelations[H, R]) -> None:
-    """What is appended must not be there."""
+    """Entities that are appended must not exist yet."""
     for kind in relations.kinds:
         if relations.generated(kind) or not relations.left(kind) or not relations.keeps(kind):
             continue
@@ -61,14 +61,14 @@ def check_new(relations: LoadRelations[H, R]) -> None:
 
 
 def check_rules(relations: LoadRelations[H, R]) -> None:
-    """In the order of the book. With `every` a refused row takes no further part, else nobody
-    asks what would follow from it."""
+    """Checks the rules in the order of the book. With `every`, a refused row takes no further part;
+    otherwise nobody asks what would follow from it."""
     changed = {kind.table_key for kind in relations.kinds}
     replaced = {kind.table_key for kind in relations.kinds if relations.replaced(kind)}
     for rule in final_rules(relations.snapshot.catalog, changed, replaced):
         match rule:
             case UniqueRule():
-                # Refusing a row gives back the value that the entity had, which may clash again.
+                # If a row is refused, its entity keeps the old value, which may clash again.
                 while _check_unique(relations, rule) and relations.every:
                     pass
             case Ends():
@@ -119,7 +119,7 @@ def _check_card(relations: LoadRelations[H, R], rule: CardRule) -> None:
     if high is not None and relations.left(kind) and _may_exceed_card(relations, kind, high):
         rows, held = _edges(relations, kind)
         wrong = joins.totals(relations, rows, held, f"n > {high}")
-        if not relations.is_empty(wrong):  # as a rule it is, and then no row has to travel
+        if not relations.is_empty(wrong):  # usually so, and then no rows have to be moved
             replacing = relations.replacing(kind)
             found = joins.beyond(relations, rows, held, wrong, high, replacing=replacing)
             relations.refuse(rule, found)
@@ -134,12 +134,12 @@ def _check_card(relations: LoadRelations[H, R], rule: CardRule) -> None:
 def _may_exceed_card(relations: LoadRelations[H, R], kind: EdgeType, high: int) -> bool:
     stays = relations.keeps(kind)
     if stays and relations.replacing(kind):
-        return True  # what is replaced would count twice
+        return True  # rows that are replaced would count twice
     return relations.may_exceed(kind, ("src",), high, stored=stays)
 
 
 def _edges(relations: LoadRelations[H, R], kind: EdgeType) -> tuple[R, R | None]:
-    """Arriving edges, and how many each source keeps in the table."""
+    """Arriving edges, and how many edges each source keeps in the table."""
     rows = relations.arriving(kind, ("src",))
     if not relations.keeps(kind):
         return rows, None
@@ -150,7 +150,7 @@ def _edges(relations: LoadRelations[H, R], kind: EdgeType) -> tuple[R, R | None]
 
 
 def _check_abandoned(relations: LoadRelations[H, R], rule: CardRule) -> None:
-    """Sources that had edges before everything was replaced, and are still there."""
+    """Sources that had edges before everything was replaced, and that still exist."""
     kind = rule.kind
     if not relations.snapshot.view(kind).table.rows:
         return

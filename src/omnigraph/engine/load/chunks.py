@@ -1,4 +1,5 @@
-"""Owns cutting a stream of bytes into whole lines, so many at a time, and no line without bound."""
+"""Owns cutting a stream of bytes into chunks of whole lines, with a bound on the length of a
+line."""
 
 from __future__ import annotations
 
@@ -10,22 +11,22 @@ _SHOWN = 200
 
 @dataclass(frozen=True)
 class LongLine:
-    """A line that was not kept: how it begins, and its length."""
+    """A line that was too long to keep: its beginning and its length."""
 
     head: bytes
     size: int
 
 
 def cut_lines(read: Callable[[int], bytes], size: int, longest: int) -> Iterator[bytes | LongLine]:
-    """Chunks of about `size` bytes that end in a line break. A line that is longer makes a chunk
-    of its own, unless it is longer than what may be held of it, which is at least `size`."""
+    """Chunks of about `size` bytes that end in a line break. A longer line makes a chunk of its
+    own. A line longer than `longest`, which is at least `size`, is not kept."""
     pieces: list[bytes] = []
     held = 0
     while data := read(size):
         pieces.append(data)
         held += len(data)
         if held > longest and b"\n" not in data:
-            pieces = [_head(pieces)]  # only what will be shown of it
+            pieces = [_head(pieces)]  # only the part that will be shown
             continue
         cut = data.rfind(b"\n") + 1
         if not cut:

@@ -1,5 +1,5 @@
-"""Owns how rows of a merge become whole: given values, over those that the entity had, over
-defaults."""
+"""Owns how rows of a merge become whole: values that were given, then values that the entity had,
+then defaults."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BATCH = 64 * 1024
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a type that gave the same properties."""
+    """Rows of a type that give the same properties."""
 
     given: frozenset[str]
     table: pa.Table
@@ -39,8 +39,8 @@ class Part:
 
 @dataclass(frozen=True)
 class CompletedRows:
-    """Whole rows, each with the address that it replaces; and by place the rows that cannot become
-    whole, with the reason."""
+    """Whole rows, each with the address that it replaces, and the rows that cannot become whole, by
+    place and with the reason."""
 
     table: pa.Table
     refused: tuple[tuple[int, Violation], ...]
@@ -49,8 +49,8 @@ class CompletedRows:
 def complete_merge(
     view: TableView, parts: Sequence[Part], known: pa.Table, room: Room, ledger: Ledger
 ) -> CompletedRows:
-    """Makes whole rows of the parts. `known` are the ids that the table has, as `v`, with the
-    address of each."""
+    """Makes whole rows of the parts. `known` holds the ids that the table has, in `v`, and their
+    addresses."""
     kind = view.kind
     located = [(part, _located(part.table, known)) for part in parts]
     refused: dict[int, Violation] = {}
@@ -70,7 +70,7 @@ def complete_merge(
 
 
 def _located(table: pa.Table, known: pa.Table) -> pa.Table:
-    """With the address of the row that each replaces, null for new entities."""
+    """Adds the address of the row that each row replaces, null for new entities."""
     if not known.num_rows:
         return table.append_column(ORIGIN, pa.nulls(table.num_rows, pa.uint64()))
     places = pc.index_in(table["id"], value_set=known["v"].combine_chunks())
@@ -88,7 +88,7 @@ def _incomplete(kind: GraphType, part: Part, rows: pa.Table) -> Iterator[tuple[i
 
 
 def _moved(view: TableView, rows: pa.Table, ledger: Ledger) -> Iterator[tuple[int, Violation]]:
-    """An edge keeps its ends: another end is another edge."""
+    """Edges whose ends would change. An edge with other ends is another edge."""
     kind = view.kind
     if not isinstance(kind, EdgeType) or kind.key:
         return
@@ -134,6 +134,6 @@ def _complete(
 
 
 def system_rows(kind: GraphType, parts: Sequence[Part]) -> pa.Table:
-    """What all parts have in common: ids, ends and places."""
+    """The columns that all parts have in common: ids, ends and places."""
     names = [*system_columns(kind), AT]
     return pa.concat_tables([part.table.select(names) for part in parts])

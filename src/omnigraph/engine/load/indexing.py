@@ -1,4 +1,5 @@
-"""Owns the indexes of a large load: built over its own new fragments, in the same commit."""
+"""Owns the indexes of a large load, which are built over its own new fragments, in the same
+commit."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 INDEXED_ROWS = 100_000
-"""Fewer new rows of a type are left to optimize: a scan over them is quick."""
+"""If a type has fewer new rows, `optimize` indexes them later: scanning them is quick."""
 
 
 IndexTables = Callable[[Sequence[IndexTask], Ledger], Sequence[Table]]
@@ -34,9 +35,10 @@ def prepare_indexes(
     *,
     build: IndexTables = index_tables,
 ) -> list[TableAction]:
-    """The actions, with a ready version of each large table: its rows with segments of `id` (and
-    `src`, `dst`), and of what is searched, over them. A lost race that changes the table leaves the
-    segments out. `build` makes the segments, as `index_tables` does."""
+    """Returns the actions, each with a ready version of its table if that is large. The version has
+    its new rows with index segments over them: for `id`, for `src` and `dst`, and for searches. If
+    another writer changes the table first, the segments are left out. `build` makes the segments,
+    as `index_tables` does."""
     found = []
     for place, action in enumerate(actions):
         kind = snapshot.catalog.by_key[action.table]
@@ -77,7 +79,7 @@ def _commit(table: Table, action: Any, ledger: Ledger) -> Table:
 
 
 def _indexes(kind: GraphType, table: Table) -> list[IndexSpec]:
-    """Those that are asked for at once; the others can wait for optimize."""
+    """The indexes that are needed at once; `optimize` builds the others."""
     system = system_columns(kind)
     return [
         spec

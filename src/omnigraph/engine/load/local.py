@@ -40,7 +40,7 @@ _CHUNK = 16 << 20
 
 @dataclass
 class _Gathering:
-    """What has been read of one type so far, by the properties that rows give."""
+    """The rows of one type read so far, grouped by the properties that they give."""
 
     kind: GraphType
     rows: dict[frozenset[str], GatheredRows] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class _Gathering:
 
 @dataclass
 class _Tally:
-    """How much has been read, for progress."""
+    """How much was read, for the progress report."""
 
     rows: int = 0
     bytes: int = 0
@@ -67,7 +67,7 @@ class _Tally:
 
 
 class LocalEngine:
-    """`LoadEngine` in this process."""
+    """The `LoadEngine` of this process."""
 
     name = "local"
 
@@ -117,7 +117,7 @@ class LocalEngine:
             self._options.progress(LoadProgress(stage, tally.rows, tally.bytes, self._total))
 
     def creating(self, branch: str) -> None:
-        """Nobody takes up a load of one process, so nobody has to be told."""
+        """A load in one process cannot be resumed, so nobody has to be told."""
 
     def note(self, plan: PublishPlan) -> None:
         self._heartbeat.staged(plan)

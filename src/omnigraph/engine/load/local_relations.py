@@ -1,5 +1,7 @@
-"""Owns the relations of a load in this process: its rows and the graph's, as DuckDB joins them. It
-looks a few stored rows up by value; for many it joins the whole column."""
+"""Owns the relations of a load in this process: its rows and the graph's, joined by DuckDB.
+
+A few stored rows are looked up by value; for many rows the whole column is joined.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ from omnigraph.plan.validate import key_column, key_texts
 from omnigraph.store.tables import ADDRESS
 
 FEW = 10_000
-"""Up to so many values are looked up one by one; more are joined with the whole column."""
+"""Up to this many values are looked up one by one; more are joined with the whole column."""
 
 _NOWHERE = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})
 
@@ -59,7 +61,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         return ["k0"] if self._by_text(kind) else [f"k{i}" for i in range(len(columns))]
 
     def _by_text(self, kind: GraphType) -> bool:
-        """A few rows are compared by texts, as they are looked up; many by their values."""
+        """A few rows are compared by texts, as in a lookup; many are compared by their values."""
         return self.left(kind) <= FEW
 
     def arriving(
@@ -107,7 +109,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         return SqlRows(lambda: self._column_reader(view, read), shown)
 
     def nodes(self, node: NodeType) -> SqlRows | None:
-        """The node type is replaced, so those that arrive are all."""
+        """If the node type is replaced, the arriving nodes are all there are."""
         assert self.replaced(node)
         rows = self._table(node)
         return None if rows is None else SqlRows.of(rows.select(["id"]))
@@ -125,7 +127,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         return SqlRows.of(table.filter(pc.invert(pc.is_in(table["src"], value_set=lost))))
 
     def _nowhere(self, ids: pa.Array, node: NodeType) -> pa.Array:
-        """Those of the distinct ids that are no node."""
+        """The distinct ids that belong to no node."""
         wanted = pa.table({"node": ids})
         arriving = self._table(node)
         if arriving is not None and wanted.num_rows:
@@ -166,7 +168,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         return pa.array(key_texts(held, rule.columns), pa.string())
 
     def _shown(self, kind: GraphType, places: np.ndarray) -> dict[int, tuple[str, str]]:
-        """Rows as they came, by place: the id and a text."""
+        """Rows as they came, by place: their id and a text."""
         texts: dict[int, tuple[str, str]] = {}
         for part in self.state.types[kind.table_key].given:
             texts |= shown_rows(part.table, places)
@@ -198,13 +200,13 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
     # Lookups
 
     def _table(self, kind: GraphType) -> pa.Table | None:
-        """Arriving rows that are not refused, None if there are none."""
+        """Arriving rows that are not refused, or None if there are none."""
         rows = self.state.types.get(kind.table_key)
         return None if rows is None or not rows.left else rows.table
 
     def _locate(self, kind: GraphType, column: str, values: pa.Table) -> pa.Table:
-        """Finds the distinct texts in the column `v` that the table holds: `v` and the address of
-        each row that has it."""
+        """Finds which of the distinct texts in the column `v` the table holds: `v`, and the address
+        of each row that has it."""
         view = self.state.view(kind)
         if self.replaced(kind) or not view.table.rows or not values.num_rows:
             return _NOWHERE
@@ -220,7 +222,7 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         )
 
     def _column_reader(self, view: TableView, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Some columns of the whole table, with the address of each row."""
+        """Reads some columns of the whole table, with the address of each row."""
         schema = pa.schema(
             [view.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
         )

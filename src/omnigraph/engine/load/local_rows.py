@@ -1,4 +1,4 @@
-"""Owns the rows of one type in a load of one process, as Arrow tables."""
+"""Owns the rows of one type in a load in this process, as Arrow tables."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _NONE = pa.schema([("id", pa.string()), (AT, pa.int64())])
 
 @dataclass(frozen=True)
 class LocalRows:
-    """`given` are the rows as they came, to show those that are refused. `table` holds the rows
-    that are not refused, with their places. In a merge it has system columns alone until the rows
+    """`given` holds the rows as they came, to show those that are refused. `table` holds the rows
+    that are not refused, with their places. In a merge it has only system columns until the rows
     are whole; then it also has the address that each row replaces."""
 
     kind: GraphType
@@ -30,7 +30,7 @@ class LocalRows:
 
     @staticmethod
     def read(kind: GraphType, parts: Sequence[Part], *, generated: bool) -> LocalRows:
-        """`parts` differ in what they give only in a merge, which has to complete them."""
+        """`parts` give different properties only in a merge, which has to complete them."""
         table = _NONE.empty_table()
         if len(parts) == 1 and not parts[0].given:
             table = parts[0].table
@@ -51,7 +51,7 @@ class LocalRows:
         return replace(self, table=self.table.filter(keep))
 
     def parts_left(self) -> list[Part]:
-        """The parts, without the rows that are refused."""
+        """The parts without the rows that are refused."""
         left = self.table[AT]
         if len(left) == sum(part.table.num_rows for part in self.given):
             return list(self.given)

@@ -1,5 +1,5 @@
-"""Owns one load from its pinned base to its commit, whatever engine reads and resolves it; and all
-of it again from the check on when another writer was faster."""
+"""Owns one load from its pinned base to its commit, whatever engine reads and resolves it. If
+another writer was faster, everything from the check on is repeated."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ class Load(Generic[H]):
         )
 
     def _create_branch(self, source: str) -> None:
-        """The branch is made when nothing can be wrong with the rows any more, unless its source
-        has moved since they were checked: then they are checked again."""
+        """Creates the branch once nothing can be wrong with the rows any more. If its source has
+        moved since they were checked, they are checked again."""
         options, checked = self._pinned.options, self.base
         self._engine.creating(options.branch)
         made = branches_and_tags.create_branch(
@@ -151,7 +151,7 @@ class Load(Generic[H]):
         reach("branch created")
 
     def _delete_branch(self) -> None:
-        """Deletes the branch that this load made, and that nothing came to."""
+        """Deletes the branch that this load created, unless somebody has written to it."""
         options = self._pinned.options
         with contextlib.suppress(BranchMoved):  # somebody else has deleted it
             branches_and_tags.delete_branch(
@@ -187,7 +187,7 @@ class Load(Generic[H]):
         self._engine.note(self.plan)
 
     def stale(self, head: GraphVersion) -> bool:
-        """What was staged may be gone by now, or soon (hazard 7): then it is forgotten."""
+        """Whether staged files may be gone now, or soon (hazard 7). Then they are forgotten."""
         if not self._engine.outlived(head):
             return False
         self._engine.renew()

@@ -1,4 +1,4 @@
-"""Owns what a caller may ask of a load, beside its source."""
+"""Owns what a caller can ask of a load, besides its source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.model.options import NO_OPTIONS, CommitOptions
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """What `Graph.load` was asked for, beside the source."""
+    """The arguments of `Graph.load`, without the source."""
 
     type: str | None = None
     mode: str = "append"
@@ -29,7 +29,7 @@ class LoadOptions:
     stream: tuple[str, int] | None = None
     job: str | None = None
     names: tuple[str, ...] = ()
-    """The files as they were named; what is no file has no name to be told apart by."""
+    """The names of the files, as they were given. Other sources have no names to compare."""
 
     def __post_init__(self) -> None:
         plain_words(self)
@@ -45,7 +45,8 @@ class LoadOptions:
 
     @property
     def key(self) -> str | None:
-        """The hash of what must not be loaded twice: the name of a job is such a key too."""
+        """The hash of the key that keeps a load from being repeated. The name of a job is such a
+        key too."""
         if self.job is not None:
             return hash_call(f"job/{self.job}")
         return hash_key(self.commit.idempotency_key)

@@ -26,7 +26,7 @@ Mode = Literal["append", "merge", "overwrite"]
 
 
 class LoadedType(Protocol):
-    """The rows of one type that a load brings, wherever they are."""
+    """The rows of one type in a load, wherever they are."""
 
     @property
     def kind(self) -> GraphType: ...
@@ -47,7 +47,7 @@ class LoadedType(Protocol):
         ...
 
     def without(self, places: np.ndarray) -> Self:
-        """The same rows, but for those at some places, which are refused."""
+        """The same rows without those at some places, which are refused."""
         ...
 
 
@@ -80,8 +80,8 @@ class ReadRows(Generic[H]):
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """What checking and staging on one base came to. `checks` names the tables that a decision
-    rests on. A job writes this value down for its next run."""
+    """The outcome of checking and staging on one base. `checks` names the tables that a decision
+    depends on. A job writes this value down for its next run."""
 
     actions: tuple[TableAction, ...]
     checks: tuple[str, ...]
@@ -90,8 +90,8 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadEngine(Protocol[H]):
-    """Where the rows of a load are, and what can be done with them there. An engine serves one
-    load. It reads once, and resolves once for each base."""
+    """Holds the rows of a load and works on them. An engine serves one load: it reads once, and
+    resolves once for each base."""
 
     @property
     def name(self) -> str: ...
@@ -104,11 +104,12 @@ class LoadEngine(Protocol[H]):
         ...
 
     def remaining_options(self, options: LoadOptions) -> LoadOptions:
-        """The options, without what an earlier run of the same job has done."""
+        """The options, without those that an earlier run of the same job has carried out."""
         ...
 
     def pin(self, pinned: Pinned) -> Pinned:
-        """The base to use: that of an earlier run of the same job, if its files fit no other."""
+        """The base to use. It is that of an earlier run of the same job if the files of that run
+        fit no other base."""
         ...
 
     def report(self, stage: str) -> None:
@@ -133,11 +134,11 @@ class LoadEngine(Protocol[H]):
         ...
 
     def outlived(self, head: GraphVersion) -> bool:
-        """Whether a cleanup that this head knows of may have taken what was staged."""
+        """Whether a cleanup that this head knows of may have deleted staged files."""
         ...
 
     def renew(self) -> None:
-        """Forgets what was staged: it may be gone."""
+        """Forgets what was staged, because it may be gone."""
         ...
 
 

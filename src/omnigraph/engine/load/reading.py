@@ -33,13 +33,14 @@ from omnigraph.plan.load.shaping import (
 
 _BATCH_ROWS = 128 * 1024
 _BOM = b"\xef\xbb\xbf"
-_ARROW_FILE = b"ARROW1"  # what does not begin like this is a stream
+_ARROW_FILE = b"ARROW1"  # anything that begins otherwise is a stream
 _READ_ERRORS = (OSError, EOFError, ValueError, MemoryError, pa.ArrowException, Unsound)
 
 
 @dataclass(frozen=True)
 class SourceReader:
-    """How to read: whole entities or parts of them, and whether every fault has to be told."""
+    """How to read: whether rows are whole entities or parts of them, and whether every error is
+    reported."""
 
     catalog: Catalog
     names: Sequence[SourceName]
@@ -51,7 +52,7 @@ class SourceReader:
     line_bytes: int = 64 << 20
 
     def read(self, number: int, source: InputSource) -> Iterator[ShapedPortion]:
-        """Typed rows of one source. A fault of the source as a whole ends the load."""
+        """The typed rows of one source. An error of the source as a whole ends the load."""
         kind = source.kind(self.catalog)
         try:
             if source.format == "jsonl":
@@ -247,7 +248,7 @@ def _bytes_of(data: Any) -> bytes:
 
 
 def _first_line(source: InputSource, longest: int) -> bytes:
-    """The names of a CSV file, to read every column as text."""
+    """The names in a CSV file, so that every column can be read as text."""
     if source.path is None:
         raise InvalidArgument("CSV is read from files, not from streams.")
     pieces: list[bytes] = []
@@ -265,8 +266,8 @@ def _first_line(source: InputSource, longest: int) -> bytes:
 
 
 def _line_numbers(table: pa.Table) -> Any:
-    """For each row on which line, from 0, it begins; values may hold line breaks. The last
-    number is where the next batch begins."""
+    """The line, from 0, on which each row begins; values may contain line breaks. The last number
+    is where the next batch begins."""
     lines = np.ones(table.num_rows, dtype=np.int64)
     for column in table.columns:
         breaks = pa.compute.count_substring(column, "\n").fill_null(0)
@@ -285,7 +286,7 @@ def _parquet(source: InputSource) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(source: InputSource) -> Iterator[pa.RecordBatch]:
-    """Read, not mapped: a mapped file that somebody cuts meanwhile ends the process."""
+    """Read, not mapped: if somebody truncates a mapped file meanwhile, the process dies."""
     with pa.OSFile(str(source.path), "rb") as file:
         begins = file.read(len(_ARROW_FILE))
         file.seek(0)
@@ -301,7 +302,7 @@ def _arrow(source: InputSource) -> Iterator[pa.RecordBatch]:
 
 
 def _renamed(table: pa.Table, source: InputSource, kind: GraphType) -> pa.Table:
-    """The columns that the mapping names, under the names of the properties."""
+    """The columns that the mapping names, renamed to the properties."""
     if not source.columns:
         return table
     for name, column in source.columns.items():
@@ -334,7 +335,7 @@ def _in_memory(rows: Any) -> Iterator[Any]:
 
 
 def _stream_of(rows: Any) -> pa.RecordBatchReader | None:
-    """Anything that speaks Arrow: tables, batches, streams, polars, answers of DuckDB."""
+    """Anything that speaks Arrow: tables, batches, streams, polars, results of DuckDB."""
     if isinstance(rows, pa.RecordBatchReader):
         return rows
     if isinstance(rows, pa.RecordBatch):
@@ -347,7 +348,8 @@ def _stream_of(rows: Any) -> pa.RecordBatchReader | None:
 
 
 def _sound(batch: pa.RecordBatch) -> pa.Table:
-    """Even the size of a batch is computed from offsets that may lead anywhere."""
+    """Checks the data first: even the size of a batch is computed from offsets that may be
+    wrong."""
     require_sound(batch)
     return pa.Table.from_batches([batch])
 

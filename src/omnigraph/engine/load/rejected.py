@@ -1,5 +1,5 @@
-"""Owns the rows that a load sets aside: in memory while they are few, in files when they are
-many, and one sequence for their reader."""
+"""Owns the rows that a load sets aside: in memory while they are few, in files when they are many,
+and as one sequence for their reader."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def rejects_table(rejects: Iterable[Reject]) -> pa.Table:
 
 
 class RejectedRows(Sequence[Reject]):
-    """Rows in a file that is mapped, not read; it goes with this object."""
+    """Rows in a file that is mapped, not read. The file disappears with this object."""
 
     def __init__(self, tables: Iterable[pa.Table]) -> None:
         directory = tempfile.mkdtemp(prefix="omnigraph-rejected-")
@@ -111,7 +111,7 @@ class RejectedShelf:
                 self._write()
 
     def close(self) -> None:
-        """Writes the rest too if a part was written, so that the order stays."""
+        """If a part was written, writes the rest too, so that the order stays."""
         if self.files and self.few:
             self._write()
 
@@ -136,8 +136,8 @@ def read_rejected_file(spool: Spool, rejected: RejectedFile) -> pa.Table:
 def rejected_rows(
     spool: Spool, rejects: Sequence[Reject], files: Sequence[RejectedFile]
 ) -> Sequence[Reject]:
-    """One sequence of what is in memory and what is in files. Rows in files are never all in the
-    memory of this process."""
+    """The rows in memory and the rows in files as one sequence. Rows in files are never all in
+    memory at once."""
     if not files:
         return tuple(rejects)
     written = (read_rejected_file(spool, file) for file in files)

@@ -1,5 +1,7 @@
-"""Owns the relations that rules are checked over: what a load brings, and what the graph holds.
-What follows from the state of the load is written here once; each engine brings the relations."""
+"""Owns the relations that rules are checked over: the rows of the load, and those of the graph.
+
+What follows from the state of the load is written here once; each engine brings the relations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ R = TypeVar("R")
 
 
 class LoadRelations(ABC, Generic[H, R]):
-    """Everything that `plan.rules.joins` asks of relations, and what a load adds to it."""
+    """Everything that `plan.rules.joins` needs, and what a load adds to it."""
 
     def __init__(self, state: LoadState[H]) -> None:
         self.state = state
@@ -28,12 +30,12 @@ class LoadRelations(ABC, Generic[H, R]):
 
     @property
     def every(self) -> bool:
-        """Whether every wrong row is set aside, and the others are loaded."""
+        """Whether every wrong row is set aside and the others are loaded."""
         return self.state.every
 
     @property
     def kinds(self) -> Sequence[GraphType]:
-        """The types of which rows arrive."""
+        """The types of the arriving rows."""
         return [rows.kind for rows in self.state.types.values()]
 
     def generated(self, kind: GraphType) -> bool:
@@ -45,7 +47,7 @@ class LoadRelations(ABC, Generic[H, R]):
         return self.state.left(kind)
 
     def replaced(self, kind: GraphType) -> bool:
-        """Whether nothing of the type's table is left."""
+        """Whether the load leaves nothing of the type's table."""
         return self.state.replaced(kind)
 
     def replacing(self, kind: GraphType) -> bool:
@@ -53,7 +55,7 @@ class LoadRelations(ABC, Generic[H, R]):
         return self.state.types[kind.table_key].replacing
 
     def keeps(self, kind: GraphType) -> bool:
-        """Whether there are rows of the table that the load leaves there."""
+        """Whether the load leaves some of the rows that the table has."""
         return self.state.keeps(kind)
 
     # What an engine brings
@@ -64,7 +66,7 @@ class LoadRelations(ABC, Generic[H, R]):
 
     @abstractmethod
     def sized(self, relation: R, rows: int) -> R:
-        """The relation, for an engine that has to know how many rows it has."""
+        """The relation, with its number of rows for engines that need to know it."""
 
     @abstractmethod
     def complete(self) -> None:
@@ -72,14 +74,14 @@ class LoadRelations(ABC, Generic[H, R]):
 
     @abstractmethod
     def many(self, kind: GraphType) -> bool:
-        """More rows are left than a join likes; look at digests first."""
+        """Whether there are too many rows to join without checking digests first."""
 
     @abstractmethod
     def may_exceed(
         self, kind: GraphType, columns: tuple[str, ...], most: int = 1, *, stored: bool = False
     ) -> bool:
-        """False: no values come more than so many times in what arrives, together with the table
-        if `stored`. True: look at the rows."""
+        """False means that no values appear more than this many times among the arriving rows,
+        together with the table if `stored`. True means that the rows must be checked."""
 
     @abstractmethod
     def keys(self, kind: GraphType, columns: tuple[str, ...]) -> list[str]:
@@ -89,14 +91,15 @@ class LoadRelations(ABC, Generic[H, R]):
     def arriving(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
     ) -> R:
-        """`place`, the columns named, `k0`, … for unique values, and `origin` if replacing."""
+        """`place`, the named columns, `k0`, … for unique values, and `origin` if rows are
+        replaced."""
 
     @abstractmethod
     def stored(
         self, kind: GraphType, names: tuple[str, ...] = (), unique: tuple[str, ...] = ()
     ) -> R:
-        """`address` and columns of stored rows: at least of those that share a value with a row
-        that arrives."""
+        """`address` and columns of stored rows, at least of those that share a value with an
+        arriving row."""
 
     @abstractmethod
     def origins(self, kind: GraphType) -> R:
@@ -104,7 +107,8 @@ class LoadRelations(ABC, Generic[H, R]):
 
     @abstractmethod
     def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> R:
-        """All rows of the table, whether or not the load replaces them. The end is `node`."""
+        """All rows of the table, whether or not the load replaces them. The end is called
+        `node`."""
 
     @abstractmethod
     def nodes(self, node: NodeType) -> R | None:
@@ -112,19 +116,19 @@ class LoadRelations(ABC, Generic[H, R]):
 
     @abstractmethod
     def missing(self, rule: Ends) -> R:
-        """Arriving edges, by `place`, whose end is no node, with the end as `node`."""
+        """Arriving edges, by `place`, with an end that is not a node; the end is called `node`."""
 
     @abstractmethod
     def alive(self, sources: R, node: NodeType) -> R:
-        """Those of the sources that are nodes."""
+        """The sources that are nodes."""
 
     @abstractmethod
     def is_empty(self, relation: R) -> bool: ...
 
     @abstractmethod
     def refuse(self, rule: Rule, found: R) -> int:
-        """Refuses arriving rows by place, and says how many there are."""
+        """Refuses arriving rows by place, and returns how many there were."""
 
     @abstractmethod
     def report(self, rule: Rule, found: R) -> None:
-        """Refuses the load for what no single row is to blame for."""
+        """Refuses the load for an error that no single row causes."""

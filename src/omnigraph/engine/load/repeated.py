@@ -1,5 +1,5 @@
-"""Owns the recognition of a repeated load: its key, and the commit that an earlier call with
-this key made."""
+"""Owns recognising a repeated load: its key, and the commit that an earlier call with this key
+made."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def repeated_load(session: Session, options: LoadOptions, ledger: Ledger) -> Loa
 def published_commit(
     session: Session, known: Published, head: GraphVersion, ledger: Ledger
 ) -> Commit:
-    """The commit of a batch is on this branch or on the one that it was made from. Where only the
-    id is left, the commit says nothing else."""
+    """The commit of a batch, on this branch or on the one that it was made from. If only its id is
+    left, the commit says nothing else."""
     if known.first is not None:
         return known.first.commit
     marks = [mark for mark in head.streams.values() if mark.commit == known.commit]

@@ -1,4 +1,4 @@
-"""Owns what a load reports: its progress and its result."""
+"""Owns the reports of a load: its progress and its result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class LoadProgress:
-    """`stage` is reading, checking, writing, indexing or publishing; `bytes` of `total_bytes`
-    were read (None if nobody knows how many there are). On Spark also of how many rows a stage is,
-    how many of the `tasks` that run now are done, and how many seconds the stage has taken, for the
-    `rate`."""
+    """`stage` is reading, checking, writing, indexing or publishing. `bytes` of `total_bytes` were
+    read; the total is None if it is not known. On Spark a stage also reports its number of rows,
+    how many of its `tasks` are done, and how many seconds it has taken, for the `rate`."""
 
     stage: str
     rows: int
@@ -32,7 +31,7 @@ class LoadProgress:
 
     @property
     def rate(self) -> float | None:
-        """Rows a second in this stage, if that can be told."""
+        """Rows per second in this stage, if known."""
         return self.rows / self.elapsed if self.rows and self.elapsed > 0 else None
 
 
@@ -41,10 +40,10 @@ OnLoadProgress = Callable[[LoadProgress], None]
 
 @dataclass(frozen=True)
 class LoadResult:
-    """`commit` is None if there was nothing to do, and that of the first call if this one only
-    `repeated` it. `engine` and `reason` say where it ran and why there; `rejected` holds the rows
-    that were put aside. `embedded` is how many vectors were embedded after it, if that was asked
-    for."""
+    """`commit` is None if there was nothing to do. If this call only `repeated` an earlier one, it
+    is the commit of the first call. `engine` and `reason` say where the load ran and why.
+    `rejected` holds the rows that were set aside. `embedded` is how many vectors were embedded
+    afterwards, if that was asked for."""
 
     branch: str
     mode: str

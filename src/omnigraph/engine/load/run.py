@@ -1,4 +1,4 @@
-"""Owns the beginning of a load: it checks what was asked for and chooses the engine."""
+"""Owns the start of a load: it checks the arguments and chooses the engine."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
         if (done := repeated_load(session, options, Ledger())) is not None:
             return done
         sources = find_sources(source, options.type, options.mapping)
-    # Whoever has not touched Spark does not wait for it to be imported.
+    # A program that has not used Spark does not wait for its import.
     running = spark and "pyspark" in sys.modules and options.engine == "auto"
     facts = LoadFacts(
         rows=estimate_rows(sources) if sources else None,
@@ -70,7 +70,7 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
     if choice.engine == "spark" and options.engine == "auto" and not owned:
         executor: Startable = find_executor("spark")
         lacking = executor.lacks()
-        if lacking is not None:  # nobody asked for Spark, so nobody has to install anything
+        if lacking is not None:  # Spark was not asked for, so nothing has to be installed
             choice = Choice("local", f"{choice.reason}, but {lacking}")
     if choice.engine == "spark":
         given: Mapping[str, Any] = {
@@ -85,7 +85,7 @@ def load(session: Session, source: Any, options: LoadOptions) -> LoadResult:
 
 
 def _is_of_spark(source: Any) -> bool:
-    """A DataFrame, or several by type."""
+    """Whether the source is a DataFrame, or several DataFrames by type."""
     held = list(source.values()) if isinstance(source, Mapping) else [source]
     return any(type(value).__module__.startswith("pyspark.") for value in held)
 

@@ -1,5 +1,5 @@
-"""Owns what a load may be given: paths, directories, globs, streams and rows, each as a source with
-a name, a format and the type that it holds. Opening is here; reading is in `reading`."""
+"""Owns the sources of a load: paths, directories, globs, streams and rows, each with a name, a
+format and the type that it holds. This module opens them; `reading` reads them."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _FORMATS: dict[str, Format] = {
     ".feather": "arrow",
 }
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_COMPRESSED = 4  # a guess at how much larger a compressed file is when it is read
+_COMPRESSED = 4  # a guess at how much larger a compressed file becomes
 
 
 def source_names(given: Any) -> tuple[str, ...]:
-    """The whole paths of what was given by name, without a look at them; rows have no names."""
+    """The full paths of files given by name, without opening them. Rows have no names."""
     if isinstance(given, Mapping):
         return tuple(f"{key}={name}" for key, one in given.items() for name in source_names(one))
     held = given if isinstance(given, list | tuple) else [given]
@@ -50,15 +50,15 @@ def source_names(given: Any) -> tuple[str, ...]:
 def _whole(path: str | os.PathLike[str]) -> str:
     try:
         return str(Path(path).absolute())
-    except FileNotFoundError:  # the working directory is gone, and so is the file
+    except FileNotFoundError:  # the working directory is gone, and the file with it
         return os.fspath(path)
 
 
 @dataclass(frozen=True)
 class InputSource:
-    """One file, stream or set of rows. `type` is the name that the caller, the mapping or the
-    file name gives; a JSONL file without one says it on every line. `row_groups` are those of a
-    Parquet file that are meant, None for all."""
+    """One file, stream or set of rows. `type` is the name that the caller, the mapping or the file
+    name gives; a JSONL file without one names the type on every line. `row_groups` selects row
+    groups of a Parquet file, None all of them."""
 
     name: str
     format: Format
@@ -76,11 +76,11 @@ class InputSource:
 
     @property
     def size(self) -> int | None:
-        """In bytes, if it is a file."""
+        """In bytes, for a file."""
         return None if self.path is None else self.path.stat().st_size
 
     def kind(self, catalog: Catalog) -> GraphType | None:
-        """The type of every row, None if each names its own."""
+        """The type of every row, or None if each row names its own."""
         if self.type is None:
             return None
         kind = catalog.find(self.type)
@@ -106,11 +106,11 @@ class InputSource:
                 yield pa.CompressedInputStream(packed, self.compression)
 
     def open_natively(self) -> pa.NativeFile:
-        """The bytes for a reader with threads of its own that reads ahead and may do so for a
-        while after its user gave up. So no Python object is behind them (a thread that wants the
-        interpreter while it ends takes the process with it, or waits for ever), and only their
-        last holder closes them (a number that was closed under a reader may already be another
-        file)."""
+        """The bytes, for a native reader whose threads read ahead, perhaps for a while after the
+        caller gave up. So there is no Python object behind them: a thread that needs the
+        interpreter while it shuts down kills the process or waits for ever. Only the last holder
+        closes the file: the number of a file that was closed under a reader may already belong to
+        another file."""
         file = pa.OSFile(str(self.path), "rb")
         if self.compression is None:
             return file
@@ -118,7 +118,7 @@ class InputSource:
 
 
 def find_sources(source: Any, type: str | None, mapping: Any) -> list[InputSource]:
-    """Every source that the argument means, in a fixed order."""
+    """Every source that the argument describes, in a fixed order."""
     if mapping is not None:
         if type is not None:
             raise InvalidArgument("Give `type` or `mapping`, not both: the mapping names types.")
@@ -159,7 +159,7 @@ def _needs_type(source: Any) -> bool:
 
 
 def _stream(stream: Any, name: str, type: str | None) -> InputSource:
-    """A stream is JSONL; text streams have their bytes below them."""
+    """A stream is JSONL. Text streams are read through the bytes below them."""
     return InputSource(name, "jsonl", stream=getattr(stream, "buffer", stream), type=type)
 
 
@@ -263,7 +263,7 @@ def _mapped_files(base: Path, entry: MappedSource) -> list[InputSource]:
 
 
 def estimate_rows(sources: Iterable[InputSource]) -> int | None:
-    """From Parquet footers, else the bytes by 100; None if nobody can tell."""
+    """From Parquet footers, otherwise bytes divided by 100; None if unknown."""
     total = 0
     for source in sources:
         if source.rows is not None:
@@ -277,7 +277,7 @@ def estimate_rows(sources: Iterable[InputSource]) -> int | None:
             try:
                 total += pq.read_metadata(source.path).num_rows
             except (OSError, ValueError, MemoryError, pa.ArrowException):
-                return None  # reading it says what is wrong
+                return None  # reading it reports the error
         else:
             total += source.size * (_COMPRESSED if source.compression else 1) // BYTES_A_ROW
     return total

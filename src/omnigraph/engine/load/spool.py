@@ -29,7 +29,7 @@ _BEGIN_ANEW = "Give the job up (omnigraph recover), then run it again from the b
 
 class SpoolPiece(msgspec.Struct, frozen=True, kw_only=True):
     """A file of rows of one type. `given` names the properties that all its rows give. `shift` is
-    added to the places of the rows: a task does not know how many lines precede its own."""
+    added to the places of the rows, because a task does not know how many lines precede its own."""
 
     key: FileName
     table: TableKey
@@ -150,7 +150,7 @@ class SpoolWriter:
 
 
 class Room:
-    """The memory that all gathered rows of a load may take together; the rest goes to a spool."""
+    """The memory that all gathered rows of a load may take together. Further rows go to a spool."""
 
     def __init__(self, limit: int, spool: Spool) -> None:
         self.limit = limit

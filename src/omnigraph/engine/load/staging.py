@@ -1,4 +1,4 @@
-"""Owns writing the rows of a load: large fragments, sorted, as table actions of a plan."""
+"""Owns writing the rows of a load: large, sorted fragments, as table actions of a plan."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ class StagedType:
 
 
 class StagedFiles:
-    """Files of a load, kept over rebases: the same rows need not be written twice. `since` is when
-    the oldest of them was staged."""
+    """The files of a load. They are kept over rebases, so the same rows are not written twice.
+    `since` is when the oldest of them was staged."""
 
     def __init__(self) -> None:
         self._known: dict[str, StagedType] = {}
         self.since = 0
 
     def begin(self, now: int) -> None:
-        """More are going to be staged from now on."""
+        """More files are going to be staged from now on."""
         if not self._known:
             self.since = now
 
@@ -68,7 +68,8 @@ def _fits(known: StagedType, table: Table) -> bool:
 def stage_load(
     state: LoadState[LocalRows], files: StagedFiles, memory: int, ledger: Ledger
 ) -> list[TableAction]:
-    """Writes what is not written yet, types side by side, and says what is to be published."""
+    """Writes what is not written yet, several types in parallel, and returns the actions to
+    publish."""
     held = [
         rows for rows in state.types.values() if rows.table.num_rows or state.replaced(rows.kind)
     ]
@@ -148,17 +149,19 @@ def _action(
 
 
 _LARGEST_PIECE = 1 << 29
-"""Bytes of rows that are sorted at a stretch: a column of texts holds 2 GB, and not more."""
+"""Bytes of rows that are sorted at a time: a column of texts holds 2 GB at most."""
 
 
 def sorted_batches(
     kind: GraphType, table: pa.Table, memory: int, *, generated: bool = False
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of each fragment in order: nodes by id, edges by source, so that what belongs
-    together lies together. The next pieces are sorted while this one is written. Rows with blobs
-    stay as they come: moving them would cost more than it brings. Where all ids were generated,
-    which grow and belong to no row yet, they stay in their order too: a column that is sorted is
-    small and quickly indexed."""
+    """The rows of each fragment in order: nodes by id, edges by source, so that related rows lie
+    together. The next piece is sorted while this one is written.
+
+    Rows with blobs keep their order, because moving them would cost more than it gains. Rows with
+    generated ids keep theirs too: these ids grow and no row refers to them yet, and a sorted column
+    is small and quickly indexed.
+    """
     names = row_schema(kind).names
     rows = table.select(names)
     column = "src" if isinstance(kind, EdgeType) else "id"

@@ -1,5 +1,5 @@
 """Owns what a load knows while it checks: its rows by type, which of them are refused, and the
-tables that a decision rests on. Every engine has the same state."""
+tables that a decision depends on. Every engine has the same state."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from omnigraph.plan.publish import TableAction
 from omnigraph.telemetry import Ledger
 
 ORIGIN = "_origin"
-"""The column with the address of the row that a row replaces; null for a new entity."""
+"""The column with the address that a row replaces; null for a new entity."""
 
 TOLD = 100
-"""An error names at most so many rows."""
+"""An error names at most this many rows."""
 
 
 @dataclass(kw_only=True)
 class LoadState(Generic[H]):
-    """`every` is true if every wrong row is set aside and the others are loaded. `checks` collects
-    the tables that a decision rests on. `unblamed` is what no single row is to blame for; `more`
-    counts what is not named."""
+    """`every` is True if every wrong row is set aside and the others are loaded. `checks` collects
+    the tables that a decision depends on. `unblamed` holds errors that no single row causes. `more`
+    counts the errors that are not listed."""
 
     snapshot: GraphView
     types: dict[str, H]
@@ -53,11 +53,11 @@ class LoadState(Generic[H]):
         return self.snapshot.view(kind)
 
     def replaced(self, kind: GraphType) -> bool:
-        """Whether nothing of the type's table is left."""
+        """Whether the load leaves nothing of the type's table."""
         return self.mode == "overwrite" and kind.table_key in self.types
 
     def keeps(self, kind: GraphType) -> bool:
-        """Whether there are rows of the table that the load leaves there."""
+        """Whether the load leaves some of the rows that the table has."""
         return not self.replaced(kind) and self.view(kind).table.rows > 0
 
     def left(self, kind: GraphType) -> int:
@@ -66,11 +66,11 @@ class LoadState(Generic[H]):
         return 0 if rows is None else rows.left
 
     def named(self, count: int) -> int:
-        """How many of so many more rejected rows are named one by one."""
+        """How many of this many more rejected rows are listed one by one."""
         return count if self.every else min(count, max(TOLD - len(self.rejects), 0))
 
     def drop(self, kind: GraphType, places: np.ndarray) -> None:
-        """These rows take no further part."""
+        """Takes these rows out of the load."""
         self.types[kind.table_key] = self.types[kind.table_key].without(places)
 
     def halt(self) -> None:
@@ -87,7 +87,7 @@ class LoadState(Generic[H]):
 
 
 def shown_rows(table: pa.Table, at: Any) -> dict[int, tuple[str, str]]:
-    """Id and text of the rows at some places."""
+    """The id and text of the rows at some places."""
     if not len(at):
         return {}
     rows = table.filter(pc.is_in(table[AT], value_set=pa.array(at)))
@@ -104,8 +104,8 @@ def refuse_load(
     more: int,
     names: Sequence[SourceName],
 ) -> None:
-    """Ends a load that must refuse rows, or that fails for what no single row is to blame for. The
-    error names what it can."""
+    """Ends a load that must refuse rows, or that fails for a reason that no single row causes. The
+    error lists what it can."""
     violations = [to_violation(reject, names) for reject in rejects[:TOLD]] + list(unblamed)
     if not violations:
         return

@@ -22,15 +22,16 @@ from omnigraph.engine.query.guard import Guard
 from omnigraph.engine.query.rows import TypeRows
 from omnigraph.model.analysis import Analysis
 from omnigraph.plan.query.explain import counted
-from omnigraph.store.scratch import TEXT, build_scratch
 from omnigraph.store.tables import Table
 from omnigraph.store.text_search import (
+    TEXT,
     AnyWord,
     Coverage,
     Fuzzy,
     TextQuery,
     allow_addresses,
     allow_fragments,
+    build_scratch,
     coverage,
     find_texts,
 )
