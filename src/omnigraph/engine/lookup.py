@@ -1,7 +1,7 @@
 """Owns lookups: at which addresses a table version holds given values of a column.
 
-A table version never changes, so what is known of it may be kept for ever; the next version's
-index is derived from it by what differs, so a warm handle asks nothing of the store.
+A table version never changes, so its lookup data can be kept for ever. The data of the next version
+is derived from what differs, so a warm handle asks nothing of the store.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _FEW = 1000
 _SMALL_TABLE = 50_000
 _PAGE_ROWS = 4096
 _VERSIONS = 4
-"""Of each table and columns: they share most of what they hold."""
+"""The versions that are kept for each table and columns: they share most of their memory."""
 _ROW = 48
-"""About how many bytes a row takes in an index."""
+"""The approximate size of a row in an index."""
 
 Indexes = dict[tuple[TableColumn, ...], dict[str, KeyIndex]]
-"""What is known of one table: by columns, then by version."""
+"""The indexes of one table: by columns, then by version."""
 
 
 class Lookups:
@@ -45,7 +45,7 @@ class Lookups:
 
     @classmethod
     def shared_by(cls, session: Session) -> Lookups:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_lookups)
 
     def __init__(self, cache: Cache, *, rows: int) -> None:
@@ -58,7 +58,7 @@ class Lookups:
     def find(
         self, table: Table, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Positions in `texts` and addresses of live rows whose columns have that text."""
+        """Positions in `texts`, and the addresses of live rows whose columns have that text."""
         if not texts or not table.marks:
             return np.array([], dtype=np.int64), NO_ROWS
         known = tuple(table.columns[name] for name in columns)
@@ -71,8 +71,8 @@ class Lookups:
         return index.find(texts)
 
     def carry(self, old: Table, new: Table, rows: pa.Table | None, dead: np.ndarray) -> None:
-        """After a commit of ours: what was written is known, so no index has to be read again.
-        `rows` are the new rows in the order in which they were staged."""
+        """After a commit of ours the new rows are known, so no index is read again. `rows` are the
+        new rows in the order in which they were staged."""
         for columns, index in self._of_version(old):
             compared = index.compare(new.marks.values())
             fresh = number_files(sorted(compared.fresh, key=lambda mark: mark.id))
@@ -89,8 +89,7 @@ class Lookups:
             self._keep(new, columns, index.derive(marks, added, gone))
 
     def follow(self, old: Table, new: Table, ledger: Ledger) -> None:
-        """After maintenance: rows are where they were not before, so that what is known of a
-        table is read anew from the fragments that were rewritten, and from no others."""
+        """After maintenance, rows have moved. Only the rewritten fragments are read again."""
         for columns, index in self._of_version(old):
             self._keep(new, columns, _extended(index, new, columns, ledger))
 
@@ -135,9 +134,9 @@ class Lookups:
         return index
 
     def _worth_building(self, table: Table, columns: tuple[str, ...], count: int) -> bool:
-        """Not for a few values of a column that has an index: the first look at a table reads a
-        page of it. Repeated lookups pay for holding all values once those pages come to as much
-        as the column. For a table of some size that is the second lookup."""
+        """Not for a few values of a column that has an index: the first lookup in a table reads one
+        page of it. Reading all values into memory pays once the pages of repeated lookups add up to
+        the size of the column. For a table of some size that is the second lookup."""
         if table.rows > self._rows or table.rows * _ROW > self._cache.limit:
             return False
         if table.location in self._too_large:
@@ -145,7 +144,7 @@ class Lookups:
         if count > _FEW or len(columns) != 1 or columns[0] not in table.indexed_columns:
             return True
         if not pa.types.is_string(table.schema.field(columns[0]).type):
-            return True  # texts of other values are not what the index holds
+            return True  # the index does not hold texts of other values
         key = (table.location, columns)
         with self._lock:
             spent = self._spent.get(key, 0)
@@ -160,12 +159,12 @@ def _key(table: Table) -> tuple[str, str]:
 def _extended(
     index: KeyIndex, table: Table, columns: tuple[TableColumn, ...], ledger: Ledger
 ) -> KeyIndex:
-    """Reads only what differs: the keys of new files, and of files with another deletion file
-    which rows are left."""
+    """Reads only what differs: the keys of new files, and which rows are live in files with another
+    deletion file."""
     compared = index.compare(table.marks.values())
     moved = compared.moved
     live = places_of(moved, _read_addresses(table, ledger, [m.id for m in moved.values()]))
-    # On another branch rows may live that are gone here: they are not always still held.
+    # Rows that are deleted here may be live on another branch, and may be missing from the index.
     missing = np.unique(np.setdiff1d(live, index.held(moved)) >> np.uint64(32)).tolist()
     lost = [number for number in missing if index.marks[number].deletion is not None]
     fresh = number_files([*compared.fresh, *[moved.pop(number) for number in lost]])
@@ -178,7 +177,7 @@ def _extended(
 
 
 def _read_addresses(table: Table, ledger: Ledger, fragments: list[int]) -> np.ndarray:
-    """Live rows; costs the deletion files and no data."""
+    """The addresses of live rows. Reads deletion files and no data."""
     if not fragments:
         return NO_ROWS
     batches = table.scan([], ledger, addresses=True, fragments=fragments, purpose="lookup")
@@ -200,14 +199,14 @@ def _read_keys(
 def _find_through_lance(
     table: Table, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For tables too large to hold: an IN-filter that an index can answer."""
+    """For tables that are too large to hold: an IN filter that an index can answer."""
     wanted: dict[str, list[int]] = {}
     for position, value in enumerate(texts):
         wanted.setdefault(value, []).append(position)
     text_column = len(columns) == 1 and pa.types.is_string(table.schema.field(columns[0]).type)
     condition = pc.field(columns[0]).isin(list(wanted)) if text_column else None
-    # Rows that a filter for one value finds have that value: an index tells where they are, and
-    # no data is read.
+    # Rows that a filter for one value finds have that value. An index gives their places, so no
+    # data is read.
     (only,) = wanted if text_column and len(wanted) == 1 else (None,)
     read = columns if only is None else ()
     positions: list[int] = []

@@ -1,4 +1,4 @@
-"""Owns the manifest as rows: a graph version laid out for people and programs to look at."""
+"""Owns the manifest: a graph version as rows, for people and programs to inspect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns opening a graph: it is created with a schema, or found at its root."""
+"""Owns opening a graph: creating it with a schema, or finding it at its root."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def open_root(
     runtime: Runtime = SYSTEM,
     permissions: Permissions = UNRESTRICTED,
 ) -> Graph:
-    """As `open`, of a root that another process has resolved: with its credentials."""
+    """Like `open`, for a root that another process resolved, with the credentials of that
+    process."""
     settings = settings or Settings.from_environment()
     session = Session(place, place.objects(settings), settings, runtime)
     ledger = Ledger()
@@ -142,7 +143,8 @@ def open_root(
 
 
 def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
-    """The creator died between the first version and the stamp: the graph is complete."""
+    """Handles a creator that died between the first version and the stamp: the graph is
+    complete."""
     try:
         head = session.versions(ledger).read_head("main")
     except Absent:
@@ -154,7 +156,7 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
 
 def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
     versions = session.versions(ledger)
-    # The store is probed with an object that nobody else uses before anything is decided by it.
+    # Before the store decides anything, it is tested with an object that nobody else uses.
     stamp = GraphStamp(format=FORMAT, graph=found.graph)
     probe_key = f"__wait/{found.graph}"
     objects = session.metered(ledger)
@@ -177,12 +179,12 @@ def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
     first = put_with_retry(session, "main", lambda _: None, propose, ledger, stamped=False)
     assert first is not None
     reach("init put")
-    with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open writes it
+    with contextlib.suppress(Ambiguous, OmnigraphError):  # the next open will write it
         versions.write_stamp(stamp, after=session.files_of(first))
 
 
 def _refuse_file(session: Session) -> None:
-    """A graph is a directory: what is on the way to it must be one, or not be there."""
+    """A graph is a directory. Every part of its path must be a directory or not exist."""
     directory = session.root.directory
     for place in () if directory is None else (directory, *directory.parents):
         if os.path.lexists(place):

@@ -1,4 +1,4 @@
-"""Owns the overlay: rows that are pending over a table version, and what they hide of it."""
+"""Owns the overlay: pending rows over a table version, and which rows of the table they hide."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 
 NEW = np.uint64(2**64 - 1)
-"""The origin of a pending row that replaces no row of the table."""
+"""The origin of a pending row that replaces nothing."""
 _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
 
 @dataclass(frozen=True)
 class Overlay:
-    """Rows over a table version: `rows` shadow by id, `hidden` addresses are gone, `replaced`
-    hides the whole table. `origins` holds for each row the address that it replaces, or NEW."""
+    """Pending rows over a table version. `rows` hide stored rows of the same id, addresses in
+    `hidden` are deleted, and `replaced` hides the whole table. `origins` holds for each row the
+    address that it replaces, or NEW."""
 
     rows: pa.Table
     origins: np.ndarray
@@ -44,7 +45,7 @@ class Overlay:
         return Overlay(self.rows, self.origins, np.union1d(self.hidden, addresses), self.replaced)
 
     def without(self, positions: np.ndarray) -> Overlay:
-        """Drops pending rows; what they replaced stays hidden."""
+        """Drops pending rows. The rows that they replaced stay hidden."""
         if not len(positions):
             return self
         kept = np.ones(len(self.origins), dtype=bool)

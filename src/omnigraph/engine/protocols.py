@@ -1,5 +1,8 @@
-"""Owns the protocols: what a graph offers, wherever it is. `Graph` has it in this process; a client
-of a server offers the same, with the same signatures, which a test compares."""
+"""Owns the protocols: what a graph offers, wherever it is.
+
+`Graph` implements them in this process. A client of a server offers the same methods with the same
+signatures, which a test compares.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Merging: the base of two sides, tables merged by pointer or by row, the commit."""
+"""Merging: the base of two sides, tables merged by reference or row by row, and the commit."""

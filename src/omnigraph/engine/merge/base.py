@@ -1,9 +1,9 @@
-"""Owns the base of a merge: a version or, where there are several, the merge that they imply.
+"""Owns the base of a merge: one version or, if there are several, the merge that they imply.
 
-After merges in both directions at once two heads have several newest common ancestors. Taking one
-of them would let a change win over a later revert of it. So, as git does, the bases are merged with
-each other first, against their own bases; but only in memory, and only the rows in which they
-differ. What conflicts there has no value at the base: see `contested` in `plan.merge`.
+After merges in both directions at once, two heads have several newest common ancestors. If one of
+them were taken, a change could win over a later revert of it. So, as in git, the bases are merged
+with each other first, against their own bases, but only in memory and only the rows in which they
+differ. A value on which they conflict does not exist at the base: see `contested` in `plan.merge`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class BaseTable:
-    """The rows of a type in a version; `rows` by id instead of what the version has, None for
-    one that is gone; `contested` as `plan.merge` has it."""
+    """The rows of a type in a version. `rows` replaces some of them by id, with None for a deleted
+    one. `contested` has the meaning that it has in `plan.merge`."""
 
     snapshot: GraphView
     rows: Mapping[str, Row | None] = field(default_factory=dict)
@@ -50,8 +50,8 @@ class BaseTable:
 
 
 class MergeBase:
-    """What two heads have in common: one or more `versions`, newest first. `align` gives types
-    the ids that the merge has for them."""
+    """What two heads have in common: one or more `versions`, newest first. `align` gives types the
+    ids that they have in the merge."""
 
     def __init__(
         self,
@@ -84,12 +84,12 @@ class MergeBase:
         return list(known.values())
 
     def kind(self, kind: GraphType) -> GraphType | None:
-        """A type as the base knows it."""
+        """A type as it is at the base."""
         found = next((known for known in self.catalog.types if known.id == kind.id), None)
         return found or next((known for known in self.types() if known.id == kind.id), None)
 
     def table(self, kind: GraphType) -> BaseTable:
-        """The type's rows at the base, as rows of the type as given."""
+        """The type's rows at the base, in the form of the given type."""
         if kind.id not in self._tables:
             table = BaseTable(self._snapshots[0])
             for step in range(1, len(self._snapshots)):
@@ -98,8 +98,8 @@ class MergeBase:
         return self._tables[kind.id]
 
     def _joined(self, kind: GraphType, table: BaseTable, step: int) -> BaseTable:
-        """The merge of what the versions before this step imply with the version of this step. A
-        table that only one of them changed is that one's, without a look at its rows."""
+        """Merges what the earlier versions imply with the version of this step. If only one of them
+        changed a table, its table is taken without reading rows."""
         other = BaseTable(self._snapshots[step])
         if not table.imagined and same_rows(table.snapshot, other.snapshot, kind):
             return table
@@ -134,7 +134,7 @@ class MergeBase:
         return self._below[step]
 
     def _catalog(self) -> Catalog:
-        """Schemas that contradict each other imply none; then that of the newest stands."""
+        """If the schemas contradict each other, the newest one is taken."""
         catalog = self._snapshots[0].catalog
         for step in range(1, len(self._snapshots)):
             other = self._snapshots[step].catalog
@@ -156,8 +156,8 @@ def delta_between(
     *,
     known: TypeDelta | None = None,
 ) -> SideDelta:
-    """What leads from one to the other. Entities that are contested in either stand in it too,
-    changed or not. `known` is what the versions alone tell."""
+    """What leads from one to the other. Entities that are contested in either appear in it too,
+    changed or not. `known` is the delta between the versions alone."""
     delta = known or diff_sides(was.snapshot, now.snapshot, kind, ledger)
     plain = delta_as(kind, delta)
     touched = sorted({*was.rows, *now.rows, *was.contested, *now.contested})

@@ -1,7 +1,7 @@
-"""Owns the check of a merge: the rows that it would bring together obey every rule.
+"""Owns the check of a merge: the combined rows obey every rule.
 
-Only what changed is looked at: their rows where ours changed something that they depend on, and
-the rows of either side where the other side brought new rules.
+Only what changed is checked: rows of theirs where our side changed something that they depend on,
+and rows of either side where the other side brought new rules.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KINDS = {
 
 
 def check_merge(merged: MergedRows) -> CheckedMerge:
-    """A conflict for every rule that the merged rows break. Nothing is written."""
+    """Returns a conflict for every rule that the merged rows break. Nothing is written."""
     if not merged.whole:
         return CheckedMerge(merged, conflicts=merged.conflicts)
     m = merged.inputs
@@ -79,9 +79,9 @@ def _needs_columns(merged: MergedRows, kind: GraphType) -> bool:
 
 
 def _as_merged(merged: MergedRows, looked_at: Collection[str]) -> GraphView:
-    """Our side under the merged schema; what comes from theirs as it is there, except for the
-    tables whose changes are looked at, which lie over ours. Columns that a table of ours will be
-    given are not there yet: only ids, ends and unique values are asked for, see `_looked_at`."""
+    """Our side under the merged schema. Tables from theirs appear as they are there, except for
+    those whose changes are checked, which are overlaid on ours. Columns that a table of ours will
+    get are not there yet. Only ids, ends and unique values are needed: see `_looked_at`."""
     m = merged.inputs
     pins = []
     for kind in m.catalog.types:
@@ -95,8 +95,8 @@ def _as_merged(merged: MergedRows, looked_at: Collection[str]) -> GraphView:
 
 
 def _looked_at(merged: MergedRows, work: Work, wide: Collection[str]) -> Work:
-    """The same, to be looked at. A table of ours that has no column yet for a unique value is read
-    whole, as it will be."""
+    """The same tables, ready to be checked. A table of ours that lacks a column for a unique value
+    is read whole, with the column that it will get."""
     m = merged.inputs
     looked = Work(work.snapshot)
     looked.overlays = dict(work.overlays)
@@ -142,7 +142,7 @@ def _replacing(rows: pa.Table) -> Overlay:
 
 
 def _count_changes(view: TableView, rows: RowMerge, ledger: Ledger) -> dict[str, Mapping[str, int]]:
-    """What the merge does to our rows, by the name of the type."""
+    """How many of our rows the merge changes, by the name of the type."""
     known = view.find(("id",), rows.upserts["id"].to_pylist(), ledger).positions
     gone = view.find(("id",), list(rows.deletes), ledger).positions
     counts = {
@@ -165,8 +165,8 @@ def _overlay(view: TableView, rows: RowMerge, ledger: Ledger) -> Overlay:
 
 
 def _taken_rows(merged: MergedRows) -> list[tuple[str, RowMerge]]:
-    """The rows that came and went in tables taken by pointer, if our side changed what they
-    depend on or brought rules that they have not met."""
+    """The rows that were added and removed in tables taken by reference, if our side changed what
+    they depend on or brought rules that they have not met."""
     m, found = merged.inputs, []
     for key in merged.pointed:
         kind = m.catalog.by_key[key]
@@ -196,8 +196,7 @@ def _ends_changed(m: MergeInputs, kind: EdgeType) -> bool:
 
 
 def _check_ours(merged: MergedRows, kind: GraphType, looked: Work) -> list[Violation]:
-    """Our changes, where the merge brings rules that they have not met: checked in place, and
-    made part of what is looked at."""
+    """Checks our own changes where the merge brings rules that they have not met."""
     m = merged.inputs
     mine = kind_in(m.ours, kind)
     if mine is None or mine == kind or not m.changed(m.ours, kind):
@@ -217,7 +216,7 @@ def _check_ours(merged: MergedRows, kind: GraphType, looked: Work) -> list[Viola
 def _check_thinned(
     m: MergeInputs, kind: EdgeType, looked: Work, told: Sequence[Violation]
 ) -> list[Violation]:
-    """Nodes of which our side took edges, where the merge brings another minimum."""
+    """Nodes from which our side removed edges, where the merge brings another minimum."""
     mine = kind_in(m.ours, kind)
     if mine is None or not isinstance(mine, EdgeType) or mine.card == kind.card:
         return []
@@ -229,7 +228,7 @@ def _check_thinned(
 
 
 def _conflict(m: MergeInputs, violation: Violation) -> MergeConflict:
-    """With what the entity is on each side, or how many edges a node has."""
+    """A conflict with the entity on each side, or with the number of a node's edges."""
     kind = m.catalog.find(violation.type)
     values: list[Any] = [None, None, None]
     if kind is not None and violation.id is not None:

@@ -1,9 +1,9 @@
 """Owns where a merge puts the values of properties: in which columns of our tables, if any.
 
-A column that our table has is good for a property only if our catalog says so. Any other is a
-leftover: of a property that was dropped, of one before it was widened, or of one that a restore or
-an earlier merge made us forget. So what the merge brings to a table of ours gets a name that the
-table does not have; that of theirs, if theirs is the same table, so that their fragments can be
+A column of our table belongs to a property only if our catalog says so. Any other column is a
+leftover: of a dropped property, of a property before it was widened, or of one that a restore or an
+earlier merge made us forget. So a new column in a table of ours gets a name that the table does not
+have. If theirs is the same table, it gets the name of their column, so that fragments can be
 shared.
 """
 
@@ -30,8 +30,8 @@ from omnigraph.plan.migrate.properties import is_widening
 
 
 def settle_columns(m: MergeInputs, *, merged: Collection[str]) -> Catalog:
-    """The merged catalog with columns that fit our tables. Those `merged` by row, by table key,
-    are never taken from theirs as they are."""
+    """The merged catalog with columns that fit our tables. Tables that are `merged` row by row,
+    given by key, are never taken from theirs as they are."""
     types = [_settled(m, kind, kind.table_key in merged) for kind in m.catalog.types]
     if all(new is old for new, old in zip(types, m.catalog.types, strict=True)):
         return m.catalog
@@ -44,8 +44,8 @@ def settle_columns(m: MergeInputs, *, merged: Collection[str]) -> Catalog:
 
 
 def find_narrowed(m: MergeInputs, *, merged: Collection[str]) -> Iterator[MergeConflict]:
-    """Properties that were restored to a type which cannot hold what the other side, or the
-    version that both come from, may have, in tables whose rows must be brought together."""
+    """Properties that one side restored to a type that cannot hold the values of the other side, or
+    of the version both come from, in tables whose rows must be combined."""
     for kind in m.catalog.types:
         if _one_place(m, kind) or (m.takes(kind) and kind.table_key not in merged):
             continue

@@ -1,7 +1,5 @@
-"""Owns the table versions that a merge makes: widened, with merged rows, with shared fragments.
-
-Nobody can see them before the merge is published.
-"""
+"""Owns the table versions that a merge makes: widened, with merged rows, or with shared fragments.
+Nobody can see them before the merge is published."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from omnigraph.store.tables import Table
 
 
 def write_merge(checked: CheckedMerge) -> tuple[TableAction, ...]:
-    """Makes the table versions of a merge that was checked; the actions that show them."""
+    """Writes the table versions of a checked merge and returns the actions that publish them."""
     assert not checked.conflicts
     merged, m = checked.merged, checked.merged.inputs
     actions = list(merged.actions)
@@ -94,7 +92,7 @@ def _write_type(checked: CheckedMerge, kind: GraphType, pin: TablePin) -> Adopt 
 
 
 def _opened(m: MergeInputs, kind: GraphType, pin: TablePin, *, wide: bool) -> Table:
-    """Our table, if need be with the columns that the merge brings."""
+    """Our table, with the columns that the merge brings if there are any."""
     table = m.session.tables.open(pin.location, pin.lance_version, m.ledger)
     return _widened(m, kind, table) if wide else table
 
@@ -113,7 +111,7 @@ def _changed(m: MergeInputs, kind: GraphType, table: Table, overlay: Overlay) ->
 
 
 def _widened(m: MergeInputs, kind: GraphType, table: Table) -> Table:
-    """Our table with the columns that the merge brings. One that it has already is in use there
+    """Our table with the columns that the merge brings. A column that is already there is in use
     (`settle_columns`)."""
     schema = table_schema(kind)
     mine = kind_in(m.ours, kind)
@@ -141,8 +139,8 @@ def _widened(m: MergeInputs, kind: GraphType, table: Table) -> Table:
 def _shared(
     m: MergeInputs, kind: GraphType, overlay: Overlay, table: Table
 ) -> tuple[tuple[str, ...], np.ndarray]:
-    """Fragments that the source appended and that can be ours too without copying a row, and
-    which pending rows are left to write."""
+    """Fragments that the source appended and that our table can share without copying a row, and
+    the pending rows that still have to be written."""
     left = np.ones(overlay.rows.num_rows, dtype=bool)
     yours = kind_in(m.theirs, kind)
     base = m.base.table(kind).snapshot
@@ -174,7 +172,7 @@ def _shared(
 
 
 def _valued(kind: GraphType, yours: GraphType) -> frozenset[str]:
-    """Columns that a row of theirs has a value in, so that null would be wrong."""
+    """Columns in which a row of theirs has a value, so null would be wrong."""
     held = {p.id for p in yours.properties}
     facts = row_type(kind)
     return frozenset(

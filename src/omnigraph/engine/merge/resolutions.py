@@ -1,7 +1,7 @@
-"""Owns the rows by which a caller resolves conflicts: they are read and checked like any rows.
+"""Owns the rows with which a caller resolves conflicts. They are read and checked like any rows.
 
-An answer decides about the entity that it names, whether both sides changed it or not: a lost
-end of an edge or a value that occurs twice comes from the combination of both sides.
+A resolution decides about the entity that it names, whether both sides changed it or not. A missing
+end of an edge, or a value that appears twice, can come from the combination of both sides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Answers = dict[str, dict[str, Row | None]]
 
 
 def read_answers(m: MergeInputs) -> Answers:
-    """By table key and id: whole rows of the merged type, None for an entity that shall go."""
+    """By table key and id: whole rows of the merged type, or None for an entity to delete."""
     answers: Answers = {}
     violations: list[Violation] = []
     for (name, entity), given in (m.strategy.rows or {}).items():
@@ -46,7 +46,7 @@ def _whole(
     given: Mapping[str, Any],
     violations: list[Violation],
 ) -> Row | None:
-    """What was given over what the entity is: on our side, else theirs, else before."""
+    """Fills in what was not given from the entity on our side, else on theirs, else at the base."""
     known = (
         m.entity(m.ours, kind, entity) or m.entity(m.theirs, kind, entity) or m.was(kind, entity)
     )
@@ -72,7 +72,7 @@ def _whole(
 
 
 def check_places(m: MergeInputs) -> None:
-    """Refuses a strategy for something that there is not. What a side dropped may be named."""
+    """Refuses a strategy for something that does not exist. It may name what a side dropped."""
     for where in m.strategy.places or {}:
         name, _, prop = where.partition(".")
         kind = m.catalog.find(name)

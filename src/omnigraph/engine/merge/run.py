@@ -1,7 +1,9 @@
-"""Owns merging as a write: which tables are adopted, which are merged row by row, and the commit.
+"""Owns merging as a write: which tables are taken whole, which are merged row by row, and the
+commit.
 
-Its cost follows the change: a table that one side changed is taken by pointer; of one that both
-changed only the fragments that differ are read, and those that the source appended are shared.
+The cost follows the size of the change. A table that one side changed is taken by reference. Of a
+table that both changed, only the fragments that differ are read, and fragments that the source
+appended are shared.
 """
 
 from __future__ import annotations
@@ -72,7 +74,7 @@ def merge_branches(
     resolve: Mapping[tuple[str, str], Mapping[str, Any] | None] | None,
     dry_run: bool,
 ) -> Merge:
-    """All or nothing. When the target moves meanwhile, it is done again on its new head."""
+    """All or nothing. If the target moves meanwhile, the merge is repeated on its new head."""
     if source == into:
         raise SelfMerge(f"The branch {source!r} cannot be merged into itself.")
     ledger = Ledger()
@@ -99,7 +101,8 @@ def merge_branches(
         session = session.holding(into, ours.incarnation)
         pinned = pin_commit(session, ours, options, ledger)
         if session.outlived(seen, ours):
-            # What it pins may be gone (hazard 7): the merge begins anew with what is there now.
+            # Its pinned files may be gone (hazard 7), so the merge starts again from the current
+            # state.
             seen, theirs = session.runtime.now(), session.live_head(source, ledger)
         try:
             call = _MergeCall(said, pinned, options.patience(session.settings.retry_for), dry_run)
@@ -113,7 +116,7 @@ def merge_branches(
 
 @dataclass(frozen=True)
 class _MergeCall:
-    """What a merge is to say of itself, and under which condition it is done."""
+    """What the merge commit records, and the condition under which it is made."""
 
     lineage: Lineage
     if_commit: str | None
@@ -217,7 +220,7 @@ def _fast_forward(
     call: _MergeCall,
     ledger: Ledger,
 ) -> Commit:
-    """A commit by which the target shows what the source shows: tables and schema by pointer."""
+    """A commit that makes the target show what the source shows: tables and schema by reference."""
     schema = None
     if theirs.catalog != ours.catalog:
         schema = SchemaChange(schema=theirs.schema, catalog=theirs.catalog)
@@ -258,7 +261,7 @@ def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
 def _write_schema(
     session: Session, ours: GraphVersion, theirs: GraphVersion, catalog: Catalog, ledger: Ledger
 ) -> SchemaChange | None:
-    """The merged schema, unless it is what the target has."""
+    """The merged schema, unless the target has it already."""
     if catalog.digest == ours.catalog:
         return None
     if catalog.digest == theirs.catalog:
@@ -297,7 +300,7 @@ def _publish(
         base_incarnation=ours.incarnation,
         actions=actions,
         lineage=call.lineage,
-        # What was merged rests on all of our tables, so any change starts it anew.
+        # The merge depends on all of our tables, so any change starts it again.
         reads={key: pin.content for key, pin in ours.pins.items()},
         schema=schema,
         if_commit=call.if_commit,
@@ -316,7 +319,7 @@ def _publish(
 
 @dataclass
 class _Pinned:
-    """A merge as the publisher sees it: bound to one head, done again by its caller."""
+    """A merge as the publisher sees it: bound to one head, and repeated by its caller."""
 
     plan: PublishPlan
     base: GraphVersion
@@ -327,5 +330,5 @@ class _Pinned:
         raise Conflict("The branch moved while it was merged.")
 
     def stale(self, head: GraphVersion) -> bool:
-        # Also a commit that changed no table changed the past that ours says it has.
+        # A commit that changed no table still changed the past of our side.
         return head.version != self.base.version or self.session.outlived(self.seen, head)

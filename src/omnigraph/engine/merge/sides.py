@@ -1,4 +1,4 @@
-"""Owns how one side of a merge sees a type: under which name, where its rows lie, in which form."""
+"""Owns how one side of a merge sees a type: its name, where its rows are, and their form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from omnigraph.telemetry import Ledger
 
 
 def kind_in(snapshot: GraphView, kind: GraphType) -> GraphType | None:
-    """A type as a side knows it: by its id, whatever it is called there."""
+    """A type on one side, found by its id whatever its name is there."""
     for candidate in snapshot.catalog.types:
         if candidate.id == kind.id:
             return candidate
@@ -28,8 +28,8 @@ def pin_in(snapshot: GraphView, kind: GraphType) -> TablePin | None:
 
 
 def same_rows(one: GraphView, other: GraphView, kind: GraphType) -> bool:
-    """Whether two snapshots show the same of a type, as far as that is told without a look at its
-    rows. Neither has it: the same too."""
+    """Whether two snapshots show the same rows of a type, as far as that is known without reading
+    rows. If neither has the type, they do."""
     this, that = pin_in(one, kind), pin_in(other, kind)
     if this is None or that is None:
         return this is that
@@ -46,8 +46,8 @@ def fits(kind: GraphType, side: GraphType) -> bool:
 
 
 def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Table:
-    """Rows of a side as rows of the merged type: a property that the side does not have has
-    what it was filled with, as if the side had added it."""
+    """Rows of a side as rows of the merged type. A property that the side lacks gets the value it
+    would have if the side had added it."""
     schema = row_schema(kind)
     if side is None or not rows.num_rows:
         return schema.empty_table()
@@ -66,7 +66,7 @@ def converted(rows: pa.Table, side: GraphType | None, kind: GraphType) -> pa.Tab
 
 
 def diff_sides(was: GraphView, now: GraphView, kind: GraphType, ledger: Ledger) -> TypeDelta:
-    """What became of a type between two snapshots, as rows of each."""
+    """What changed in a type between two snapshots, as rows of each."""
     old, new = kind_in(was, kind), kind_in(now, kind)
     return diff_type(
         None if old is None else was.view(old), None if new is None else now.view(new), ledger
@@ -74,7 +74,7 @@ def diff_sides(was: GraphView, now: GraphView, kind: GraphType, ledger: Ledger) 
 
 
 def delta_as(kind: GraphType, delta: TypeDelta) -> SideDelta:
-    """The same as rows of the merged type."""
+    """The same changes as rows of the merged type."""
     return SideDelta(
         inserts=converted(delta.inserts, delta.new, kind),
         deletes=converted(delta.deletes, delta.old, kind),
@@ -84,7 +84,8 @@ def delta_as(kind: GraphType, delta: TypeDelta) -> SideDelta:
 
 
 def entities_in(side: GraphView, kind: GraphType, ids: list[str], ledger: Ledger) -> dict[str, Row]:
-    """Some entities on one side, those that are there, as rows of the merged type."""
+    """Some entities as they are on one side, as rows of the merged type. Missing ones are left
+    out."""
     known = kind_in(side, kind)
     if known is None or not ids:
         return {}

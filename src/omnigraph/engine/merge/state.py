@@ -30,8 +30,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class MergeInputs:
-    """Base, sides and one catalog. `theirs` knows what both added by our ids. What a side did to a
-    type is read once and remembered."""
+    """Base, sides and one catalog. In `theirs`, what both sides added carries our ids. The changes
+    of a side to a type are read once and remembered."""
 
     session: Session
     base: MergeBase
@@ -43,12 +43,12 @@ class MergeInputs:
     _deltas: dict[tuple[int, str], TypeDelta] = field(default_factory=dict, repr=False)
 
     def changed(self, side: GraphView, kind: GraphType) -> bool:
-        """Whether a side has other rows than the base."""
+        """Whether the rows of a side differ from those of the base."""
         was = self.base.table(kind)
         return was.imagined or not same_rows(was.snapshot, side, kind)
 
     def takes(self, kind: GraphType) -> bool:
-        """Whether our table can be replaced by theirs as it is, without a look at its rows."""
+        """Whether our table can be replaced by theirs without reading rows."""
         yours = kind_in(self.theirs, kind)
         return (
             yours is not None
@@ -59,8 +59,8 @@ class MergeInputs:
         )
 
     def delta(self, side: GraphView, kind: GraphType) -> TypeDelta:
-        """What a side did to a type, as rows of that side; read once. For a base that exists
-        only in memory, this is what the side did since the nearest stored base."""
+        """What a side did to a type, as rows of that side, read once. If the base exists only in
+        memory, this is the change since the nearest stored base."""
         key = (id(side), kind.id)
         if key not in self._deltas:
             was = self.base.table(kind).snapshot
@@ -87,9 +87,10 @@ class MergeInputs:
 
 @dataclass(frozen=True)
 class MergedRows:
-    """What becomes of each type. `pointed` are tables taken from the source as they are, `rows`
-    those that both changed, `arrived` types that only the source has, `actions` what the schemas
-    ask for. If rows of one side cannot be rows of the other, nothing is `whole`."""
+    """What becomes of each type. Tables in `pointed` are taken from the source as they are, those
+    in `rows` were changed by both sides, and types in `arrived` exist only in the source. `actions`
+    are the changes that the schemas ask for. If rows of one side cannot become rows of the other,
+    nothing is `whole`."""
 
     inputs: MergeInputs
     rows: Mapping[str, RowMerge] = field(default_factory=dict)
@@ -102,8 +103,8 @@ class MergedRows:
 
 @dataclass(frozen=True)
 class CheckedMerge:
-    """The merged rows over our tables. `wide` are those of our tables that need columns, `changes`
-    counts what the merge does to our rows, `conflicts` are those of the rows and of the rules."""
+    """The merged rows over our tables. Tables in `wide` need new columns. `changes` counts what the
+    merge does to our rows. `conflicts` holds conflicts of rows and of rules."""
 
     merged: MergedRows
     overlays: Mapping[str, Overlay] = field(default_factory=dict)

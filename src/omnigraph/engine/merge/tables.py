@@ -1,4 +1,4 @@
-"""Owns the merge of tables: for each type whether it is kept, taken by pointer or merged by row."""
+"""Owns the merge of tables: whether each type is kept, taken by reference, or merged row by row."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def merge_inputs(
 
 
 def merge_tables(m: MergeInputs) -> MergedRows:
-    """Reads what each side did; writes nothing."""
+    """Reads what each side did and writes nothing."""
     check_places(m)
     answered = read_answers(m)
     narrowed = tuple(find_narrowed(m, merged=answered.keys()))
-    if narrowed:  # rows of one side cannot be rows of the other
+    if narrowed:  # rows of one side cannot become rows of the other
         return MergedRows(m, conflicts=narrowed, whole=False)
     m = replace(m, catalog=settle_columns(m, merged=answered.keys()))
     decided = {
@@ -105,7 +105,7 @@ def _take_new_type(m: MergeInputs, kind: GraphType, answers: dict[str, Row | Non
 
 
 def _drop_types(m: MergeInputs) -> Iterator[_Decided]:
-    """A type that one side dropped goes, unless the other side went on writing to it."""
+    """A type that one side dropped is dropped, unless the other side wrote to it."""
     kept = {kind.id for kind in m.catalog.types}
     for kind in m.base.types():
         if kind.id in kept:
@@ -134,7 +134,7 @@ def _drop_types(m: MergeInputs) -> Iterator[_Decided]:
 
 
 def _find_dropped_properties(m: MergeInputs, kind: GraphType) -> Iterator[MergeConflict]:
-    """A property that one side dropped goes, unless the other side went on setting it."""
+    """A property that one side dropped is dropped, unless the other side set it."""
     was = m.base.kind(kind)
     kept = {p.id for p in kind.properties}
     for prop in was.properties if was is not None else ():

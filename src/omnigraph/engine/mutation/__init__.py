@@ -1,1 +1,1 @@
-"""Owns mutations: the statements of a query, run as one write that can be run again."""
+"""Mutations: the statements of a query, executed as one write that can be repeated."""

@@ -1,7 +1,8 @@
-"""Owns the lowering of a checked mutation to statements of a write.
+"""Owns the step from a checked mutation to the statements of a write.
 
-Inserts read nothing, so those that follow each other become one statement for each type: the same
-as one after the other, and as fast as rows that are given together."""
+Inserts read nothing, so consecutive inserts become one statement for each type. The result is the
+same as one after the other, and as fast as rows that are given together.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ NewIds = Callable[[int], list[str]]
 def lower_mutation(
     body: Sequence[Mutation], bindings: Bindings, new_ids: NewIds
 ) -> list[Statement]:
-    """Statements in an order that gives what these give in theirs. Raises what is wrong with the
-    values of inserts; those of updates are known once there are rows."""
+    """Statements in an order that has the same effect as the order of the mutation. Raises an error
+    for wrong values of inserts. Those of updates are known only once there are rows."""
     statements: list[Statement] = []
     for insert, group in groupby(
         enumerate(body), key=lambda pair: isinstance(pair[1], InsertNode | InsertEdge)
@@ -62,7 +63,7 @@ def _inserts(
 
 
 def _changes(body: Sequence[Mutation], bindings: Bindings) -> list[Statement]:
-    """Updates of one type that follow each other are one statement, which reads ahead."""
+    """Consecutive updates of one type are one statement, which reads its rows at once."""
     statements: list[Statement] = []
     for (key, _), group in groupby(body, key=lambda m: (m.type.table_key, type(m))):
         same = list(group)
@@ -76,7 +77,8 @@ def _changes(body: Sequence[Mutation], bindings: Bindings) -> list[Statement]:
 
 
 def is_blind(statement: Statement) -> bool:
-    """New entities with ids of their own can clash with nothing: the head need not be known."""
+    """Whether all statements insert new entities with their own ids. These can clash with nothing,
+    so the head need not be known."""
     return isinstance(statement, AppendRows) and statement.generated_ids
 
 
@@ -94,7 +96,7 @@ def _row(
 
 @dataclass
 class _Inserts:
-    """Inserts of one type in a row; `numbers` are the places of the statements in the text."""
+    """Consecutive inserts of one type. `numbers` are the places of the statements in the text."""
 
     kind: GraphType
     alone: bool
@@ -122,7 +124,8 @@ class _Inserts:
         return replace(shaped, groups=tuple(groups))
 
     def _merged(self, shaped: Shaped, new_ids: NewIds) -> Shaped:
-        """One row for each entity: what a later insert does not give, an earlier one gave."""
+        """One row for each entity. A property that a later insert leaves out comes from an earlier
+        one."""
         places = {number: place for place, number in enumerate(self.numbers)}
         ids: dict[int, str] = {
             places[int(position)]: text
@@ -143,7 +146,7 @@ class _Inserts:
         return merged._shape(new_ids, complete=False)
 
     def _refuse(self, violations: Sequence[Violation], more: int) -> None:
-        """Each message begins with the place of its statement, if there are several."""
+        """If there are several statements, each message begins with the place of its statement."""
         if not violations:
             return
         told = [self._placed(violation) for violation in violations]

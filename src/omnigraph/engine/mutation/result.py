@@ -12,13 +12,13 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class MutationResult:
-    """`nodes` and `edges` are how many were affected, `counts` what became of them by type, summed
-    over the statements: an entity that one inserts and a later one deletes counts in both. Edges
-    that went with their nodes count as deleted.
+    """`nodes` and `edges` count the affected entities. `counts` says by type what happened to them,
+    summed over the statements: an entity that one statement inserts and a later one deletes counts
+    in both. Edges that were deleted with their nodes count as deleted.
 
-    `commit` is None if nothing matched, and if an earlier call with the same idempotency key had
-    made it: then `repeated` is True and `commit_id` is that of the earlier call. `embedded` is how
-    many vectors it got, if that was asked for.
+    `commit` is None if nothing matched, or if an earlier call with the same idempotency key made
+    the commit: then `repeated` is True and `commit_id` is that of the earlier call. `embedded`
+    counts new vectors, if they were asked for.
     """
 
     branch: str

@@ -1,5 +1,8 @@
-"""Owns running a mutation: text and parameters become statements of one write. After a lost race
-they run again on the new snapshot; under another schema the text is checked again first."""
+"""Owns running a mutation: text and parameters become the statements of one write.
+
+After a lost race the statements run again on the new snapshot. If the schema has changed, the text
+is checked again first.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ def mutate(
     options: CommitOptions,
     finish: Callable[[Write], int] | None = None,
 ) -> MutationResult:
-    """One commit, or none if nothing matched, or an error and nothing. `finish` may run more
-    statements, over what those of the text did, and tells how many rows it embedded."""
+    """One commit, none if nothing matched, or an error and no change. `finish` may run more
+    statements on what the text did, and returns how many rows it embedded."""
     if params is not None and not isinstance(params, Mapping):
         raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
@@ -60,7 +63,7 @@ def mutate(
 
 
 def _first_lowering(call: _MutationCall, write: Write) -> list[Statement]:
-    """On the head as last seen, if that does; a refusal may be due to an old schema."""
+    """Uses the head as it was last seen, if that works. A refusal may be due to an old schema."""
     catalog = write.catalog(reading=False)
     try:
         statements = call.lower(catalog)
@@ -79,7 +82,7 @@ def _first_lowering(call: _MutationCall, write: Write) -> list[Statement]:
 def _repeated(
     call: _MutationCall, write: Write, first: GraphVersion, ledger: Ledger
 ) -> MutationResult:
-    """What was told the first time. A call that its schema does not allow was another one."""
+    """The answer of the first call. A call that its schema does not allow was a different call."""
     try:
         call.read(write.catalog(reading=False))
     except Invalid as error:
@@ -90,7 +93,7 @@ def _repeated(
 
 @dataclass
 class _MutationCall:
-    """What the caller gave. Ids that it makes up are the same whenever it is run again."""
+    """The arguments of the caller. Generated ids are the same on every run."""
 
     session: Session
     branch: str

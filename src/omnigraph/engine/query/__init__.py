@@ -1,1 +1,1 @@
-"""Owns answering queries: runs the steps of a plan over pinned tables, as Arrow batches."""
+"""Answering queries: the steps of a plan run over pinned tables and yield Arrow batches."""

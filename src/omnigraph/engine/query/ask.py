@@ -1,4 +1,4 @@
-"""Owns asking: a query, its parameters and a snapshot to a result."""
+"""Owns asking: it turns a query, its parameters and a snapshot into a result."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def ask(
     view: Callable[[GraphType], TableView] | None = None,
     engine: Engine = "local",
 ) -> Result:
-    """Nothing runs until rows are asked for. `view` is another door to the same types, for one
-    who sees pending rows."""
+    """Nothing runs until rows are asked for. `view` replaces the access to types, for a transaction
+    with pending rows."""
     _check_bounds(timeout, memory_limit, kernel, engine)
     values = bound(prepared, parameters)
     pins = snapshot.graph_version.pins
@@ -211,7 +211,7 @@ class Asked:
             yield from self._found()
 
     def _found(self) -> Iterator[pa.RecordBatch]:
-        if self._view is not None:  # pending rows are nobody else's
+        if self._view is not None:  # pending rows belong to this transaction alone
             yield from self._run(self._plan, self._workspace(self._snapshot.io)).batches()
             return
         version = self._snapshot.graph_version
@@ -284,7 +284,7 @@ class Asked:
         )
 
     def _searched(self) -> str:
-        """What is searched, and by what means, as it stands now."""
+        """What is searched, and by what means."""
         plan = self._plan
         asked = {part.target: part for part in all_searches(plan)}
         if not asked:

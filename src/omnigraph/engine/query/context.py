@@ -1,4 +1,4 @@
-"""Owns what the steps of a query know of the query that they are of. A `Run` is what they get."""
+"""Owns what the steps of a query may know about it. A `Run` implements this."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from omnigraph.plan.values.kinds import Value
 
 
 class FrameValues(Protocol):
-    """What expressions are worth on the rows of a frame."""
+    """The values of expressions on the rows of a frame."""
 
     frame: Frame
 
@@ -40,38 +40,39 @@ class FrameValues(Protocol):
         """How many rows there are."""
 
     def leaf(self, expression: Expression) -> Value:
-        """The value of what is no operator."""
+        """The value of a leaf expression, which is not an operator."""
 
 
 class SearchValues(Protocol):
-    """What search functions are worth."""
+    """The values of search functions."""
 
     def matches(self, value: TextSearch, leaves: FrameValues) -> Value:
-        """Whether the text of each row answers; null where there is no text or no question."""
+        """Whether the text of each row matches; null if there is no text or no question."""
 
     def passing(self, value: TextSearch, leaves: FrameValues) -> np.ndarray:
-        """The same where null is as good as false."""
+        """The same, with null taken as false."""
 
     def positions(
         self, value: TextSearch, words: str | None, edits: int | None, rows: TypeRows, place: int
     ) -> np.ndarray:
-        """Of one type, at this place among those of the variable, the rows that answer."""
+        """The rows of one type that match. The argument is the index of the type among those of the
+        variable."""
 
     def scores(self, value: Bm25, leaves: FrameValues) -> Value:
-        """How well the text of each row answers."""
+        """How well the text of each row matches."""
 
     def distances(self, value: Nearest, leaves: FrameValues) -> Value:
-        """How far the vector of each row is away."""
+        """The distance of each row's vector."""
 
     def fused(self, value: Rrf, leaves: FrameValues) -> Value:
-        """What several ranks say together."""
+        """The combined value of several ranks."""
 
     def passages(self, value: Highlight, leaves: FrameValues) -> Value:
-        """The part of each text that words were found in."""
+        """The part of each text in which words were found."""
 
 
 class QueryContext(Protocol):
-    """The plan and its parameters, where rows are read and edges followed, and the bounds."""
+    """The plan and its parameters, the access to rows and edges, and the limits of the query."""
 
     plan: Plan
     entities: Entities
@@ -84,22 +85,22 @@ class QueryContext(Protocol):
 
     @property
     def searches(self) -> SearchValues:
-        """What search functions are worth."""
+        """The values of search functions."""
 
     def observed(self, step: Step, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """The same frames, looked at on their way if `explain analyze` asks for it."""
+        """The same frames. With `explain analyze` they are observed on their way."""
 
     def kinds(self, variable: int) -> Sequence[GraphType]:
-        """The types that a variable may be of."""
+        """The types that a variable may have."""
 
     def ids(self, kinds: Sequence[GraphType], numbers: np.ndarray) -> pa.Array:
-        """The ids of entities by their numbers."""
+        """The ids of entities, given their numbers."""
 
     def objects(self, kind: NodeKind | EdgeKind, numbers: np.ndarray) -> pa.Array:
-        """Whole entities by their numbers."""
+        """Whole entities, given their numbers."""
 
     def exists(self, value: Exists, frame: Frame) -> np.ndarray:
         """For which rows a pattern inside an expression has a match."""
 
     def aggregate_pattern(self, value: PatternAggregate, frame: Frame) -> pa.Array:
-        """What an aggregate over a pattern inside an expression is worth for each row."""
+        """The value of an aggregate over a pattern inside an expression, for each row."""

@@ -1,4 +1,4 @@
-"""Owns traversals of many hops: who lies within bounds of the shortest distance from whom."""
+"""Owns traversals of many hops: which entities lie within bounds of the shortest distance."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def within(
     low: int,
     high: int,
 ) -> Iterator[Reached]:
-    """Entities whose shortest distance from those of some kinds lies between the bounds, each
-    once for each place."""
+    """Entities whose shortest distance from those of some kinds lies between the bounds, each once
+    for each start."""
     distinct, inverse = np.unique(numbers, return_inverse=True)
     rows = [side for hop in hops for side in (hop.here, hop.there)]
     rows += [run.entities.rows(kind) for kind in kinds]
@@ -38,7 +38,7 @@ def within(
     for start in range(0, len(distinct), step):
         starts = distinct[start : start + step]
         found = _distances(run, hops, starts, base, span, low, high)
-        # Back from distinct starts to the places that have them.
+        # From distinct starts back to the rows that have them.
         left = np.searchsorted(ordered, start)
         right = np.searchsorted(ordered, start + len(starts))
         mine = ordered[left:right] - start

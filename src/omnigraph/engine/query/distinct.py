@@ -1,4 +1,4 @@
-"""Owns telling rows apart: `distinct`, in memory or by duckdb."""
+"""Owns `distinct` rows, in memory or by duckdb."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.context import QueryContext
 
 _CODES = 24
-"""Bytes for each value of a row while rows are compared: its code, its place, its first row."""
+"""Bytes per value while rows are compared: its code, its place, its first row."""
 _PIECE = 1 << 16
 
 
 def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking) -> Rows:
-    """Each row once. The rows are booked."""
+    """Each distinct row once. The rows are booked."""
     held: Rows | None = None
     parts = (
         _output_values(run, plan, frame.slice(start, start + _PIECE))
@@ -51,7 +51,7 @@ def distinct_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked
 
 
 def _has_room(run: QueryContext, held: Rows, booked: Booking) -> bool:
-    """Whether what is held can be joined with more, coded and compared."""
+    """Whether the rows held so far can be joined with more, coded and compared."""
     if not run.guard.is_bounded:
         return True
     return booked.has_room(3 * held.nbytes + _CODES * held.rows * (len(held.values) + 1))

@@ -1,5 +1,5 @@
-"""Owns the numbers of a query's entities: every type has a range of its own, so that one number
-says which entity of which type it is, and an entity has the same number in all variables."""
+"""Owns the numbers of a query's entities. Every type has a range of its own, so one number
+identifies an entity and its type, and an entity has the same number in all variables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NONE = np.array([], np.int64)
 
 
 class Entities:
-    """The types that a query touches, each opened when it is first asked for."""
+    """The types that a query uses. Each is opened when it is first needed."""
 
     def __init__(
         self, view: Callable[[GraphType], TableView], columns: Columns, ledger: Ledger
@@ -32,7 +32,7 @@ class Entities:
         self._next = 0
 
     def go_on(self, view: Callable[[GraphType], TableView], ledger: Ledger) -> None:
-        """The same types for another query, which pays for what it asks."""
+        """The same types for another query, which pays for its own requests."""
         self._view = view
         self.ledger = ledger
 
@@ -40,7 +40,7 @@ class Entities:
         found = self._rows.get(kind.table_key)
         if found is None:
             found = TypeRows(self._view(kind), self.columns, self._next, self)
-            self._next += max(1, found.capacity)  # an empty type has its own place too
+            self._next += max(1, found.capacity)  # an empty type has its own range too
             self._rows[kind.table_key] = found
         return found
 
@@ -52,8 +52,8 @@ class Entities:
     def split(
         self, kinds: Sequence[GraphType], numbers: np.ndarray
     ) -> Iterator[tuple[int, TypeRows, np.ndarray | None, np.ndarray]]:
-        """For each type that occurs: its place among the types, its rows, where it occurs (None
-        for everywhere) and the positions there."""
+        """For each type that occurs: its index among the types, its rows, where it occurs (None for
+        everywhere) and the positions there."""
         if len(kinds) == 1:
             rows = self.rows(kinds[0])
             positions = numbers - rows.base if rows.base else numbers
@@ -77,7 +77,7 @@ class Entities:
         places: list[np.ndarray] = []
         for place, rows, where, positions in self.split(kinds, numbers):
             part = rows.take(names[place], _nulls_below(positions, numbers, where))
-            if pa.types.is_struct(part.type):  # a blob: only whether there is one can be asked
+            if pa.types.is_struct(part.type):  # a blob: only its presence can be tested
                 part = pc.if_else(part.is_null(), pa.scalar(None, target), pa.scalar(b"", target))
             if where is None:
                 return cast(part, target)
@@ -93,7 +93,7 @@ class Entities:
 def _nulls_below(
     positions: np.ndarray, numbers: np.ndarray, where: np.ndarray | None
 ) -> np.ndarray:
-    """A null stays one after the base was taken off."""
+    """A null stays null after the base is subtracted."""
     if where is not None or not len(numbers):
         return positions
     if numbers[0] >= 0 and (len(numbers) == 1 or numbers.min() >= 0):

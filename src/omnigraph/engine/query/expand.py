@@ -48,11 +48,11 @@ class Expander:
         self.used: set[str] = set()
 
     def go_on(self, guard: Guard) -> None:
-        """What is known serves another query, within its own bounds."""
+        """The arrays that one query used serve another one, within the limits of that query."""
         self._guard = guard
         self.used = set()
 
-    # Legs
+    # Hops of a traversal
 
     def legs_of(
         self,
@@ -81,7 +81,7 @@ class Expander:
         here: Sequence[GraphType],
         there: Sequence[GraphType],
     ) -> list[TypedHop]:
-        """The steps that can lead from the one kind to the other."""
+        """The steps that can lead from one kind to the other."""
         nodes = self._catalog.node_names
         starts, ends = {t.name for t in here}, {t.name for t in there}
         found = []
@@ -108,7 +108,8 @@ class Expander:
     # One hop
 
     def expand(self, hops: Sequence[TypedHop], numbers: np.ndarray, *, edges: bool) -> Reached:
-        """All neighbours; without edges each once for each place, however many edges lead there."""
+        """All neighbours. Without edges, each neighbour once for each start, however many edges
+        lead there."""
         parts = [self._along(hop, numbers, edges=edges) for hop in hops]
         if len(parts) == 1:
             return parts[0]
@@ -122,7 +123,7 @@ class Expander:
         return Reached(places, targets, joined)
 
     def chunks(self, hops: Sequence[TypedHop], numbers: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Ranges of the numbers whose neighbours are about a chunk together."""
+        """Ranges of the numbers whose neighbours together are about a chunk."""
         if len(numbers) * 8 <= CHUNK and self.estimate(hops) * len(numbers) <= CHUNK:
             yield 0, len(numbers)
             return
@@ -165,8 +166,8 @@ class Expander:
     def joined(
         self, hop: TypedHop, numbers: np.ndarray, others: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray] | None:
-        """For pairs of entities: the places of those with an edge between them, once for each edge,
-        and the edges; None where the kernel has to go the long way."""
+        """For pairs of entities: the indexes of those joined by an edge, once for each edge, and
+        the edges. None if the kernel cannot answer this directly."""
         if not self._by_adjacency(hop, len(numbers)):
             return None
         there = self._entities.of_type(hop.there.kind, others)
@@ -182,7 +183,7 @@ class Expander:
         return places, way.edges[entries] + hop.edge.base
 
     def all_edges(self, hop: TypedHop) -> Reached | None:
-        """Both ends of every edge, the near one in `places`; None where the kernel has no arrays of
+        """Both ends of every edge, the near one in `places`. None if the kernel has no arrays of
         them."""
         if not self._by_adjacency(hop, hop.here.count):
             return None
@@ -262,7 +263,7 @@ class Expander:
         return Reached(rows if where is None else where[rows], targets, held)
 
     def _by_index(self, hop: TypedHop, numbers: np.ndarray, *, edges: bool) -> Reached:
-        """The edges of these entities, by a filter that an index on the end can answer."""
+        """The edges of these entities, found by a filter that an index on the end can answer."""
         where, positions = self._at(hop, numbers)
         if where is None:
             where = np.arange(len(numbers))

@@ -1,1 +1,1 @@
-"""Adjacency: the neighbours of every vertex along an edge table, in memory and beside the table."""
+"""Adjacency: the neighbours of every vertex along an edge table, in memory and on disk."""

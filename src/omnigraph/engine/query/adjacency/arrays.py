@@ -1,5 +1,5 @@
-"""Owns adjacency: the neighbours of every vertex along one edge table version, and how that of a
-relative follows from it."""
+"""Owns adjacency: the neighbours of every vertex along one edge table version, and how to derive it
+from that of a related version."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ Way = Literal["out", "in", "both"]
 
 NOTHING = np.array([], np.int64)
 _SHARE = 8
-"""A version that differs by more than one edge in so many is built anew."""
+"""If more than one edge in this many differs, the adjacency is built anew."""
 
 
 @dataclass(frozen=True)
 class Adjacency:
-    """Of one edge table version. Directions are worked out when they are first asked for."""
+    """The adjacency of one edge table version. Each direction is computed when it is first
+    needed."""
 
     marks: tuple[FragmentMark, ...]
     live: np.ndarray
     src: np.ndarray
     dst: np.ndarray
-    """Vertices by position; what they say of rows that are gone means nothing."""
+    """Vertices by position. The values for deleted rows mean nothing."""
     count: int
     grew: Callable[[], None]
-    """Is told when a direction was worked out, or more of one."""
+    """Called when a direction, or more of one, was computed."""
     ways: dict[str, Neighbours] = field(default_factory=dict)
 
     def way(self, way: Way) -> Neighbours:
@@ -71,7 +72,7 @@ def no_edges(grew: Callable[[], None]) -> Adjacency:
 def derive(
     parent: Adjacency, edge: TypeRows, src: np.ndarray, dst: np.ndarray, count: int
 ) -> Adjacency | None:
-    """The adjacency of a version from that of a relative which shares its first files, if they
+    """The adjacency of a version, from that of a relative that shares its first files, if they
     differ by little."""
     marks = tuple(edge.marks)
     shared = 0

@@ -1,5 +1,6 @@
-"""Owns the adjacency that is kept: built once for an edge table version, extended for relatives of
-it, read from beside the table where it was written, all within bounds."""
+"""Owns the adjacency that is kept. It is built once for an edge table version, extended for related
+versions, and read from a file beside the table if there is one, all within the budget of the
+cache."""
 
 from __future__ import annotations
 
@@ -24,20 +25,20 @@ from omnigraph.telemetry import Ledger
 
 _VERSIONS = 3
 _WORTH_WRITING = 50_000
-"""Edges from which on an artefact saves time."""
+"""From this many edges on, a file saves time."""
 _EDGE = 40
-"""About how many bytes an edge takes in both directions."""
+"""The approximate size of an edge in both directions."""
 
 _Held = dict[tuple[str, int, int], Adjacency]
-"""Of one edge table: by version and by the numbers of both ends that it is built on."""
+"""For one edge table: by version, and by the vertex numbers of both ends."""
 
 
 class Adjacencies:
-    """The adjacency of edge tables, for all versions that one open graph reads."""
+    """The adjacency of edge tables, for all versions that an open graph reads."""
 
     @classmethod
     def shared_by(cls, session: Session) -> Adjacencies:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_adjacencies)
 
     def __init__(
@@ -105,11 +106,11 @@ class Adjacencies:
         return (table.location, table.version, self.vertices(node).serial, *what)
 
     def _of_files(self, node: TypeRows, table: Table, mark: FragmentMark, column: str) -> Key:
-        """The vertices of a column that holds ids of the node type."""
+        """The vertices of a column with ids of the node type."""
         return (table.location, mark.files, column, self.vertices(node).serial, "vertices")
 
     def position_of(self, node: TypeRows, ledger: Ledger) -> np.ndarray:
-        """The position of each vertex, -1 where the version has no such entity."""
+        """The position of each vertex, -1 if the version has no such entity."""
         vertex_of = self.vertex_of(node, ledger)
         vertices = self.vertices(node)
 
@@ -124,7 +125,7 @@ class Adjacencies:
         return found
 
     def vertices_unless_same(self, node: TypeRows, ledger: Ledger) -> np.ndarray | None:
-        """The vertex of each position; None if that is the position itself."""
+        """The vertex of each position, or None if vertex and position are the same."""
         found = self.vertex_of(node, ledger)
         return None if self._is_same(node, found, "vertex_of") else found
 
@@ -145,11 +146,11 @@ class Adjacencies:
     # Adjacency
 
     def is_near(self, edge: TypeRows) -> bool:
-        """Whether the adjacency is there, or that of a relative."""
+        """Whether the adjacency, or that of a relative, is in memory."""
         return bool(self._cache.get(_key(edge)))
 
     def touch(self, edge: TypeRows) -> int:
-        """How often this version was asked for without its adjacency."""
+        """Counts how often this version was needed without its adjacency."""
         key = (edge.view.table.location, edge.view.table.version)
         with self._lock:
             self._touches[key] = self._touches.get(key, 0) + 1
@@ -159,7 +160,7 @@ class Adjacencies:
             return self._touches[key]
 
     def fits(self, edge: TypeRows) -> bool:
-        """Beside what else is needed to follow edges."""
+        """Whether it fits beside everything else that following edges needs."""
         return edge.stored * _EDGE <= self._cache.limit // 2
 
     def of(self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger) -> Adjacency:
@@ -214,7 +215,7 @@ class Adjacencies:
     def _endpoints(
         self, edge: TypeRows, source: TypeRows, target: TypeRows, ledger: Ledger
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The vertices of both ends of each edge, by position; only new files are read."""
+        """The vertices of both ends of each edge, by position. Only new files are read."""
         self.vertex_of(source, ledger)
         self.vertex_of(target, ledger)
         table = edge.view.table
@@ -269,7 +270,7 @@ class Adjacencies:
         return edges >= _WORTH_WRITING
 
     def _listed(self, node: TypeRows, ends: np.ndarray) -> tuple[pa.Array, np.ndarray]:
-        """The ids at these ends, each once, and for each end its place among them."""
+        """The distinct ids at these ends, and for each end the index of its id."""
         distinct, places = np.unique(ends, return_inverse=True)
         return self.vertices(node).ids(distinct), places
 
@@ -282,7 +283,7 @@ class Adjacencies:
         held: dict[tuple[int, str], np.ndarray],
         ledger: Ledger,
     ) -> list[FragmentMark]:
-        """Takes from the artefact what it has, and gives what is still missing."""
+        """Takes what the file beside the table has, and returns what is still missing."""
         data = self._read(artefact_key(edge.view.table.location), ledger)
         found = None if data is None else decode_endpoints(data)
         if found is None:
@@ -320,7 +321,7 @@ class Adjacencies:
         return partial(self._measure, _key(edge))
 
     def _measure(self, key: Key) -> None:
-        """Books what was worked out of adjacency that is kept."""
+        """Books memory that kept adjacency has grown by."""
         with self._lock:
             held: _Held | None = self._cache.get(key)
             if held is not None:

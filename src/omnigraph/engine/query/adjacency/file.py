@@ -1,6 +1,9 @@
 """Owns adjacency on disk: the ends of an edge table's rows as numbers, beside the table, so that a
-cold reader need not read and compare texts. It is derived: whoever lacks it, or finds other files
-in it, reads the table."""
+cold reader need not read and compare texts.
+
+It is derived: a reader that does not find it, or finds that it belongs to other files, reads the
+table.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from omnigraph.store.fragments import FragmentMark
 FORMAT = 2
 _DIGEST = 8
 _MOST_PACKED = 1 << 17
-"""So many times its size zstd can unpack to at the most, and a bit more."""
+"""An upper bound of the factor by which zstd can expand its input."""
 
 
 class _Part(msgspec.Struct, frozen=True, array_like=True):
@@ -36,12 +39,12 @@ class _Artefact(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Endpoints:
-    """The ends of the rows of some fragments, as places in two lists of ids."""
+    """The ends of the rows of some fragments, as indexes into two lists of ids."""
 
     sources: pa.Array
     targets: pa.Array
     parts: Mapping[tuple[str, ...], tuple[np.ndarray, np.ndarray]]
-    """By data files: a fragment's number is another one's on another branch."""
+    """By data files, because another branch may give the number of a fragment to another one."""
 
 
 def artefact_key(location: str) -> str:
@@ -63,12 +66,12 @@ def encode_endpoints(
             ),
         )
     )
-    # Compressed numbers with a flipped bit may still unpack: only a digest tells.
+    # Compressed numbers with a flipped bit may still unpack, so only a digest shows the damage.
     return xxhash.xxh3_64_digest(body) + body
 
 
 def decode_endpoints(data: bytes) -> Endpoints | None:
-    """None for what another release wrote, or what is damaged: it can be made again."""
+    """None if another release wrote the file or it is damaged: it can be made again."""
     body = data[_DIGEST:]
     if xxhash.xxh3_64_digest(body) != data[:_DIGEST]:
         return None
@@ -93,7 +96,7 @@ def _pack(numbers: np.ndarray) -> bytes:
 
 
 def _unpack(data: bytes, count: int) -> np.ndarray:
-    """Places in a list of so many. Whoever made it may have been anybody."""
+    """Indexes into a list of this length. The file may come from anybody."""
     size = int.from_bytes(data[:8], "little")
     if size > _MOST_PACKED * len(data):
         raise ValueError("no compression is as good as this")

@@ -21,8 +21,8 @@ class _Derived:
 @dataclass(frozen=True)
 class Neighbours:
     """The entries of vertex v are those from `starts[v]` to `starts[v + 1]`: the vertex at the
-    other end, ascending, and the position of the edge. A vertex beyond the last has none. `grew`
-    is told when more is worked out and held."""
+    other end, ascending, and the position of the edge. A vertex beyond the last has no entries.
+    `grew` is called when more is computed and kept."""
 
     starts: np.ndarray
     ends: np.ndarray
@@ -49,7 +49,7 @@ class Neighbours:
         return len(self.starts) - 1
 
     def arrays(self) -> Iterator[np.ndarray]:
-        """All that is held, with what was worked out of it since."""
+        """All arrays, including those computed later."""
         yield from (self.starts, self.ends, self.edges)
         if self._derived.keys is not None:
             yield self._derived.keys
@@ -77,7 +77,8 @@ class Neighbours:
 
     @property
     def keys(self) -> np.ndarray:
-        """Each entry as one number, ascending: its vertex above, the other end below."""
+        """Each entry as one number, ascending: its vertex in the upper bits, the other end in the
+        lower ones."""
         found = self._derived.keys
         if found is None:
             here = np.repeat(np.arange(self.count, dtype=np.int64), np.diff(self.starts))
@@ -99,7 +100,7 @@ class Neighbours:
         return low, high - low
 
     def expand(self, vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each entry of each vertex: the place of the vertex, and of the entry."""
+        """For each entry of each vertex, the index of the vertex and of the entry."""
         if len(vertices) == 1 and (vertex := int(vertices[0])) < self.count:
             first, last = int(self.starts[vertex]), int(self.starts[vertex + 1])
             return np.zeros(last - first, np.int64), np.arange(first, last)
@@ -110,7 +111,7 @@ class Neighbours:
         return rows, shift + np.arange(total)
 
     def between(self, here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the entries from one vertex to the other begin, and how many there are."""
+        """Where the entries from one vertex to another begin, and how many there are."""
         keys = here.astype(np.int64) << 32 | there
         low = np.searchsorted(self.keys, keys, side="left")
         return low, np.searchsorted(self.keys, keys, side="right") - low
@@ -118,7 +119,7 @@ class Neighbours:
     # Changing
 
     def without(self, edges: np.ndarray, capacity: int) -> Neighbours:
-        """Leaves out entries of edges at these positions."""
+        """The same arrays without the entries of edges at these positions."""
         if not len(edges):
             return self
         gone = np.zeros(capacity, bool)
@@ -130,7 +131,7 @@ class Neighbours:
     def adding(
         self, here: np.ndarray, there: np.ndarray, edges: np.ndarray, count: int
     ) -> Neighbours:
-        """Puts entries where they belong; costs a copy, not a sort."""
+        """Inserts entries where they belong. This costs a copy, not a sort."""
         if not len(here):
             return self
         starts = self.starts

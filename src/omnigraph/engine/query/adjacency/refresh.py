@@ -1,4 +1,4 @@
-"""Owns keeping the adjacency beside edge tables up to date, as part of maintenance."""
+"""Owns keeping the adjacency files of edge tables up to date, as part of maintenance."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def refresh_adjacency(
     changed: Collection[str],
     ledger: Ledger,
 ) -> list[str]:
-    """Writes the adjacency of edge tables that changed or that have none, if they are large enough
-    to gain by it. Answers with their keys."""
+    """Writes the adjacency of edge tables that changed or have none, if they are large enough to
+    benefit. Returns their keys."""
     snapshot = full_view_of(session, version, ledger)
     entities = Entities(snapshot.view, Columns.shared_by(session), ledger)
     written = []

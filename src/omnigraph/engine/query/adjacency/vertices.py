@@ -1,5 +1,5 @@
-"""Owns the numbers of ids: each id of a node table gets one when it is first seen and keeps it
-through every version and branch, so that what is built on numbers can be shared and extended."""
+"""Owns the numbers of ids. Each id of a node table gets a number when it is first seen and keeps it
+through every version and branch, so that structures built on numbers can be shared and extended."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ _serials = itertools.count()
 
 
 class Vertices:
-    """`serial` is part of the key of whatever is built on these numbers: when they are let go, and
-    the ids numbered anew, nothing that was built on the old ones is taken for it."""
+    """`serial` is part of the key of everything built on these numbers. If the numbers are dropped
+    and the ids numbered again, nothing that was built on the old numbers can be mistaken for
+    new."""
 
     def __init__(self) -> None:
         self.serial = next(_serials)
@@ -32,7 +33,7 @@ class Vertices:
         self.count = 0
 
     def encode(self, ids: pa.Array) -> np.ndarray:
-        """The number of each id; those never seen get the next ones."""
+        """The number of each id. New ids get the next numbers."""
         encoded = pc.dictionary_encode(ids.cast(pa.large_string()))
         distinct = encoded.dictionary
         with self._lock:
@@ -67,7 +68,7 @@ class Vertices:
         return numbers.astype(np.int64)
 
     def _search(self, distinct: pa.Array) -> np.ndarray:
-        """Few among many: by hash, without a look at all of them."""
+        """Finds a few among many by hash, without scanning all of them."""
         if not self._runs:
             self._settle()
             self._runs = [
