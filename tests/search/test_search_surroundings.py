@@ -14,7 +14,7 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.query.search import texts, vectors
-from omnigraph.store.scratch import build_scratch
+from omnigraph.store.text_search import build_scratch
 from omnigraph.store.vector_search import find_vectors
 from tests.search.compare import mismatch
 from tests.search.oracle import Corpus

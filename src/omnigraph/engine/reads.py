@@ -1,5 +1,5 @@
-"""Owns every read, the same on a snapshot, on a branch and on a graph: each asks for one pinned
-view of the graph, and reads that."""
+"""Owns every read. They are the same on a snapshot, a branch and a graph: each takes one pinned
+view of the graph and reads that."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ if TYPE_CHECKING:
 
 @checked_methods
 class Reads(ABC):
-    """Every read. A snapshot answers from its version for ever; a branch, and a graph for its
-    branch `main`, looks at the head once for each call."""
+    """Every read. A snapshot always answers from its version. A branch, and a graph for its branch
+    `main`, looks up the head once for each call."""
 
     _session: Session
 
     @abstractmethod
     def _version(self, ledger: Ledger, action: BranchAction = "read") -> GraphVersion:
-        """The version that a call reads, and nothing but that. Whoever acts for somebody asks
-        whether that may be done."""
+        """Only the version that a call reads. A handle that acts for somebody first asks whether
+        that caller may."""
 
     def _pinned(self, action: BranchAction = "read") -> GraphView:
-        """The same, with its types and tables, as far as the caller may see them."""
+        """The same version with its types and tables, as far as the caller may see them."""
         ledger = Ledger()
         return view_of(self._session, self._version(ledger, action), ledger)
 
@@ -165,7 +165,7 @@ class Reads(ABC):
         columns: Sequence[str] | None = None,
         filter: Filter | None = None,
     ) -> pa.RecordBatchReader:
-        """Rows of a type as an Arrow stream; nothing is read until it is asked for. `filter` is
+        """The rows of a type as an Arrow stream. Nothing is read before the stream is. `filter` is
         a condition of the query language as text, or an Arrow expression.
 
         >>> g.scan("Person", columns=["name"], filter="age > 40").read_all().to_pylist()
@@ -177,7 +177,7 @@ class Reads(ABC):
         return self._pinned().scan(type, columns=columns, filter=filter)
 
     def count(self, type: str) -> int:
-        """How many entities a type has; no row is read.
+        """The number of entities of a type. No row is read.
 
         >>> g.count("Person")
         3
@@ -195,8 +195,8 @@ class Reads(ABC):
         return timeline.read_entity(self._pinned(), type, id)
 
     def blob(self, type: str, id: str, property: str) -> Blob | None:
-        """A handle on one blob of an entity, which reads only what it is asked for; None if the
-        entity has none.
+        """A handle on one blob of an entity, or None if it has none. It reads only the bytes that
+        are asked for.
 
         >>> with g.transaction() as tx:
         ...     tx.upsert("Person", {"name": "Ada", "photo": b"0123456789"})
@@ -307,8 +307,8 @@ class Reads(ABC):
         return make_log(self._session, [version], ledger=ledger, **shown)
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]:
-        """The commits that changed one entity, newest first, with what they did to it. A type
-        that was renamed is the same type.
+        """The commits that changed one entity, newest first, with what they did to it. A renamed
+        type is still the same type.
 
         >>> done = g.mutate('update Person set { age: 37 } where name = "Ada"')
         >>> [(one.change.op.value, one.change.after["age"]) for one in g.history("Person", "Ada")]
@@ -322,7 +322,7 @@ class Reads(ABC):
 
     @property
     def commit(self) -> Commit:
-        """The commit that is shown here.
+        """The commit that is read here.
 
         >>> (g.commit.actor, g.commit.kind)
         ('ada', 'write')

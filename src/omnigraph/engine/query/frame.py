@@ -1,6 +1,6 @@
-"""Owns the frame: rows of a match while it is worked out, a number for each variable.
+"""Owns the frame: rows of a match in progress, with a number for each variable.
 
-A number below zero is null. `counts` says how often each row stands there; None means once.
+A number below zero is null. `counts` says how often each row occurs; None means once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Frame:
 
     @staticmethod
     def unit() -> Frame:
-        """One row with nothing in it: where every match begins."""
+        """One row without variables, where every match begins."""
         return Frame({}, 1)
 
     def take(self, indices: np.ndarray) -> Frame:
@@ -46,7 +46,7 @@ class Frame:
         return Frame(self.columns | {variable: numbers}, self.rows, self.counts)
 
     def times(self, factors: np.ndarray) -> Frame:
-        """Each row as often as it was, times a factor."""
+        """Each row as often as before, times a factor."""
         if self.counts is None:
             return Frame(self.columns, self.rows, factors)
         total = float(np.dot(self.counts.astype(np.float64), factors.astype(np.float64)))
@@ -67,13 +67,13 @@ class Frame:
         return columns + (0 if self.counts is None else self.counts.nbytes)
 
     def expanded(self) -> Frame:
-        """The same rows, each written out as often as it stands there."""
+        """The same rows, each repeated as often as it occurs."""
         if self.counts is None:
             return self
         return Frame(self.columns, self.rows).take(np.repeat(np.arange(self.rows), self.counts))
 
     def pieces(self, rows: int) -> Iterator[Frame]:
-        """The same rows, written out, at most so many at a time."""
+        """The same rows, repeated, with at most this many at a time."""
         if self.total <= rows:
             yield self.expanded()
             return
@@ -104,15 +104,15 @@ def concat(frames: Sequence[Frame]) -> Frame:
 
 
 def handed_over(frames: list[Frame]) -> Iterator[Frame]:
-    """The frames of a list that keeps none of them: each is free when the next one is asked for."""
+    """The frames of a list that drops each one as it is passed on, so that its memory is free."""
     frames.reverse()
     while frames:
         yield frames.pop()
 
 
 def rows_repeat(frame: Frame, variables: frozenset[int]) -> bool:
-    """Whether a sample of the rows says that many agree in these variables; asked before many are
-    compared for nothing, as with edges, which stand there once."""
+    """Whether a sample suggests that many rows agree in these variables. This is asked before many
+    rows are compared in vain: edges, for example, occur once."""
     if frame.rows < 1 << 14 or not variables:
         return True
     sample = [column[:_SAMPLE] for key, column in frame.columns.items() if key in variables]
@@ -121,7 +121,8 @@ def rows_repeat(frame: Frame, variables: frozenset[int]) -> bool:
 
 
 def merge_alike(frame: Frame, variables: frozenset[int]) -> Frame:
-    """Only these variables; rows that agree in them become one with the sum of their counts."""
+    """Keeps only these variables. Rows that agree in them become one, with the sum of their
+    counts."""
     columns = {key: column for key, column in frame.columns.items() if key in variables}
     kept = Frame(columns, frame.rows, frame.counts)
     if not columns:
@@ -145,7 +146,8 @@ def merge_alike(frame: Frame, variables: frozenset[int]) -> Frame:
 def _one_code(
     columns: Sequence[np.ndarray],
 ) -> tuple[np.ndarray | None, list[tuple[int, int]]]:
-    """One number for each row, by the ranges of the columns; None if it would not fit."""
+    """One number for each row, computed from the ranges of the columns. None if it would not
+    fit."""
     spans = []
     size = 1
     for column in columns:

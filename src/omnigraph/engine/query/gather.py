@@ -1,4 +1,4 @@
-"""Owns what follows the match: frames to the batches of the result."""
+"""Owns the steps after the match: from frames to the batches of the result."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def batches(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Iterator[
 
 
 def chosen_frames(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -> Iterator[Frame]:
-    """The rows of the match that rows of the result are made of: for groups and distinct rows all,
-    else those that order, offset and limit leave."""
+    """The rows of the match that the result needs. For groups and distinct rows these are all rows,
+    otherwise those that order, offset and limit leave."""
     query = plan.query
     if query.group is not None or query.distinct:
         return frames

@@ -1,4 +1,4 @@
-"""Owns groups: the rows of a match to one row for each key, in memory or by duckdb."""
+"""Owns groups: the rows of a match become one row for each key, in memory or by duckdb."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _PIECE = 1 << 16
 _NUMBER = 8
 _LONGEST = 2**31 - 1
 _MARKS = 1 << 22
-"""Bytes that may be spent on telling entities apart by marks."""
+"""Bytes that may be spent on marking entities that were counted."""
 
 
 def grouped_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking) -> Rows:
@@ -60,7 +60,8 @@ def grouped_rows(run: QueryContext, plan: Plan, frames: Iterator[Frame], booked:
 def _some(
     run: QueryContext, plan: Plan, frames: Iterator[Frame], booked: Booking
 ) -> tuple[list[Frame], Iterator[Frame] | None]:
-    """All frames, booked, if their rows fit in memory; else the first ones and the rest."""
+    """All frames, booked, if their rows fit in memory. Otherwise the first ones, and an iterator
+    over the rest."""
     held: list[Frame] = []
     rows, size, cost, kept = 0, 0, 0, 0
     for frame in frames:
@@ -86,15 +87,15 @@ def _lists(plan: Plan) -> bool:
 
 
 def _group_cost(run: QueryContext, plan: Plan, frame: Frame) -> int:
-    """About how many bytes a row takes until it is in its group."""
+    """The approximate size of a row until it is in its group."""
     group = plan.query.group
     assert group is not None
     return row_cost(run, [*group.keys, *[one.argument for one in group.aggregates]], frame)
 
 
 def row_cost(run: QueryContext, values: Sequence[Expression], frame: Frame) -> int:
-    """About how many bytes a row takes while these values of it are compared, by the first rows:
-    each value twice, with its code and its place."""
+    """The approximate size of a row while these values of it are compared, estimated from the first
+    rows: each value twice, with its code and its place."""
     head = frame.slice(0, min(_SAMPLE, frame.rows))
     leaves = FrameLeaves(head, run)
     size = 0
@@ -148,7 +149,7 @@ def _aggregated(
 
 
 def _check_list(run: QueryContext, frame: Frame, values: pa.Array) -> None:
-    """Before every value is written out as often as its row stands there."""
+    """Checks the size before every value is repeated as often as its row occurs."""
     if frame.total > _LONGEST:
         raise ValueOutOfRange(
             f"`collect` has {frame.total:,} values here, and {_LONGEST:,} are the most.",
@@ -159,7 +160,7 @@ def _check_list(run: QueryContext, frame: Frame, values: pa.Array) -> None:
 
 
 def _counts_rows(one: Aggregate) -> bool:
-    """Whether it counts what is the same and not null in every row."""
+    """Whether it counts a value that is the same in every row and not null."""
     constant = isinstance(one.argument, Constant) and one.argument.value is not None
     return constant and one.function == "count" and not one.distinct
 
@@ -201,7 +202,8 @@ def _grouped_by_duckdb(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -
 
 
 def _apart(frames: Iterator[Frame], *, lists: bool) -> Iterator[Frame]:
-    """Few rows at a time, because values are larger than numbers; for lists each written out."""
+    """Few rows at a time, because the values are larger than numbers; rows of lists are
+    repeated."""
     for frame in frames:
         if lists:
             yield from frame.pieces(_PIECE)
@@ -216,7 +218,7 @@ def _numbers(value: EntityValue, frame: Frame) -> pa.Array:
 
 
 def _fitting(one: Aggregate, column: pa.Array) -> pa.Array:
-    """What duckdb computed in a wider type, in that of the result."""
+    """Converts what duckdb computed in a wider type to the type of the result."""
     target = column_type(one.type.kind)
     try:
         return column.cast(target)
@@ -247,7 +249,7 @@ def _of_entities(
 
 
 def _distinct_entities(numbers: np.ndarray, codes: np.ndarray, count: int) -> np.ndarray:
-    """How many entities each group has, each counted once."""
+    """How many distinct entities each group has."""
     if len(numbers) and int(numbers.min()) < 0:
         there = np.flatnonzero(numbers >= 0)
         numbers, codes = numbers[there], codes[there]
@@ -265,7 +267,7 @@ def _distinct_entities(numbers: np.ndarray, codes: np.ndarray, count: int) -> np
 
 
 def _listed_objects(run: QueryContext, argument: EntityValue, listed: pa.Array) -> pa.Array:
-    """Lists of numbers as lists of entities."""
+    """Turns lists of numbers into lists of entities."""
     kind = argument.type.kind
     assert isinstance(kind, NodeKind | EdgeKind)
     objects = run.objects(kind, listed.values.to_numpy(zero_copy_only=False).astype(np.int64))
@@ -289,8 +291,8 @@ def _key_codes(run: QueryContext, key: Expression, frame: Frame) -> tuple[np.nda
 def argument_values(
     run: QueryContext, value: Expression, frame: Frame, leaves: FrameLeaves
 ) -> pa.Array:
-    """The value in each row. With a limit on memory it is looked at while they are made, because
-    how long texts are shows only then."""
+    """The value in each row. With a memory limit the size is checked while values are made, because
+    the length of texts is not known before."""
     if not run.guard.is_bounded or frame.rows <= _PIECE:
         found = _values(run, value, frame, leaves)
         run.guard.fits(found.nbytes)
@@ -314,8 +316,8 @@ def _values(run: QueryContext, value: Expression, frame: Frame, leaves: FrameLea
 
 
 def _once(run: QueryContext, value: Expression, frame: Frame) -> tuple[pa.Array, np.ndarray] | None:
-    """The value for each distinct entity, where that is cheaper than for each row: the values, and
-    for each row where its value is."""
+    """Computes the value once for each distinct entity, where that is cheaper than once for each
+    row. Returns the values, and for each row the index of its value."""
     if frame.rows < 4096:
         return None
     used = used_variables(value)
@@ -342,7 +344,7 @@ def _key_value(key: Expression, firsts: FrameLeaves) -> Value:
 
 
 class GroupLeaves:
-    """The keys and aggregates of groups, for what is computed from them."""
+    """The keys and aggregates of groups, for expressions over them."""
 
     def __init__(self, keys: Sequence[Value], found: Sequence[Value], rows: int) -> None:
         self._keys = keys
@@ -372,7 +374,7 @@ def pattern_aggregate(
     counts: np.ndarray | None,
     rows: int,
 ) -> pa.Array:
-    """An aggregate over the solutions of a pattern, for each row that it was asked for."""
+    """An aggregate over the solutions of a pattern, for each row that it belongs to."""
     if values is None:
         values = pa.array(groups)
     return aggregate(function, values, groups, rows, counts, distinct=False)

@@ -1,4 +1,4 @@
-"""Owns the bounds of a running query: its deadline, its memory, its being cancelled."""
+"""Owns the limits of a running query: its deadline, its memory and its cancellation."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pyarrow as pa
 from omnigraph.errors import Cancelled, MemoryLimit, QueryTimeout
 
 SPILL_MEMORY = 1 << 30
-"""What duckdb may take where no limit is set; what is more goes to disk."""
+"""The memory of duckdb if no limit is set. Beyond it, duckdb writes to disk."""
 
 
 class Guard:
-    """Asked between steps and batches: no step works on more than a batch at a time."""
+    """Checked between steps and batches. No step works on more than a batch at a time."""
 
     def __init__(
         self,
@@ -33,7 +33,7 @@ class Guard:
         self._cancelled = False
 
     def begin(self) -> None:
-        """The clock runs from when rows are first asked for, not from when the query was."""
+        """The clock starts when rows are first asked for, not when the query was made."""
         self.held = 0
         self.runs += 1
         if self._timeout is not None:
@@ -72,15 +72,15 @@ class Guard:
 
     @property
     def room(self) -> int | None:
-        """Bytes that may still be taken; None if nobody set a limit."""
+        """Bytes that may still be used, or None if there is no limit."""
         return None if self.memory_limit is None else max(0, self.memory_limit - self.held)
 
     def has_room(self, size: int) -> bool:
         return self.memory_limit is None or self.held + size <= self.memory_limit
 
     def fits(self, size: int) -> None:
-        """Refuses what would exceed the limit, before it is made. A caller that has to work out
-        the size asks first whether there is a limit."""
+        """Raises if this much would exceed the limit, before it is allocated. A caller for which
+        computing the size is costly first checks whether there is a limit."""
         if not self.has_room(size):
             raise self._over()
 
@@ -91,7 +91,7 @@ class Guard:
         )
 
     def explain(self, error: Exception) -> None:
-        """Raises what an error of duckdb means here, if it is about memory."""
+        """Raises our own error for an error of duckdb that is about memory."""
         if "Out of Memory" in str(error):
             if self.room is not None and self.room <= SPILL_MEMORY:
                 raise self._over() from None
@@ -103,7 +103,7 @@ class Guard:
 
 
 class Booking:
-    """The memory that one holder keeps. The end of its block gives it back."""
+    """The memory that one holder keeps. It is released when the block ends."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -122,8 +122,8 @@ class Booking:
         self.resize(0)
 
     def resize(self, size: int) -> None:
-        """Books this much in place of what was booked. A refusal changes nothing."""
-        if self._run != self._guard.runs:  # the book was opened anew for another run
+        """Books this size in place of the former one. If it is refused, nothing changes."""
+        if self._run != self._guard.runs:  # another run has begun since
             self._guard.fits(size)
         elif size > self._size:
             self._guard.hold(size - self._size)
@@ -141,7 +141,8 @@ class Booking:
 
 @contextmanager
 def memory_told() -> Iterator[None]:
-    """What a machine without enough memory says, and Arrow of a column above its largest size."""
+    """Turns two failures into errors of ours: a machine without enough memory, and an Arrow column
+    above its largest size."""
     try:
         yield
     except MemoryError as error:

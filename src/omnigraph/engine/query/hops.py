@@ -1,4 +1,5 @@
-"""Owns what expansion works with: an edge type as it is followed, its arrays, who was reached."""
+"""Owns the values that expansion works with: an edge type in one direction, its arrays, and the
+entities reached."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from omnigraph.engine.query.rows import TypeRows
 
 @dataclass(frozen=True)
 class TypedHop:
-    """One edge type in one direction, between the rows of two types. `only`: the entities that it
-    is asked of are all of the one type."""
+    """One edge type in one direction, between the rows of two types. `only` means that all given
+    entities are of the one type."""
 
     edge: TypeRows
     here: TypeRows
@@ -29,8 +30,8 @@ class TypedHop:
 
 @dataclass(frozen=True)
 class Arrays:
-    """Adjacency as one run uses it: entries by vertex, and how positions and vertices go together
-    (None: a vertex is a position)."""
+    """Adjacency as one run uses it: entries by vertex, and the maps between positions and vertices
+    (None: they are the same)."""
 
     entries: Neighbours
     vertex_of: np.ndarray | None
@@ -48,7 +49,8 @@ class Arrays:
 
 @dataclass(frozen=True)
 class Reached:
-    """For each neighbour: the place of the entity it was reached from, its number, its edge's."""
+    """For each neighbour: the index of the entity it was reached from, its number, and the number
+    of its edge."""
 
     places: np.ndarray
     targets: np.ndarray

@@ -1,4 +1,5 @@
-"""Owns what expressions are worth on the rows of a frame: properties, ids, entities, patterns."""
+"""Owns the values of leaf expressions on the rows of a frame: properties, ids, entities,
+patterns."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 
 
 class FrameLeaves:
-    """The values of one frame; what was fetched once is kept while it is looked at."""
+    """The values of one frame. A value that was read once is kept as long as the frame is in
+    use."""
 
     def __init__(self, frame: Frame, run: QueryContext) -> None:
         self.frame = frame
@@ -86,7 +88,7 @@ class FrameLeaves:
         return constant(self._run.parameters[value.name], value.type.kind)
 
     def moment(self, value: FunctionCall) -> Value:
-        """`now()`: one moment for the whole query."""
+        """The value of `now()`, which is the same for the whole query."""
         return pa.scalar(self._run.now // 1000, pa.int64()).cast(INSTANT)
 
     def same_entity(self, value: SameEntity) -> Value:
@@ -143,7 +145,7 @@ _VALUES: dict[type, Callable[[FrameLeaves, Any], Value]] = {
 
 
 def entity_type(kind: NodeKind | EdgeKind) -> pa.DataType:
-    """The object that `$x` gives: `@id` and the properties that are neither blobs nor vectors."""
+    """The object that `$x` stands for: `@id` and the properties other than blobs and vectors."""
     return pa.struct(
         [pa.field("@id", pa.string(), nullable=False)]
         + [pa.field(name, held) for name, held in _entity_properties(kind).items()]
@@ -151,7 +153,7 @@ def entity_type(kind: NodeKind | EdgeKind) -> pa.DataType:
 
 
 def _entity_properties(kind: NodeKind | EdgeKind) -> dict[str, pa.DataType]:
-    """By name; a property that two types hold in different forms is shown as text."""
+    """By name. A property that two types hold in different forms is shown as text."""
     found: dict[str, pa.DataType] = {}
     for member in kind.types:
         for prop in member.properties:
@@ -166,7 +168,7 @@ def is_shown(kind: PropertyType) -> bool:
 
 
 def in_form(values: pa.Array, held: pa.DataType) -> pa.Array:
-    """As it is, or as text where another type has the property in another form."""
+    """The value as it is, or as text if another type has the property in another form."""
     if values.type == held:
         return values
     if not pa.types.is_list(values.type):
@@ -180,8 +182,8 @@ def _is_bool_list(kind: pa.DataType) -> bool:
 
 
 def _list_text(value: pa.Scalar, *, quoted: bool) -> str | None:
-    """A list as JSON without spaces; numbers that JSON does not know, and all that is no number,
-    stand in quotes."""
+    """A list as JSON without spaces. Numbers that JSON cannot write, and all items that are not
+    numbers, are quoted."""
     if not value.is_valid:
         return None
     texts = text_of(value.values).to_pylist()

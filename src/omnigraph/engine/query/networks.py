@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
-    """Nodes are (type, id) with their properties; edges are keyed by their id and carry `@type`,
+    """Nodes are (type, id) with their properties. Edges are keyed by their id and carry `@type`,
     which no property can be called. A traversal without an edge variable binds no edge, so it adds
     none."""
     try:
@@ -41,7 +41,7 @@ def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
                 for row in run.objects(NodeKind((kind,)), mine).to_pylist():
                     node = (kind.name, row.pop("@id"))
                     network.add_node(node)
-                    network.nodes[node].update(row)  # not by keyword: names are the user's
+                    network.nodes[node].update(row)  # not as keywords: users choose the names
     return network
 
 
@@ -60,7 +60,7 @@ def _add_edges(
 def _bound_entities(
     plan: Plan, start: Callable[[Plan], Run]
 ) -> list[tuple[Variable, np.ndarray, Run]]:
-    """The entities of each variable, by a plan that keeps them all; edges come last."""
+    """The entities of each variable, from a plan that keeps them all. Edges come last."""
     wanted = list(pattern_variables(plan.query.pattern))
     listing = plan_listing(plan)
     run = start(listing)

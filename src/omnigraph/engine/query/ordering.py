@@ -1,4 +1,5 @@
-"""Owns order: rows of a match by keys and ties, rows of a result by its columns, and the cut."""
+"""Owns order: rows of a match by keys and ties, rows of a result by its columns, and offset and
+limit."""
 
 from __future__ import annotations
 
@@ -35,14 +36,14 @@ if TYPE_CHECKING:
 
 _BATCH = 1 << 16
 _RANKS = 24
-"""Bytes for each key of a row while rows are sorted: its rank, the negative of it, its place."""
+"""Bytes per key of a row while rows are sorted: its rank, the negated rank, its place."""
 
 
 def finished(
     run: QueryContext, plan: Plan, rows: Rows, schema: pa.Schema, offset: int, limit: int | None
 ) -> Iterator[pa.RecordBatch]:
-    """Orders result rows by result columns, ties by all columns in turn; cuts; makes objects. The
-    caller has booked the rows."""
+    """Orders result rows by result columns, with ties broken by all columns in turn, applies offset
+    and limit, and makes objects. The caller has booked the rows."""
     query = plan.query
     stop = rows.rows if limit is None else min(rows.rows, offset + limit)
     if query.order:
@@ -77,7 +78,7 @@ def finished(
 def _made(
     run: QueryContext, columns: Sequence[Column], rows: Rows, schema: pa.Schema
 ) -> pa.RecordBatch:
-    """A batch, with objects in place of the numbers of entities."""
+    """A batch with objects in place of the numbers of entities."""
     arrays = []
     for index, column in enumerate(columns):
         value, kind = rows.values[index], column.type.kind
@@ -127,7 +128,8 @@ def _has_ties(keys: Sequence[tuple[np.ndarray, bool]], order: np.ndarray) -> boo
 def sorted_frames(
     run: QueryContext, plan: Plan, frames: Iterator[Frame], offset: int, limit: int | None
 ) -> Iterator[Frame]:
-    """Rows by the order keys, ties by the ids of the bound variables in the order of names."""
+    """Rows in the order of the keys. Ties are broken by the ids of the bound variables, in the
+    order of their names."""
     wanted = None if limit is None else offset + limit
     held: list[Frame] = []
     size, cost = 0, 0
@@ -157,8 +159,8 @@ def sorted_frames(
 
 
 def _sort_cost(run: QueryContext, plan: Plan, frame: Frame) -> int:
-    """About how many bytes a row takes while rows are sorted: its numbers three times, its keys,
-    and a text and a rank for each entity that breaks ties."""
+    """The approximate size of a row while rows are sorted: its numbers three times, its keys, and a
+    text and a rank for each entity that breaks ties."""
     keys = [
         plan.query.columns[key.value.index].value
         if isinstance(key.value, OutputValue)
@@ -215,7 +217,8 @@ def _order_values(run: QueryContext, plan: Plan, frame: Frame) -> list[pa.Array]
 
 
 def unranked_last(value: Expression, values: pa.Array, *, descending: bool) -> pa.Array:
-    """Values to order by: what has no rank comes after all that have one, in either direction."""
+    """The values to order by. Rows without a rank come after all rows with one, in either
+    direction."""
     if descending or not isinstance(value, RANKS) or not values.null_count:
         return values
     return values.fill_null(float("inf"))
@@ -235,7 +238,8 @@ def _id_ranks(run: QueryContext, plan: Plan, frame: Frame) -> Iterator[tuple[np.
 
 
 def _ties(run: QueryContext, kinds: Sequence[GraphType], numbers: np.ndarray) -> Iterator[pa.Array]:
-    """What tells entities apart: their ids, and for the same id in two types the type's name."""
+    """What distinguishes entities: their ids and, if two types have the same id, the name of the
+    type."""
     yield run.ids(kinds, numbers)
     if len(kinds) > 1:
         names = sorted(kind.name for kind in kinds)

@@ -1,4 +1,5 @@
-"""Owns running the steps of a pattern: frames in, frames out, a bounded batch at a time."""
+"""Owns running the steps of a pattern: each takes frames and yields frames, a bounded batch at a
+time."""
 
 from __future__ import annotations
 
@@ -37,14 +38,14 @@ if TYPE_CHECKING:
 _FIRST: Final = 1024
 _MERGE: Final = 1 << 16
 _LOOSE: Final = 512
-"""So many rows may stay as they are: finding out which are alike would take longer."""
+"""Up to this many rows are not merged: comparing them would take longer."""
 _PRODUCT: Final = 500_000_000
 _MERGING: Final = 4
-"""So many times the bytes of rows are there while they are merged: codes, order, sums, rows."""
+"""While rows are merged they take this many times their size: codes, order, sums, rows."""
 
 
 def run_pattern(run: QueryContext, plan: PatternPlan, start: Frame) -> Iterator[Frame]:
-    """The rows of a pattern, from rows that bind what it uses from outside."""
+    """The rows of a pattern. It starts from rows that bind the variables it uses from outside."""
     frames: Iterator[Frame] = iter((start,))
     for step, after in zip(plan.steps, (*plan.steps[1:], None), strict=True):
         frames = run.observed(step, _apply(run, step, frames, after))
@@ -60,7 +61,7 @@ def _apply(
         case ScanEdges():
             return _scan_edges(run, step, frames)
         case Expand():
-            # What the next step drops is not carried along.
+            # Variables that the next step drops are not carried along.
             wanted = after.variables if isinstance(after, Keep) and not step.tests else None
             return _expand(run, step, frames, wanted)
         case Degrees():
@@ -86,7 +87,7 @@ def _bind(run: QueryContext, step: Seek | Scan, frames: Iterator[Frame]) -> Iter
 def _bound_to_each(
     run: QueryContext, step: Seek | Scan, frames: Iterator[Frame], booked: Booking
 ) -> Iterator[Frame]:
-    """Every candidate beside every row. The candidates are booked."""
+    """Combines every candidate with every row. The candidates are booked."""
     found: np.ndarray | None = None
     before = 0
     for frame in frames:
@@ -95,7 +96,7 @@ def _bound_to_each(
             booked.resize(found.nbytes)
         if not frame.rows or not len(found):
             continue
-        if not run.is_lazy:  # what will be asked for is known
+        if not run.is_lazy:  # it is known which columns will be needed
             _check_product(before + frame.rows, len(found))
         if frame.rows == 1:
             yield from _spread(run, frame, step.variable, found)
@@ -130,7 +131,7 @@ def _candidates(run: QueryContext, step: Seek | Scan) -> np.ndarray:
 def _spread(
     run: QueryContext, frame: Frame, variable: Variable, found: np.ndarray
 ) -> Iterator[Frame]:
-    """One row becomes many: small batches first, so that a limit is reached soon."""
+    """One row becomes many. Batches start small, so that a limit is reached soon."""
     start, size = 0, _FIRST if run.is_lazy else CHUNK
     while start < len(found):
         run.guard.check()
@@ -225,7 +226,7 @@ def _expand(
 def _reached(
     run: QueryContext, frame: Frame, start: int, traversal: Traversal, hops: Sequence[TypedHop]
 ) -> Iterator[tuple[Frame, Reached]]:
-    """Neighbours of a frame's rows, a range of rows at a time."""
+    """The neighbours of a frame's rows, a range of rows at a time."""
     numbers = frame.columns[start]
     if (traversal.low, traversal.high) == (1, 1):
         for low, high in run.expander.chunks(hops, numbers):
@@ -240,7 +241,7 @@ def _reached(
     ends = run.kinds(end)
     strays = traversal.low == 0 and not {k.name for k in kinds} <= {k.name for k in ends}
     for reached in within(run, hops, numbers, kinds, traversal.low, traversal.high):
-        if strays:  # at distance 0 is the start itself, which may be of another type
+        if strays:  # distance 0 is the start itself, which may have another type
             fits = np.zeros(len(reached.targets), bool)
             for kind in ends:
                 fits |= run.entities.of_type(kind, reached.targets)
@@ -249,7 +250,7 @@ def _reached(
 
 
 def _bound(run: QueryContext, frame: Frame, *variables: int) -> Frame:
-    """Rows where these variables are not null."""
+    """The rows in which these variables are not null."""
     for variable in variables:
         if not run.plan.variables[variable].optional:
             continue
@@ -314,7 +315,7 @@ def _joined(
 
 
 def passing(run: QueryContext, tests: Sequence[Expression], frame: Frame) -> np.ndarray:
-    """Which rows pass all tests."""
+    """The rows that pass all tests."""
     mask: np.ndarray | None = None
     leaves = FrameLeaves(frame, run)
     for test in tests:
@@ -357,7 +358,8 @@ def _test(
 
 
 def _keep(run: QueryContext, variables: frozenset[int], frames: Iterator[Frame]) -> Iterator[Frame]:
-    """Merges what has come so far whenever it has doubled: bounded by what is distinct."""
+    """Merges the rows so far whenever their number has doubled. The size is bounded by the number
+    of distinct rows."""
     held: list[Frame] = []
     size, settled, loose = 0, 0, 0
     with run.guard.booking() as booked:
@@ -388,7 +390,7 @@ def _optional(run: QueryContext, block: PatternPlan, frames: Iterator[Frame]) ->
     names = [variable.id for variable in block.brings]
     for frame in frames:
         run.guard.check()
-        mark = min(ROW, *frame.columns, 0) - 1  # blocks may stand in blocks
+        mark = min(ROW, *frame.columns, 0) - 1  # blocks may contain blocks
         numbered = frame.adding(mark, np.arange(frame.rows))
         found = np.zeros(frame.rows, bool)
         for part in run_pattern(run, block, numbered):

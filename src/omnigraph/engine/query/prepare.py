@@ -1,4 +1,4 @@
-"""Owns prepared queries: text to a checked query and its plans, kept for asking again."""
+"""Owns prepared queries: checked queries and their plans, kept by text for repeated use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LONGEST_KEPT = 256 * 1024
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked query with the plans made for it, by how large its tables were."""
+    """A checked query with its plans, by the sizes of its tables."""
 
     query: CheckedQuery
     types: tuple[str, ...]
@@ -30,11 +30,11 @@ class Prepared:
 
     @property
     def statements(self) -> tuple[Mutation, ...]:
-        """Those of a mutation; a read has none."""
+        """The statements of a mutation; a read has none."""
         return () if isinstance(self.query.body, Read) else self.query.body
 
     def plan(self, sizes: Mapping[str, int]) -> Plan:
-        """The plan depends on the sizes of tables by powers of two."""
+        """A plan depends on the sizes of tables only by powers of two."""
         key = tuple(sizes.get(name, 0).bit_length() for name in self.types)
         found = self.plans.get(key)
         if found is None:
@@ -48,7 +48,7 @@ class Prepared:
 class Preparations:
     @classmethod
     def shared_by(cls, session: Session) -> Preparations:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_preparations)
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Preparations:
         self._held: OrderedDict[tuple[str, str | None, str], Prepared] = OrderedDict()
 
     def read(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
-        """A query that reads; a mutation is refused."""
+        """A query that reads. A mutation is refused."""
         prepared = self.query(text, name, catalog)
         if not isinstance(prepared.query.body, Read):
             what = f"{prepared.query.name!r} is" if prepared.query.name else "This is"
@@ -66,7 +66,7 @@ class Preparations:
         return prepared
 
     def mutation(self, text: str, name: str | None, catalog: Catalog) -> Prepared:
-        """A query that writes; one that reads is refused."""
+        """A query that writes. One that reads is refused."""
         prepared = self.query(text, name, catalog)
         if isinstance(prepared.query.body, Read):
             what = f"{prepared.query.name!r} only" if prepared.query.name else "This query only"
@@ -108,7 +108,7 @@ def _prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:
 
 
 def _types(query: CheckedQuery) -> tuple[str, ...]:
-    """Every table whose size may decide how the query is answered."""
+    """Every table whose size may affect the plan."""
     if not isinstance(query.body, Read):
         return ()
     found: set[str] = set()

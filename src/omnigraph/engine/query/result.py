@@ -1,5 +1,5 @@
-"""Owns the result of a query: rows that are worked out when they are asked for, in every form that
-the tools of the field take."""
+"""Owns the result of a query: rows that are computed when they are asked for, in every form that
+common tools accept."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SHOWN = 20
 
 @checked_methods
 class Result:
-    """Iterating gives a dict for each row. Rows come as they are found; once they have all been
-    asked for they are kept, so that a result can be looked at again. `schema` says what the columns
-    are, `commit` of which version they are, `io` what reading took.
+    """Iterating gives a dict for each row. Rows come as they are found. Once all rows were read
+    they are kept, so a result can be read again. `schema` describes the columns, `commit` is the
+    commit that was read, and `io` counts the requests.
 
     >>> for row in g.query("match { $p: Person } return { $p.name } order { $p.name } limit 1"):
     ...     print(row)
@@ -73,7 +73,7 @@ class Result:
         yield from self._batches()
 
     def cancel(self) -> None:
-        """Stops the query; whoever waits for its rows gets `Cancelled`.
+        """Stops the query. Code that waits for its rows gets `Cancelled`.
 
         >>> found = g.query("match { $p: Person } return { $p.name }")
         >>> found.cancel()
@@ -98,14 +98,14 @@ class Result:
         yield from self.to_arrow().to_pylist()
 
     def __bool__(self) -> bool:
-        """A result is there, whatever its rows are; nothing is run to find out."""
+        """Always True: a result exists, whatever its rows are. Nothing runs to find out."""
         return True
 
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
 
     def one(self) -> dict[str, Any]:
-        """The only row; another number of rows is `NotOneRow`.
+        """The only row. Any other number of rows raises `NotOneRow`.
 
         >>> g.query("match { $p: Person } return { count($p) as people }").one()
         {'people': 3}
@@ -126,7 +126,7 @@ class Result:
         return rows
 
     def to_pandas(self) -> pd.DataFrame:
-        """All rows as a DataFrame of pandas.
+        """All rows as a pandas DataFrame.
 
         >>> list(g.query("match { $p: Person } return { $p.name }").to_pandas().columns)
         ['p.name']
@@ -134,7 +134,7 @@ class Result:
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
-        """All rows as a DataFrame of polars, which has to be installed.
+        """All rows as a polars DataFrame. polars must be installed.
 
         >>> g.query("match { $p: Person } return { $p.name }").to_polars().height
         3
@@ -165,7 +165,7 @@ class Result:
         return reader.__arrow_c_stream__(requested_schema)
 
     def explain(self, *, analyze: bool = False) -> str:
-        """How the query is answered; with `analyze` it is run, and each step tells what it did.
+        """How the query is answered. With `analyze` it runs, and each step says what it did.
 
         >>> "Person" in g.query("match { $p: Person } return { $p.name }").explain()
         True

@@ -1,6 +1,8 @@
-"""Owns the rows of one type by position: a number for each row of its files, deleted ones too, then
-one for each pending row. Positions follow from the version's list of files, so that finding a row
-by its id reads nothing else."""
+"""Owns the rows of one type by position: a number for each row of its files, deleted ones included,
+and then one for each pending row.
+
+Positions follow from the version's list of files, so finding a row by its id reads nothing else.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,14 @@ _ONE_BY_ONE = 8
 
 
 class Books(Protocol):
-    """Whoever knows on which ledger requests are booked right now."""
+    """Knows on which ledger requests are booked at the moment."""
 
     ledger: Ledger
 
 
 class TypeRows:
-    """One view's rows. `base` is where the positions of this type begin in a query's numbers."""
+    """The rows of one view. `base` is where the positions of this type begin among a query's
+    numbers."""
 
     def __init__(self, view: TableView, columns: Columns, base: int, books: Books) -> None:
         self.view = view
@@ -50,12 +53,12 @@ class TypeRows:
 
     @property
     def ledger(self) -> Ledger:
-        """Where requests are booked right now."""
+        """Where requests are booked at the moment."""
         return self._books.ledger
 
     @property
     def is_plain(self) -> bool:
-        """Nothing is pending: what is derived may be kept with the table version."""
+        """Whether nothing is pending, so that derived values may be kept with the table version."""
         return not self.view.overlay.touched
 
     @cached_property
@@ -64,12 +67,12 @@ class TypeRows:
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each fragment begins, and the end of the last."""
+        """The first position of each fragment, and the end of the last one."""
         return np.array(list(accumulate((m.physical for m in self.marks), initial=0)), np.int64)
 
     @property
     def stored(self) -> int:
-        """The number of positions of files; pending rows come after them."""
+        """The number of positions in files. Pending rows come after them."""
         return int(self.starts[-1])
 
     @cached_property
@@ -81,7 +84,7 @@ class TypeRows:
         return {mark.id: ordinal for ordinal, mark in enumerate(self.marks)}
 
     def with_nothing_pending(self) -> TypeRows:
-        """The same rows as the table version has them."""
+        """The same rows without the pending ones."""
         if self.is_plain:
             return self
         view = replace(self.view, overlay=Overlay.empty(self.kind))
@@ -90,7 +93,7 @@ class TypeRows:
         return plain
 
     def remember(self, key: tuple[Any, ...], make: Callable[[], tuple[Any, int]]) -> Any:
-        """What is derived from the table version, with its bytes, kept as long as there is room."""
+        """Keeps a value derived from the table version, with its size, as long as there is room."""
         whole = (self.view.table.location, self.view.table.version, *key)
         found = self._columns.get(whole)
         if found is None:
@@ -116,7 +119,7 @@ class TypeRows:
 
     @cached_property
     def live(self) -> np.ndarray:
-        """The positions of all rows that are there, ascending."""
+        """The positions of all live rows, ascending."""
         if self.is_plain:
             key = (self.view.table.location, self.view.table.version, "live")
             found: np.ndarray = self._columns.remember(key, self._stored_live)
@@ -164,7 +167,7 @@ class TypeRows:
         return addresses
 
     def find(self, columns: tuple[str, ...], texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Which of the texts have rows, and the positions of these."""
+        """Which of the texts have rows, and the positions of these rows."""
         found = self.view.find(columns, texts, self._books.ledger)
         if not len(found.pending):
             return found.base_positions, self.positions_of(found.addresses)
@@ -175,14 +178,14 @@ class TypeRows:
         return which, positions
 
     def matching(self, condition: pc.Expression) -> np.ndarray:
-        """Positions of the stored rows that a condition over the table's columns keeps, filtered
-        by Lance, and of all pending ones."""
+        """Positions of the stored rows that meet a condition over the table's columns, filtered by
+        Lance, and of all pending rows."""
         addresses = self.view.addresses_where(condition, self._books.ledger)
         pending = np.arange(self.stored, self.capacity, dtype=np.int64)
         return np.concatenate([np.sort(self.positions_of(addresses)), pending])
 
     def wants(self, names: Sequence[str]) -> bool:
-        """Whether these columns are asked for often enough to be read into memory."""
+        """Whether these columns were used often enough to be read into memory."""
         table = self.view.table
         columns = [self.view.column_of(name) for name in names]
         if not self._columns.fits(table, columns):
@@ -196,7 +199,7 @@ class TypeRows:
         return all(asked)
 
     def touching(self, near: str, far: str, ids: pa.Array) -> tuple[pa.Table, np.ndarray]:
-        """Of an edge type: both ends of the edges with one of these ids at one end, and their
+        """For an edge type: both ends of the edges that have one of these ids at one end, and their
         positions."""
         condition = pc.field(near).isin(ids)
         stored = self.view.ends_where(condition, self._books.ledger)
@@ -219,13 +222,13 @@ class TypeRows:
         return self._columns.fits(self.view.table, [self.view.column_of(n) for n in names])
 
     def take(self, name: str, positions: np.ndarray) -> pa.Array:
-        """The values of a column at positions; null where a position is below zero."""
+        """The values of a column at positions, null where a position is below zero."""
         if self.view.overlay.touched:
             return self._take_mixed(name, positions)
         return self._take_stored(name, positions)
 
     def whole(self, name: str) -> pa.Array:
-        """The column at every position; what it says of rows that are gone means nothing."""
+        """The column at every position. The values at positions of deleted rows mean nothing."""
         stored = self._whole_stored(name)
         pending = self.view.overlay.rows
         if not pending.num_rows:
@@ -275,7 +278,8 @@ class TypeRows:
         return self._take_pieces(name, positions)
 
     def _take_pieces(self, name: str, positions: np.ndarray) -> pa.Array:
-        """By fragment: from memory what is there, through Lance the rest at once."""
+        """By fragment: columns in memory are used, and the others are read through Lance at
+        once."""
         table, column = self.view.table, self.view.column_of(name)
         there = positions >= 0
         ordinals = np.where(there, np.searchsorted(self.starts, positions, side="right") - 1, -1)
@@ -314,7 +318,7 @@ def _indices(positions: np.ndarray) -> pa.Array:
 
 
 def _taken(held: pa.Array, positions: np.ndarray) -> pa.Array:
-    """For some numbers numpy is quicker to set up than Arrow."""
+    """For a few numbers numpy is quicker to start than Arrow."""
     if len(positions) > _FEW or held.null_count or not _is_number(held.type):
         return held.take(_indices(positions))
     if positions.min() < 0:

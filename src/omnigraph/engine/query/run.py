@@ -1,4 +1,4 @@
-"""Owns one run of a plan: what it reads, its parameters, its bounds, and what its steps did."""
+"""Owns one run of a plan: what it reads, its parameters, its limits, and what its steps did."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from omnigraph.telemetry import Ledger
 
 @dataclass
 class Observation:
-    """What a step did in `explain analyze`."""
+    """What a step did during `explain analyze`."""
 
     rows: int = 0
     batches: int = 0
@@ -72,7 +72,7 @@ class Run:
         return batches(self, self.plan, self.frames())
 
     def frames(self) -> Iterator[Frame]:
-        """The rows of the match, or those of them that can be among the best."""
+        """The rows of the match or, for a rank with a limit, those that can be among the best."""
         frames = run_pattern(self, self.plan.pattern, Frame.unit())
         if not self.plan.has_ranks:
             return frames
@@ -130,7 +130,8 @@ class Run:
         return found.take(pa.array(places))
 
     def _start(self, value: Exists | PatternAggregate, frame: Frame) -> tuple[Frame, np.ndarray]:
-        """The distinct rows that a pattern depends on, numbered, and which of them each row is."""
+        """The distinct rows that a pattern depends on, numbered, and for each row the number of its
+        distinct row."""
         outer = sorted(
             (set(value.match.outer) | argument_variables(value)) & frame.columns.keys() - {ROW}
         )
@@ -146,7 +147,8 @@ class Run:
 
 
 class Observer:
-    """Watches steps for `explain analyze`: rows, time and requests of each, without those below."""
+    """Watches steps for `explain analyze`: the rows, time and requests of each, without the steps
+    below it."""
 
     def __init__(self, monotonic: Any, ledger: Ledger) -> None:
         self._monotonic = monotonic

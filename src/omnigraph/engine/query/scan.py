@@ -1,5 +1,5 @@
-"""Owns finding the first entities of a pattern: by id, by a filter that Lance answers, or by
-looking at columns in memory."""
+"""Owns finding the first entities of a pattern: by id, by a filter that Lance evaluates, or by
+reading columns in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def find_by_key(run: QueryContext, rows: TypeRows, key: KeyTest) -> np.ndarray:
 def scan_type(
     run: QueryContext, rows: TypeRows, variable: Variable, tests: tuple[Expression, ...]
 ) -> tuple[np.ndarray, tuple[Expression, ...]]:
-    """Positions of all entities that may pass, and the tests that are still to be made."""
+    """Positions of all entities that may pass, and the tests that remain."""
     searches = [t for t in tests if isinstance(t, TextSearch) and _is_fixed(t)]
     if searches:
         return _searched(run, rows, variable, searches), tuple(
@@ -72,12 +72,12 @@ def scan_type(
         return rows.live, tests
     together = reduce(and_, pushable)
     rest = tuple(test for test, condition in conditions if condition is None)
-    # Pending rows are few, and judged by the tests themselves.
+    # Pending rows are few and are checked by the tests themselves.
     return rows.matching(together), rest if rows.is_plain else tests
 
 
 def _is_fixed(test: TextSearch) -> bool:
-    """Whether what is looked for is the same for all rows."""
+    """Whether the value to look for is the same for all rows."""
     parts = (test.words,) if test.edits is None else (test.words, test.edits)
     return not any(used_variables(part) for part in parts)
 
@@ -85,7 +85,7 @@ def _is_fixed(test: TextSearch) -> bool:
 def _searched(
     run: QueryContext, rows: TypeRows, variable: Variable, searches: list[TextSearch]
 ) -> np.ndarray:
-    """Positions of the entities whose texts answer: fewer than all, and found at once."""
+    """Positions of the entities whose texts match, found by an index."""
     fixed = FrameLeaves(Frame({}, 1), run)
     place = variable.kind.types.index(rows.kind)
     found: np.ndarray | None = None
@@ -99,7 +99,7 @@ def _searched(
 
 
 def _column_of(rows: TypeRows, place: int) -> Field:
-    """Which column of the table a property or a system value is."""
+    """The column of the table that holds a property or a system value."""
 
     def column(value: Expression) -> tuple[pc.Expression, pa.DataType] | None:
         if isinstance(value, SystemValue):

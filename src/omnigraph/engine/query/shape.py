@@ -1,4 +1,4 @@
-"""Owns the shape of a result: its schema, its rows before they are objects, its batches."""
+"""Owns the shape of a result: its schema, its rows before they become objects, and its batches."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def batch_of(arrays: list[pa.Array], schema: pa.Schema, rows: int) -> pa.RecordB
 
 @dataclass
 class Rows:
-    """Rows of the result, before order and limit: a column each, as values or, for entities, as
+    """Rows of the result, before order and limit. Each column holds values or, for entities,
     numbers that become objects at the end."""
 
     values: list[Value]

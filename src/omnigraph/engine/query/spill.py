@@ -1,5 +1,8 @@
-"""Owns grouping, sorting and telling apart rows that are too many for memory: duckdb does it, and
-spills to disk. Names in its statements are ours alone; whatever users name travels as data."""
+"""Owns grouping, sorting and deduplicating rows that are too many for memory. duckdb does it, and
+spills to disk.
+
+The names in its statements are ours alone. Whatever users name is passed as data.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class Spill:
         self._schema = pa.schema([pa.field(f"c{i}", a.type) for i, a in enumerate(first)])
 
     def group(self, keys: int, aggregates: Sequence[tuple[str, bool]]) -> list[pa.Array]:
-        """Groups by the first columns; each aggregate (function, distinct) takes the next one, and
+        """Groups by the first columns. Each aggregate (function, distinct) takes the next one, and
         the last column says how often a row counts."""
         often = f"c{keys + len(aggregates)}"
         listed = [f"c{index}" for index in range(keys)]
@@ -62,7 +65,7 @@ class Spill:
                 yield batch.columns
 
     def _whole(self, statement: str) -> list[pa.Array]:
-        """All rows of the answer. They are booked until the caller has them."""
+        """All rows of the answer, booked until the caller has them."""
         parts: list[pa.RecordBatch] = []
         with self._guard.booking() as booked, self._connected() as connection:
             reader = connection.sql(statement).to_arrow_reader(_BATCH)
@@ -117,7 +120,7 @@ def _batch(arrays: Sequence[pa.Array], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _wide(kind: pa.DataType) -> str:
-    """What to add in, so that neither a product nor a sum loses anything."""
+    """The type for additions, wide enough for every product and sum."""
     return "DOUBLE" if pa.types.is_floating(kind) else "HUGEINT"
 
 
@@ -144,12 +147,12 @@ SPILLED: Final[dict[str, tuple[str, str]]] = {
         "coalesce(list(DISTINCT {v}) FILTER ({v} IS NOT NULL), [])",
     ),
 }
-"""Each aggregate as DuckDB has it: of all values, and of distinct ones."""
+"""Each aggregate in DuckDB's SQL: over all values, and over distinct ones."""
 
 
 @contextmanager
 def _interrupted(interrupt: Callable[[], None], guard: Guard) -> Iterator[None]:
-    """Watches the bounds from outside, because duckdb does not come back to ask."""
+    """Watches the limits from another thread, because duckdb does not call back."""
     done = threading.Event()
 
     def watch() -> None:

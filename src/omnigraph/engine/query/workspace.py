@@ -1,6 +1,9 @@
-"""Owns what queries of one version leave for the next: its types with their numbers, the arrays
-that edges are followed by. Nothing in a workspace depends on a query, and one query has it at a
-time. What it holds is what the cache holds: as soon as something had to go there, it goes."""
+"""Owns what queries of one version leave for the next: its types with their numbers, and the arrays
+for following edges.
+
+Nothing in a workspace depends on a query, and one query uses it at a time. It holds only what the
+cache holds: as soon as the cache drops an entry, the workspace is dropped.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ _VERSIONS = 4
 _EACH = 4
 
 Key = tuple[str, int, int, str, Kernel]
-"""Branch, incarnation, version, commit, and how edges are followed."""
+"""Branch, incarnation, version, commit and kernel."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +28,15 @@ class Workspace:
     entities: Entities
     expander: Expander
     evictions: int
-    """Of the cache, when the workspace was new."""
+    """The cache's count of dropped entries when the workspace was new."""
 
 
 class Workspaces:
-    """The workspaces of versions that were asked lately."""
+    """The workspaces of versions that were queried lately."""
 
     @classmethod
     def shared_by(cls, session: Session) -> Workspaces:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_workspaces)
 
     def __init__(self, cache: Cache) -> None:

@@ -1,1 +1,1 @@
-"""Owns search within a query: words, vectors, and the ranks that they give."""
+"""Search within a query: words, vectors, and the ranks that they give."""

@@ -1,8 +1,9 @@
 """Owns the search over a whole graph: words, meaning, or both, in every type, best first.
 
-It is made of ordinary queries, one for each property that can be searched, so it finds what they
-find: at any ref, with and without an index. What each of them ranks is put together by places,
-because scores of two properties cannot be compared."""
+It consists of ordinary queries, one for each searchable property, so it finds what they find: at
+any ref, with and without an index. Their results are combined by rank, because scores of two
+properties cannot be compared.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ MOST: Final = 1000
 _K: Final = 60
 _TEXT: Final = ScalarType(Base.STRING)
 Ask = Callable[[str, dict[str, Any]], Iterator[dict[str, Any]]]
-"""Asks a query with parameters."""
+"""Runs a query with parameters."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A property that is searched; `shown` is the text that passages are taken from."""
+    """A property that is searched. `shown` is the text from which passages are taken."""
 
     kind: GraphType
     prop: Property
@@ -47,7 +48,7 @@ class Field:
 
     @property
     def query(self) -> str:
-        """The query for its best entities; `$words` and `$limit` are its parameters."""
+        """The query for its best entities. Its parameters are `$words` and `$limit`."""
         binding = f"$x: {self.kind.name}"
         if isinstance(self.kind, EdgeType):
             binding = f"$_ $x:{self.kind.name} $_"
@@ -65,7 +66,7 @@ class Field:
 
 
 def find_everywhere(ask: Ask, fields: Sequence[Field], words: str, limit: int) -> pa.RecordBatch:
-    """The best entities, none twice."""
+    """The best entities, without duplicates."""
     found: dict[tuple[str, str], list[tuple[float, str, str | None]]] = {}
     for field in fields:
         rows = ask(field.query, {"words": words, "limit": limit})
@@ -84,7 +85,7 @@ def find_everywhere(ask: Ask, fields: Sequence[Field], words: str, limit: int) -
 
 
 def fields_of(kinds: Sequence[GraphType], by: SearchBy) -> list[Field]:
-    """What is searched in these types."""
+    """The searchable properties of these types."""
     found: list[Field] = []
     if by != "meaning":
         texts = [(kind, prop) for kind in kinds for prop in kind.properties if prop.type == _TEXT]

@@ -1,8 +1,8 @@
 """Owns which rows of a match can be among the best, before any of them is sorted.
 
 A query that is ordered by a rank and has a limit needs only the best entities of one variable, and
-those that tie with the last of them. They are asked for with the limit, instead of scoring every
-row; sorting what is left follows all rules of order. `rrf` is decided here, too: its places
+those that tie with the last of them. Only these are asked for, instead of scoring every row.
+Sorting the remaining rows follows all rules of order. `rrf` is decided here, too, because its ranks
 depend on all rows of the match.
 """
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.context import QueryContext
 
 WINDOW: Final = 1000
-"""So many places a rank gives within `rrf`."""
+"""How many places each rank assigns within `rrf`."""
 _OTHERS: Final = 8
 """As many entities as a search by index is worth for, each with a vector of its own."""
 Rank = Nearest | Bm25
 
 
 def deciding_rank(plan: Plan) -> Nearest | Bm25 | Rrf | None:
-    """The rank that the rows are ordered by, best first, if only so many are asked for."""
+    """The rank that the rows are ordered by, best first, if there is a limit."""
     query = plan.query
     if query.group is not None or query.distinct or query.limit is None or not query.order:
         return None
@@ -71,7 +71,7 @@ def deciding_rank(plan: Plan) -> Nearest | Bm25 | Rrf | None:
 
 
 def fusions(plan: Plan) -> list[Rrf]:
-    """Every `rrf` whose value is asked for."""
+    """Every `rrf` whose value is needed."""
     found = [part for value in outputs(plan.query) for part in walk(value)]
     return [part for part in found if isinstance(part, Rrf)]
 
@@ -88,7 +88,7 @@ def narrowed(plan: Plan) -> set[PropertyValue]:
 def best_rows(
     run: QueryContext, searches: Searches, frames: Iterator[Frame], wanted: int | None
 ) -> Iterator[Frame]:
-    """The rows that can be among the first `wanted` ones (None: all), each as often as it was."""
+    """The rows that can be among the first `wanted` ones (None: all), each as often as before."""
     plan = run.plan
     rank, legs = deciding_rank(plan), [leg for one in fusions(plan) for leg in one.ranks]
     if rank is None and not legs:
@@ -96,7 +96,7 @@ def best_rows(
         return
     if wanted == 0:
         return
-    whole: Frame | None = None  # for every entity of a type
+    whole: Frame | None = None  # for every entity of the type
     with run.guard.booking() as booked:
         if not _is_whole(plan, rank):
             whole = _gathered(run, frames, booked)
@@ -151,8 +151,8 @@ def _best_entities(
     wanted: int,
     whole: Frame | None,
 ) -> tuple[int, np.ndarray] | None:
-    """A variable and the numbers of entities that only the best rows have. None: all rows may be
-    among them, because too few have a rank."""
+    """A variable, and the numbers of entities that only the best rows have. None means that all
+    rows may be among them, because too few have a rank."""
     if not isinstance(rank, Rrf):
         variable = rank.target.variable
         numbers = _best_numbers(run, searches, rank, wanted, _distinct(whole, variable))
@@ -168,7 +168,8 @@ _NOWHERE: Final = (np.array([], np.int64), np.array([], np.int64))
 
 
 def _is_whole(plan: Plan, rank: Nearest | Bm25 | Rrf | None) -> bool:
-    """Whether the match is all entities of one variable, or all that the rank gives a score."""
+    """Whether the match consists of all entities of one variable, or of all that the rank
+    scores."""
     steps = plan.pattern.steps
     if len(steps) != 1 or not isinstance(steps[0], Scan):
         return False
@@ -177,7 +178,8 @@ def _is_whole(plan: Plan, rank: Nearest | Bm25 | Rrf | None) -> bool:
 
 
 def _is_implied(test: Expression, rank: Bm25) -> bool:
-    """Whether whatever the rank gives a score passes the test: it looks for the same words."""
+    """Whether every row that the rank scores passes the test, because the test looks for the same
+    words."""
     return (
         isinstance(test, TextSearch)
         and test.function == "search"
@@ -202,7 +204,7 @@ def _gathered(run: QueryContext, frames: Iterator[Frame], booked: Booking) -> Fr
 
 
 def _distinct(whole: Frame | None, variable: int) -> np.ndarray | None:
-    """The entities that the match leaves; None for all."""
+    """The distinct entities in the match, or None for all."""
     if whole is None:
         return None
     numbers = np.unique(whole.columns[variable])
@@ -217,8 +219,8 @@ def _best(
     among: np.ndarray | None,
     leaves: FrameLeaves | None = None,
 ) -> Iterator[tuple[TypeRows, Property, TextQuery | None, Ranked]]:
-    """For each type the rows among which its best `count` are, and all that tie with the last.
-    `leaves`: a row to find what is looked for by, where it depends on one."""
+    """For each type, the rows that contain its `count` best and all that tie with the last of
+    these."""
     fixed = FrameLeaves(Frame({}, 1), run) if leaves is None else leaves
     looked_for = fixed_value(rank.query if isinstance(rank, Nearest) else rank.words, fixed)
     if looked_for is None:
@@ -246,8 +248,8 @@ def _best(
 def _best_numbers(
     run: QueryContext, searches: Searches, rank: Rank, wanted: int, among: np.ndarray | None
 ) -> np.ndarray:
-    """Numbers of entities among which the best are. Where there are enough, the others are not
-    looked at any more, so their scores need not be known."""
+    """Numbers of entities that include the best. If there are enough of them, the others are
+    ignored, so their scores need not be known."""
     best = list(_best(run, searches, rank, wanted, among))
     if not best:
         return np.array([], np.int64)

@@ -1,5 +1,5 @@
-"""Owns what the search functions are worth on the rows of a query: whether a text answers, scores,
-distances, places, passages. What was found once is kept while the query runs."""
+"""Owns the values of search functions on the rows of a query: whether a text matches, scores,
+distances, places, passages. Results are kept while the query runs."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.rows import TypeRows
 
 EmbedText = Callable[[Property, str], tuple[float, ...]]
-"""Makes a vector of a text, by the model of a property."""
+"""Turns a text into a vector, by the model of a property."""
 
 _EDITS: Final = 2
 
 
 class Searches:
-    """Those of one run. `places` is filled before the rows of an `rrf` are made (`ranking`)."""
+    """The searches of one run. `places` is filled before the rows of an `rrf` are made
+    (`ranking`)."""
 
     def __init__(self, run: QueryContext, embed: EmbedText) -> None:
         self._run = run
@@ -100,7 +101,7 @@ class Searches:
         return found
 
     def answers(self, rows: TypeRows, prop: Property, query: TextQuery) -> Ranked:
-        """All rows of a type that answer, with their scores."""
+        """All rows of a type that match."""
         key = (rows.kind.table_key, prop.name, query)
         found = self._found.get(key)
         if found is None:
@@ -109,20 +110,20 @@ class Searches:
         return found
 
     def keep(self, rows: TypeRows, prop: Property, query: TextQuery, best: Ranked) -> None:
-        """From now on only these rows are looked at."""
+        """Restricts further searches to these rows."""
         self._run.guard.hold(best.nbytes)
         self._found[rows.kind.table_key, prop.name, query] = best
 
     # Filters
 
     def matches(self, value: TextSearch, leaves: FrameValues) -> Value:
-        """Whether the text of each row answers; null where there is no text or nothing is asked."""
+        """Whether the text of each row matches; null if there is no text or no question."""
         found, unknown = self._matched(value, leaves)
         unknown |= self._has_no_text(value.target, leaves, ~found)
         return pa.array(found, mask=unknown) if unknown.any() else pa.array(found)
 
     def passing(self, value: TextSearch, leaves: FrameValues) -> np.ndarray:
-        """The same where null is as good as false: no text is read."""
+        """The same, with null taken as false. No text is read."""
         found, unknown = self._matched(value, leaves)
         passed: np.ndarray = found & ~unknown
         return passed
@@ -145,7 +146,7 @@ class Searches:
     def positions(
         self, value: TextSearch, words: str | None, edits: int | None, rows: TypeRows, place: int
     ) -> np.ndarray:
-        """Of one type the rows that answer, ascending."""
+        """The rows of one type that match, ascending."""
         prop = value.target.properties[place]
         if words is None or (value.edits is not None and edits is None):
             return np.array([], np.int64)
@@ -197,8 +198,8 @@ class Searches:
         return result
 
     def vector(self, given: Any, prop: Property) -> np.ndarray | None:
-        """What is looked for: a list of numbers, or a text that the property's model embeds. None:
-        it has no direction, so nothing has a distance to it."""
+        """The vector to compare with: a list of numbers, or a text that the property's model
+        embeds. None means that it has no direction, so nothing has a distance to it."""
         if given is None:
             return None
         if isinstance(given, str):
@@ -260,8 +261,8 @@ class Searches:
     def _split(
         self, target: PropertyValue, leaves: FrameValues, places: np.ndarray
     ) -> Iterator[tuple[Property, TypeRows, np.ndarray, np.ndarray]]:
-        """For each type among some rows of a frame: the property, the rows of the type, where they
-        stand in the frame, and their positions."""
+        """For each type among some rows of a frame: the property, the rows of the type, their
+        indexes in the frame, and their positions."""
         numbers = leaves.frame.columns[target.variable][places]
         kinds = self._run.kinds(target.variable)
         for place, rows, where, positions in self._run.entities.split(kinds, numbers):
@@ -275,7 +276,7 @@ class Searches:
     def _has_no_text(
         self, target: PropertyValue, leaves: FrameValues, asked: np.ndarray
     ) -> np.ndarray:
-        """Which of the rows that are asked about have no text at all."""
+        """Which of the given rows have no text."""
         numbers = leaves.frame.columns[target.variable]
         result: np.ndarray = asked & (numbers < 0)
         if not target.type.nullable:
@@ -290,7 +291,7 @@ class Searches:
 def text_query(
     function: str, words: str, edits: int | None, analysis: Analysis
 ) -> TextQuery | None:
-    """What is asked of an index; None where the analysis leaves no word to look for."""
+    """The question for an index, or None if the analysis leaves no word to look for."""
     if function == "match_text":
         return Phrase(words) if cut(words, analysis) else None
     if function == "search":
@@ -311,7 +312,7 @@ def text_query(
 
 
 def _alike(values: Value, rows: int) -> Iterator[tuple[Any, np.ndarray]]:
-    """Each distinct value and the rows that have it."""
+    """Each distinct value, and the rows that have it."""
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         yield values.as_py(), np.arange(rows)
         return
@@ -328,7 +329,7 @@ def _alike(values: Value, rows: int) -> Iterator[tuple[Any, np.ndarray]]:
 
 
 def _whole(edits: Value | None, places: np.ndarray, rows: int) -> int | None:
-    """The number of edits; the same for all rows."""
+    """The number of edits, which is the same for all rows."""
     if edits is None or not len(places):
         return None
     found: int | None = broadcast(edits, rows)[int(places[0])].as_py()
@@ -336,6 +337,6 @@ def _whole(edits: Value | None, places: np.ndarray, rows: int) -> int | None:
 
 
 def fixed_value(expression: Expression, leaves: FrameValues) -> Any:
-    """The value of what is the same for all rows."""
+    """The value of an expression that is the same for all rows."""
     value = evaluate(expression, leaves)
     return value[0].as_py() if isinstance(value, pa.Array | pa.ChunkedArray) else value.as_py()

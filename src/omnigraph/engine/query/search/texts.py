@@ -1,11 +1,8 @@
-"""Owns finding the rows of one type by the words of a property, wherever their index is.
+"""Owns finding the rows of one type by the words of a property, wherever the index is.
 
-Rows of a table version are searched through its index segments. What no segment covers, and rows
-that are pending in a transaction, are searched through a scratch index in memory, which cuts and
-scores as the segments do. So which rows answer, and their scores, are the same either way.
-
-Where rows are pending, the statistics behind a score are those of stored and pending rows together,
-so a score needs a scratch index of all of them; which rows answer does not.
+Rows of a table version are searched through its index segments. Rows that no segment covers, and
+rows that are pending in a transaction, are searched through a scratch index in memory, which splits
+and scores texts as the segments do. So matches and scores are the same either way.
 """
 
 from __future__ import annotations
@@ -38,17 +35,17 @@ from omnigraph.store.text_search import (
 from omnigraph.telemetry import Ledger
 
 _SAME: Final = 2e-6
-"""Scores that differ by less, as a share of themselves, are one score: how Lance adds up words in
-single precision differs by about a tenth of this."""
+"""Scores with a smaller relative difference count as equal: the way Lance adds up words in single
+precision differs by about a tenth of this."""
 _MORE: Final = 8
 _SCRATCH: Final = 4
-"""About how many times the bytes of texts a scratch index takes."""
+"""The approximate size of a scratch index, as a multiple of the texts' size."""
 
 
 @dataclass(frozen=True)
 class Scratch:
-    """`places`: the position of each of its texts among the rows of the type; `nbytes`: about how
-    many bytes it takes."""
+    """`places` holds the position of each of its texts among the rows of the type. `nbytes` is its
+    approximate size."""
 
     table: Table
     places: np.ndarray
@@ -67,7 +64,7 @@ class Ranked:
         return self.positions.nbytes + self.scores.nbytes
 
     def scores_at(self, positions: np.ndarray) -> np.ndarray:
-        """The scores of any rows; 0 of those that are not here."""
+        """The scores of given rows, 0 for those that are not here."""
         if not len(self.positions):
             return np.zeros(len(positions))
         where = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
@@ -93,7 +90,7 @@ class Texts:
 
     @cached_property
     def _coverage(self) -> Coverage | None:
-        """None where a scratch index answers for everything."""
+        """None if a scratch index answers for everything."""
         if not self._rows.is_plain:
             return None
         return coverage(self._rows.view.table, self._column, self._analysis)
@@ -137,15 +134,15 @@ class Texts:
         return np.concatenate([stored, np.sort(pending)])
 
     def all(self, query: TextQuery) -> Ranked:
-        """Every row that answers, with its score."""
+        """Every row that matches."""
         self.scored = True
         positions, scores = self._asked(query, None, None)
         order = np.argsort(positions)
         return Ranked(positions[order], settled(scores)[order])
 
     def best(self, query: AnyWord, count: int, among: np.ndarray | None) -> Ranked:
-        """At least so many of the best rows, with all that tie with the last of them; fewer if no
-        more answer. `among`: positions of the only rows that are asked for."""
+        """At least this many of the best rows, with all that tie with the last of them, and fewer
+        if no more match. `among` restricts the search to these positions."""
         self.scored = True
         if among is not None and len(among) == self._rows.count:
             among = None

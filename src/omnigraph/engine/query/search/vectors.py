@@ -1,7 +1,8 @@
-"""Owns distances between vectors of one property of one type and a vector that is asked for.
+"""Owns distances between vectors of one property of one type and a given vector.
 
 A distance is always computed here, in double precision and row by row, so it depends on the two
-vectors alone. Lance, or a product in single precision, only says which rows are worth computing.
+vectors alone. Lance, or a product in single precision, only selects the rows for which it is
+computed.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from omnigraph.store.vector_search import (
 )
 
 _MARGIN: Final = 1e-5
-"""Distances in single precision are off by less than this."""
+"""The error of a distance in single precision is below this."""
 _FEW: Final = 150
 _HIDDEN: Final = 1000
 """Where a transaction hides more stored rows than this, an index would be asked for too many."""
 _SHARE: Final = 50
 _DIGITS: Final = 12
-"""Decimals of a distance: what is equal on paper is equal."""
+"""Decimals of a distance, so that distances that are equal on paper are equal."""
 _CHUNK: Final = 1 << 20
-"""Numbers that are compared at a time."""
+"""How many numbers are compared at a time."""
 
 
 class Vectors:
@@ -80,7 +81,7 @@ class Vectors:
         return told
 
     def distances(self, positions: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """The distance of each row; NaN where one of the two has no direction."""
+        """The distance of each row, NaN if one of the two vectors has no direction."""
         result = np.full(len(positions), np.nan)
         step = max(1, _CHUNK // self._dimension)
         for start in range(0, len(positions), step):
@@ -94,8 +95,8 @@ class Vectors:
         return cosine_distances(self._taken(positions), vectors)
 
     def best(self, vector: np.ndarray, count: int, among: np.ndarray | None) -> np.ndarray:
-        """Positions of rows among which the nearest `count` are, and of others. Fewer than
-        `count`: no other row has a distance."""
+        """Positions that include the nearest `count` rows. If there are fewer than `count`, no
+        other row has a distance."""
         rows = self._rows
         if among is not None and self.is_exact and len(among) == rows.count:
             among = None
@@ -147,7 +148,7 @@ class Vectors:
         return found
 
     def _worth(self, positions: np.ndarray, vector: np.ndarray, count: int) -> np.ndarray:
-        """Of many rows those that a quick look does not rule out."""
+        """The rows among many that a quick estimate does not rule out."""
         quick = np.full(len(positions), np.nan, np.float32)
         single = (vector / np.linalg.norm(vector)).astype(np.float32)
         step = max(1, _CHUNK // self._dimension)
@@ -169,7 +170,7 @@ class Vectors:
 
 
 def as_matrix(vectors: pa.Array, dimension: int) -> np.ndarray:
-    """Vectors as the rows of a matrix; a null is a row of NaN."""
+    """Vectors as the rows of a matrix. A null becomes a row of NaN."""
     if isinstance(vectors, pa.ChunkedArray):
         vectors = vectors.combine_chunks()
     flat = vectors.values.to_numpy(zero_copy_only=False).reshape(-1, dimension)
@@ -182,7 +183,7 @@ def as_matrix(vectors: pa.Array, dimension: int) -> np.ndarray:
 
 
 def cosine_distances(vectors: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Row by row, in an order of adding that does not depend on what stands around a row. `other`
+    """Computed row by row, in an order of additions that does not depend on the other rows. `other`
     is one vector, or one for each row."""
     left, right = vectors.astype(np.float64), np.atleast_2d(other).astype(np.float64)
     with np.errstate(all="ignore"):
