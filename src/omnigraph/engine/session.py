@@ -1,4 +1,4 @@
-"""Owns what everything done through one open handle shares: store, caches, known heads."""
+"""Owns what everything done through one open handle shares: the store, caches and known heads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Part = TypeVar("Part")
 OnWrite = Callable[[str, "Mapping[str, tuple[Table, Table]]"], None]
-"""Is told of each write: its branch, and its tables before and after."""
+"""Called after each write with its branch, and its tables before and after."""
 
 _CACHED_VERSIONS = 1024
 _CACHED_CATALOGS = 64
@@ -45,7 +45,7 @@ _CACHED_CATALOGS = 64
 
 @dataclass(frozen=True)
 class SeenHead:
-    """A head and when it was last known to be one, by both clocks."""
+    """A head, and when it was last known to be the head, by both clocks."""
 
     version: GraphVersion
     monotonic: float
@@ -63,7 +63,7 @@ class Session:
         self.tickets = Tickets(runtime)
         self._lock = threading.Lock()
         self._parts: dict[Callable[[Session], Any], Any] = {}
-        self._parts_lock = threading.RLock()  # a part may ask for another one
+        self._parts_lock = threading.RLock()  # one part may ask for another
         self._heads: dict[str, SeenHead] = {}
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
@@ -75,9 +75,9 @@ class Session:
         self.on_write: OnWrite | None = None
 
     def holding(self, branch: str, incarnation: int) -> Session:
-        """This session, for an operation that is meant for one incarnation of a branch: whenever
-        it looks at the head and finds another one of the same name, that is `BranchMoved`.
-        Everything else is shared."""
+        """This session, for an operation on one incarnation of a branch. If the head belongs to
+        another branch of the same name, looking it up raises `BranchMoved`. Everything else is
+        shared."""
         held = copy.copy(self)
         held.held = {**self.held, branch: incarnation}
         return held
@@ -94,7 +94,7 @@ class Session:
 
     @property
     def is_own(self) -> bool:
-        """Whether this process made it, and was not forked from the one that did."""
+        """Whether this process made it, rather than a parent that was forked."""
         return is_own(self._process)
 
     def require_own(self) -> None:
@@ -109,8 +109,8 @@ class Session:
         return self.shared(_tables)
 
     def shared(self, make: Callable[[Session], Part]) -> Part:
-        """What a part of the engine keeps for as long as the handle is open, made when it is first
-        asked for. The session knows of none of them."""
+        """What a part of the engine keeps for as long as the handle is open. It is made when it is
+        first asked for. The session knows none of these parts."""
         part: Part | None = self._parts.get(make)
         if part is not None:
             return part
@@ -126,10 +126,10 @@ class Session:
     # Heads
 
     def head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
-        """The newest version. Not `fresh`: what was last seen, if that was lately enough for the
-        next number not to have come and gone (hazard 8)."""
+        """The newest version. If not `fresh`, the head that was last seen, as long as it was seen
+        so recently that the next number cannot have come and gone (hazard 8)."""
         self.require_own()
-        encode_branch(branch)  # which says what is wrong with a name that is none
+        encode_branch(branch)  # raises the error for an invalid name
         seen = self._heads.get(branch)
         try:
             if seen is None or self.slept_since(seen):
@@ -144,14 +144,15 @@ class Session:
         return version
 
     def known_head(self, branch: str) -> GraphVersion | None:
-        """What was last seen, without a request; None when that is unknown or too long ago."""
+        """The head that was last seen, without a request. None if it is unknown or was seen too
+        long ago."""
         seen = self._heads.get(branch)
         if seen is None or self.slept_since(seen):
             return None
         return seen.version
 
     def live_head(self, branch: str, ledger: Ledger, *, fresh: bool = True) -> GraphVersion:
-        """The head of a branch that exists now."""
+        """The head of a branch that exists at the moment."""
         version = self.head(branch, ledger, fresh=fresh)
         if version.deleted and not fresh:
             version = self.head(branch, ledger)
@@ -166,14 +167,14 @@ class Session:
         return version
 
     def require_held(self, end: GraphVersion) -> None:
-        """Raises if the end of a chain is not of the branch that the operation is meant for."""
+        """Raises if the end of a chain belongs to another branch than the one that the operation is
+        for."""
         meant = self.held.get(end.branch)
         if meant is not None and (end.deleted or end.incarnation != meant):
             raise branch_moved(end.branch)
 
     def named_version(self, name: str, ledger: Ledger) -> GraphVersion:
-        """The head of a branch or, at the same cost, the version that a tag stands for: a name
-        is never both."""
+        """The head of a branch or, at the same cost, the version of a tag. A name is never both."""
         version = self.head(name, ledger)
         self.require_held(version)
         if version.deleted and not version.tag:
@@ -182,7 +183,7 @@ class Session:
         if not version.tag or fork is None:
             return version
         try:
-            # What a tag stands for stays, whatever its branch has forgotten.
+            # The version of a tag stays, whatever its branch has forgotten.
             return self.read_record(fork.branch, fork.version, ledger)
         except Absent:
             raise lost_version(fork.branch, fork.version) from None
@@ -199,22 +200,23 @@ class Session:
             self._remember(version)
 
     def _elapsed(self, seen: SeenHead) -> float:
-        """The larger of two clocks: one stands still while a machine sleeps, one may be set."""
+        """The larger of two clocks: one stops while a machine sleeps, and the other may be set."""
         by_wall = (self.runtime.now() - seen.wall) / 1e6
         return max(self.runtime.monotonic() - seen.monotonic, by_wall)
 
     def seen_before(self, version: GraphVersion) -> SeenHead | None:
-        """The head that this version follows, if it is still the newest that was seen."""
+        """The head before this version, if it is still the newest one seen."""
         seen = self._heads.get(version.branch)
         return seen if seen is not None and seen.version.version == version.version - 1 else None
 
     def slept_since(self, seen: SeenHead | None) -> bool:
-        """Whether the number after this head may have come, and gone by cleanup (hazard 8)."""
+        """Whether the number after this head may have come and been deleted by cleanup (hazard
+        8)."""
         return seen is None or self._elapsed(seen) > self.settings.grace / 4
 
     def outlived(self, since: int, head: GraphVersion) -> bool:
-        """Whether cleanup may have taken what was staged or looked up at this time, or soon will
-        (hazard 7): it must be made again before it is bound to this head."""
+        """Whether cleanup may have deleted, or may soon delete, what was staged or looked up at
+        this time (hazard 7). It must then be made again before it is bound to this head."""
         age = (self.runtime.now() - since) / 1e6
         return since <= head.gc_cutoff or age >= self.settings.grace / 2
 
@@ -242,7 +244,7 @@ class Session:
         self.require_own()
         seen = self._heads.get(branch)
         if seen is not None and not seen.version.retains(number):
-            raise Absent(f"version {number} of {branch}")  # also of one that is known here
+            raise Absent(f"version {number} of {branch}")  # even of one that is known here
         if (known := self._known(branch, number)) is not None:
             return known
         try:
@@ -250,7 +252,7 @@ class Session:
         except Absent:
             try:
                 head = self.head(branch, ledger)
-            except BranchNotFound:  # a copy of some branches has only the history of others
+            except BranchNotFound:  # a copy of some branches has only the history of the others
                 raise Absent(f"version {number} of {branch}") from None
             if number >= head.bottom or not head.retains(number):
                 raise
@@ -266,8 +268,9 @@ class Session:
             return version
 
     def _fetch(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
-        """Below the bottom of the chain the archive counts: what is on the chain there may be the
-        ghost of a writer that slept. Only while cleanup is about to move it is it not there yet."""
+        """Below the bottom of the chain the archive counts: an object on the chain there may be the
+        ghost of a writer that slept. It is missing from the archive only while cleanup is about to
+        move it."""
         seen = self._heads.get(branch)
         if seen is not None and number < seen.version.bottom:
             try:
@@ -277,8 +280,8 @@ class Session:
         return self.versions(ledger).read(branch, number)
 
     def read_record(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
-        """The record of a version, also of one whose tables cleanup has taken: for questions
-        about commits, not about entities. Raises `Absent`."""
+        """The record of a version, even one whose tables cleanup has deleted: for questions about
+        commits, not about entities. Raises `Absent`."""
         self.require_own()
         if (known := self._known(branch, number)) is not None:
             return known
@@ -288,7 +291,7 @@ class Session:
             pass
         try:
             return self.archive(branch).read(self.metered(ledger), number)
-        except Absent:  # cleanup has said that it will go, and did not come to it yet
+        except Absent:  # cleanup has announced its deletion and has not got to it yet
             return self.versions(ledger).read(branch, number)
 
     def archive(self, branch: str) -> Archive:
@@ -296,7 +299,7 @@ class Session:
             return self._archives.setdefault(branch, Archive(branch))
 
     def was_reclaimed(self, version: GraphVersion, ledger: Ledger) -> bool:
-        """Whether cleanup has passed a version, which may have been pinned long ago."""
+        """Whether cleanup has deleted a version, which may have been pinned long ago."""
         self.forget_head(version.branch)
         head = self.head(version.branch, ledger)
         return not head.retains(version.version)
@@ -307,12 +310,12 @@ class Session:
             self._versions.popitem(last=False)
 
     def files_of(self, version: GraphVersion) -> list[Path]:
-        """What has to be on the disk before anything that builds on this version from outside of
-        its branch: its writer may not have synced it yet."""
+        """The files that must be on disk before anything outside its branch builds on this version.
+        Its writer may not have synced them yet."""
         if self.root.directory is None:
             return []
         path = self.root.directory / version_key(version.branch, version.version)
-        return [path] if path.exists() else []  # what is in the archive was synced there
+        return [path] if path.exists() else []  # versions in the archive were synced there
 
     def read_catalog(self, digest: str, ledger: Ledger) -> Catalog:
         self.require_own()
@@ -322,7 +325,7 @@ class Session:
         return self._keep_catalog(self.fetch_catalog(digest, ledger))
 
     def fetch_catalog(self, digest: str, ledger: Ledger) -> Catalog:
-        """As it is on the store, whatever is known of it."""
+        """The catalog as it is on the store, without the cache."""
         key = _catalog_key(digest)
         try:
             data = self.metered(ledger).get(key)
@@ -346,7 +349,8 @@ class Session:
             raise Corrupt(f"The schema text {key} is no text: {error}.") from error
 
     def write_schema(self, text: str, catalog: Catalog, ledger: Ledger) -> tuple[str, str]:
-        """Stores a text and a catalog under their hashes; having them already is as good."""
+        """Stores a text and a catalog under their hashes. If they exist already, that is just as
+        good."""
         data = text.encode()
         digest = hashlib.sha256(data).hexdigest()
         objects = self.metered(ledger)
@@ -359,7 +363,7 @@ class Session:
             except Ambiguous:
                 there = False
             if not there:  # a store may say "exists" with nothing stored
-                objects.put(key, body)  # the name is the content, so writing twice is harmless
+                objects.put(key, body)  # the key is a hash, so writing twice is harmless
         self._keep_catalog(catalog)
         return digest, catalog.digest
 
@@ -373,8 +377,8 @@ class Session:
     # Safety of the store
 
     def require_safe_store(self, graph: str, format: int, ledger: Ledger) -> None:
-        """Once per handle, before the first write: creating the stamp again must be refused. A
-        store that ignores the condition would only have replaced it by the same bytes."""
+        """Runs once per handle, before the first write: creating the stamp again must be refused. A
+        store that ignores the condition would only replace it by the same bytes."""
         if self._store_is_safe.is_set() or self.root.directory is not None:
             return
         try:
@@ -388,7 +392,7 @@ class Session:
 
 def _tables(session: Session) -> Tables:
     from omnigraph.store.open_tables import (
-        Tables,  # needs Lance and Arrow: commits are read without
+        Tables,  # needs Lance and Arrow, which reading commits does not
     )
 
     return Tables(session.root, timeout=session.settings.request_timeout)

@@ -1,4 +1,4 @@
-"""Owns the snapshot as users hold it: one pinned graph version with every read."""
+"""Owns the snapshot in the form that users hold: one pinned graph version with every read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Snapshot(Reads, GraphView):
     as it is. `g.at(ref)` gives one, and so does `snapshot()` of a branch or a graph."""
 
     asked: BranchResource | None = field(default=None, repr=False)
-    """The branch by which it was reached: who may read it may read this."""
+    """The branch through which it was reached. A caller that may read the branch may read this."""
 
     def _version(self, ledger: Ledger, action: BranchAction = "read") -> GraphVersion:
         permissions = self._session.permissions
@@ -51,7 +51,7 @@ class Snapshot(Reads, GraphView):
 
 
 def snapshot_of(view: GraphView, asked: BranchResource | None = None) -> Snapshot:
-    """A view as users hold it."""
+    """The view in the form that users hold."""
     return Snapshot(
         view.graph_version,
         view.catalog,

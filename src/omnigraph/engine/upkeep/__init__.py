@@ -1,1 +1,1 @@
-"""Upkeep: what keeps a graph fast, small, sound and in the newest format."""
+"""Upkeep: keeps a graph fast, small, sound and in the newest format."""

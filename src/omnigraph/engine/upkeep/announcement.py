@@ -1,6 +1,8 @@
-"""Owns the announcement of a cleanup before it deletes: a commit on every branch. The commit
-carries the floor, and a time; only what was staged after that time may be bound to it (hazard
-7)."""
+"""Owns the announcement of a cleanup: a commit on every branch before anything is deleted.
+
+The commit carries the floor and a cutoff. Only files that were staged after the cutoff may be bound
+to it (hazard 7).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ KIND = "cleanup"
 
 @dataclass(frozen=True)
 class Announcement:
-    """One cleanup's: what it may take at most, and the versions that something needs."""
+    """The announcement of one cleanup: what it may delete at most, and the versions that are still
+    needed."""
 
     session: Session
     policy: Policy
@@ -32,7 +35,8 @@ class Announcement:
     ledger: Ledger
 
     def publish(self, chains: Mapping[str, SurveyedChain]) -> None:
-        """Until every chain carries the cutoff: one that was created meanwhile may not yet."""
+        """Repeats until every chain carries the cutoff: a chain that was created meanwhile may not
+        carry it yet."""
         waiting = dict(chains)
         spent = self._spent_chains(chains)
         while waiting:
@@ -45,7 +49,7 @@ class Announcement:
             }
 
     def _spent_chains(self, chains: Mapping[str, SurveyedChain]) -> set[str]:
-        """Branches that are gone with all their versions, and that nobody has to know of."""
+        """Chains of deleted branches of which nothing is readable and nobody has to know."""
         session, ledger = self.session, self.ledger
         points: list[GraphVersion] = []
         for branch, chain in chains.items():
@@ -76,9 +80,9 @@ class Announcement:
         end = chain.end
         floor = resolve_floor(chain.versions, chain.put_at, self.policy, self.cutoffs)
         if end.deleted and floor == end.floor:
-            return None  # nobody binds to it, and there is nothing to say
-        # Not what was kept before: a tag that is gone needs nothing any more. Nor what another
-        # cleanup has taken since this one looked.
+            return None  # nobody binds to it, so there is nothing to announce
+        # Versions that were kept before do not count: a deleted tag needs nothing. Nor do those
+        # that another cleanup has deleted since this one looked.
         kept = {
             number for branch, number in self.wanted if branch == end.branch and end.retains(number)
         }

@@ -1,10 +1,12 @@
 """Owns folding a chain: old graph versions move from one object each to the branch's archive.
 
-Nothing becomes unreadable by it. The versions are in the archive before a commit of the branch
-says so (`folded`), and leave the chain only after that: a reader finds each of them in one place
-or in both. Only versions that have not been the head for as long as the grace period lasts are
-taken, by the store's clock, as cleanup does: so no writer that is awake can be about to probe or
-to put their numbers, and one that slept is told by the bottom of the chain (hazard 8).
+Nothing becomes unreadable. The versions are in the archive before a commit of the branch says so
+(`folded`), and leave the chain only after that, so a reader finds each of them in one place or in
+both.
+
+Only versions that have not been the head for the grace period are folded, by the store's clock, as
+in cleanup. So no running writer can be about to probe or put their numbers, and a writer that slept
+learns it from the bottom of the chain (hazard 8).
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class ChainFold:
 def plan_fold(
     session: Session, head: GraphVersion, block: int, ledger: Ledger, *, writable: bool
 ) -> ChainFold | None:
-    """What can be folded by now, in whole blocks; None when that is too little to be worth it."""
+    """What can be folded now, in whole blocks, or None if too little can."""
     if head.version - head.bottom < block or not _grown_old(session, head, block, ledger):
         return None
     now = read_store_time(session, ledger) if writable else session.runtime.now()
@@ -45,7 +47,8 @@ def plan_fold(
 
 
 def archive_fold(session: Session, fold: ChainFold, ledger: Ledger) -> bool:
-    """Writes what is to leave the chain into the archive. False: somebody else was faster."""
+    """Writes the versions that are to leave the chain into the archive. False means that somebody
+    else was faster."""
     branch, objects = fold.branch, session.metered(ledger)
     stored = {n: file.modified for n, file in list_chain(session, branch, ledger).items()}
     numbers = range(fold.below - fold.count, fold.below)
@@ -60,8 +63,9 @@ def archive_fold(session: Session, fold: ChainFold, ledger: Ledger) -> bool:
 
 
 def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:
-    """Deletes from the chain what its newest version says is in the archive, also what an
-    earlier fold did not come to. What this one does not come to, the next one or cleanup finds."""
+    """Deletes from the chain the versions that its newest version says are in the archive,
+    including leftovers of an earlier fold. If it is interrupted, the next fold or cleanup finds the
+    rest."""
     reach("fold published")
     held = list_chain(session, head.branch, ledger)
     archived = session.archive(head.branch).covers(session.metered(ledger), held)
@@ -72,8 +76,8 @@ def prune_fold(session: Session, head: GraphVersion, ledger: Ledger) -> None:
 
 
 def _grown_old(session: Session, head: GraphVersion, block: int, ledger: Ledger) -> bool:
-    """Whether the first block may be old enough, by one look at its last version: a chain that
-    grows fast is not listed again and again."""
+    """Whether the first block may be old enough, judged by its last version, so that a fast-growing
+    chain is not listed again and again."""
     number = head.bottom + block - 1
     try:
         version = session.read_version(head.branch, number, ledger)

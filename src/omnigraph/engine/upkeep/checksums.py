@@ -1,5 +1,6 @@
-"""Owns the known checksums of files: from when they were written, and from deep checks. They
-outlive the versions that cleanup takes.
+"""Owns the known checksums of files, from when they were written and from deep checks.
+
+They outlive the versions that cleanup deletes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ def is_transaction(key: str) -> bool:
 
 
 def read_written(session: Session, keys: Iterable[str], ledger: Ledger) -> dict[str, str]:
-    """The checksums in these transactions, by the file that each is of. Raises what is wrong with
-    the first that cannot be read."""
+    """The checksums in these transactions, by file. Raises an error for the first unreadable
+    transaction."""
 
     def read(key: str) -> dict[str, str]:
         try:
@@ -41,9 +42,9 @@ def read_written(session: Session, keys: Iterable[str], ledger: Ledger) -> dict[
 def keep_checksums(
     session: Session, files: Collection[str], removed: Collection[str], ledger: Ledger
 ) -> None:
-    """Before files go: what their transactions know of files that stay is written down, together
-    with what was written down before, as one record. An object store has no such transactions;
-    there it costs nothing where nobody has looked deep."""
+    """Before files are deleted, the checksums that their transactions hold of remaining files are
+    written to one record, together with those recorded before. An object store has no such
+    transactions, so this costs nothing there unless a deep check has run."""
     objects = session.metered(ledger)
     records = [key for key in files if key.startswith(PREFIX)]
     spent = removed if session.root.directory is not None else ()
@@ -61,7 +62,7 @@ def keep_checksums(
 
 
 def known_checksums(session: Session, files: Iterable[str], ledger: Ledger) -> Mapping[str, str]:
-    """The known checksums of all files of a graph, where finding them takes no request for each
+    """The known checksums of all files of a graph, if finding them takes no request for each
     file."""
     known = read_digests(session.metered(ledger))
     written = {} if session.root.directory is None else read_written(session, files, ledger)

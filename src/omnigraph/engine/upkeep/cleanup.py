@@ -1,9 +1,9 @@
-"""Owns cleanup: a tracing collector that never takes what somebody reads, or is about to publish.
+"""Owns cleanup: a tracing collector that never deletes what somebody reads or is about to publish.
 
-The order is what makes it safe (hazard 7): first every branch says, by a commit, up to where it
-will be cleaned; only then is looked at what is needed; only then is anything deleted. A writer
-binds to the head of its branch, so it meets that commit, and stages again what may be gone. A run
-that is interrupted leaves nothing half done: the next one finds the same files again.
+The order makes it safe (hazard 7). First a commit on every branch says up to where the branch will
+be cleaned. Then cleanup looks at what is needed. Only then does it delete. A writer binds to the
+head of its branch, so it meets that commit and stages again what may be gone. An interrupted run
+leaves nothing half done: the next one finds the same files again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class _Needs:
-    """What was found: chains, what is needed below their floors, and intents."""
+    """What was found: chains, versions that are needed below their floors, and intents."""
 
     chains: dict[str, SurveyedChain]
     floors: dict[str, int]
@@ -55,8 +55,8 @@ def cleanup(
     session: Session, policy: Policy, *, dry_run: bool, writable: bool, ledger: Ledger
 ) -> Cleaned:
     """Deletes versions that are neither among the last ones nor young, and every file that no
-    version needs. Without anything to delete it publishes nothing. A caller that may not write
-    cannot ask the store for its time, and uses its own clock."""
+    version needs. If there is nothing to delete, it publishes nothing. A caller that may not write
+    cannot ask the store for its time and uses its own clock."""
     if policy.keep < 1:
         raise InvalidArgument(f"keep={policy.keep}: a branch keeps at least its newest version.")
     if policy.grace < int(session.settings.grace * 1e6):
@@ -82,7 +82,8 @@ class _Cleanup:
         needs, planned = self._decide(lambda: self._look(now))
         if dry_run or not planned:
             report.removed = planned
-            report.floors = _changed(needs) if planned else {}  # nothing is said for nothing
+            # If there is nothing to delete, nothing is announced.
+            report.floors = _changed(needs) if planned else {}
             report.spared = _spared(needs)
             return report
         told = Announcement(session, self._policy, needs.cutoffs, needs.wanted, self._ledger)
@@ -106,8 +107,8 @@ class _Cleanup:
     # Looking
 
     def _decide(self, look: Callable[[], _Needs]) -> tuple[_Needs, list[Removal]]:
-        """What may go. If another cleanup comes in between, what it took is missing from what was
-        looked at, and all is looked at again: floors only ever rise."""
+        """What may be deleted. If another cleanup comes in between, the versions that it deleted
+        are missing from this view, so everything is looked at again. Floors only ever rise."""
         while True:
             needs = look()
             reach("cleanup looked")
@@ -139,7 +140,7 @@ class _Cleanup:
         cutoffs: Cutoffs | None = None,
         before: dict[str, SurveyedChain] | None = None,
     ) -> _Needs:
-        """With the chains as they were `before` the announcement, floors are those that the
+        """With the chains as they were `before` the announcement, the floors are those that the
         branches carry, whichever cleanup announced them."""
         settled = before is not None
         session, ledger = self._session, self._ledger
@@ -161,7 +162,7 @@ class _Cleanup:
         ]
         ends_now = [chain.end for chain in chains.values()]
         wanted = needed_versions(session, ends_now, ledger, retained)
-        # A version counts that was there before this cleanup said that it would go: who holds it
+        # A version counts if it was there before this cleanup announced its deletion: its holder
         # may have looked just before.
         ends = {branch: chain.end for branch, chain in (chains | (before or {})).items()}
         for known in intents:
@@ -178,7 +179,7 @@ class _Cleanup:
         return _Needs(chains, floors, wanted, kept, intents, cutoffs)
 
     def _oldest(self, intents: list[KnownIntent], now: int) -> int | None:
-        """When the oldest operation began that may still go on, or be resumed."""
+        """When the oldest operation began that may still go on or be resumed."""
         began = [
             known.modified if known.intent is None else min(known.intent.created_at, known.modified)
             for known in intents
@@ -187,12 +188,12 @@ class _Cleanup:
         return min(began, default=None)
 
     def _is_dead(self, known: KnownIntent, now: int) -> bool:
-        """One that cannot be read is left alone, with what it may need."""
+        """An intent that cannot be read is left alone, with everything that it may need."""
         if known.intent is None:
             return False
         patience, intent = self._policy.grace, known.intent
         alone = intent.details.get("engine") == LOCAL and intent.plan is None
-        if intent.kind != PIN and not alone:  # somebody may want to go on with it
+        if intent.kind != PIN and not alone:  # somebody may want to resume it
             patience = max(patience, self._policy.older_than)
         return max(known.modified, known.intent.heartbeat) < now - patience
 
@@ -212,7 +213,7 @@ class _Cleanup:
                     raise lost_version(branch, number) from None
 
     def _spent(self, needs: _Needs) -> list[Removal]:
-        """Every file that may go, versions first, oldest first."""
+        """Every file that may be deleted: versions first, and the oldest first."""
         removals: list[Removal] = []
         for branch, chain in needs.chains.items():
             removals += [_removal(file, "old version") for file in chain.left]
@@ -225,7 +226,7 @@ class _Cleanup:
         trace.follow(self._roots(needs))
         for traced in trace.tables.values():
             if traced.error is not None:
-                raise traced.error  # what is damaged is not cleaned
+                raise traced.error  # a damaged graph is not cleaned
         needed, locations = trace.needed(), trace.locations
         files = list_files(self._session, self._ledger)
         self._listed = tuple(files)
@@ -241,9 +242,9 @@ class _Cleanup:
     def _reason(
         self, file: StoredFile, needed: TableFiles, locations: frozenset[str], cutoffs: Cutoffs
     ) -> Reason | None:
-        """Why a file may go, None if it stays."""
+        """Why a file may be deleted, or None if it stays."""
         if is_passing(file.key):
-            # Not every write has an intent; one that lasts is given as long as a dead intent is.
+            # Not every write has an intent. A long one is spared for as long as a dead intent is.
             patience = max(self._policy.grace, self._policy.older_than)
             passed = file.modified < cutoffs.files + self._policy.grace - patience
             return "unfinished write" if passed else None
@@ -262,7 +263,7 @@ class _Cleanup:
     # Deleting
 
     def _archive(self, needs: _Needs) -> None:
-        """What happened stays known: versions go to the archive before they leave the chain."""
+        """Keeps the history: versions are archived before they leave the chain."""
         for branch, chain in needs.chains.items():
             first = [chain.files[FIRST]] if FIRST in chain.files and chain.end.bottom > 1 else []
             if not (chain.left or first):
@@ -276,7 +277,8 @@ class _Cleanup:
             archive.merge_small(objects)
 
     def _delete_files(self, removals: Iterable[Removal]) -> None:
-        """Version files of tables last: as long as they are there, what is left can be told."""
+        """Deletes version files of tables last: as long as they exist, the remaining files can be
+        identified."""
         files = list(removals)
         late = [one.key for one in files if "/_versions/" in one.key]
         early = [one.key for one in files if "/_versions/" not in one.key]
@@ -294,7 +296,7 @@ def _number(file: StoredFile) -> int:
 
 
 def _runs(numbers: list[int]) -> list[list[int]]:
-    """Numbers that follow each other, together."""
+    """Groups consecutive numbers."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and runs[-1][-1] + 1 == number:

@@ -1,4 +1,4 @@
-"""Owns the report of a cleanup: what went, or would go, and why."""
+"""Owns the report of a cleanup: which files were or would be deleted, and why."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Removal:
 
 @dataclass
 class Cleaned:
-    """`removed` lists every file that went, or with `dry_run` would go. `floors` are the oldest
-    versions that are left, by branch, where that changed; `spared` says what kept cleanup from
-    taking more."""
+    """`removed` lists every file that was deleted, or with `dry_run` would be. `floors` are the
+    oldest remaining versions by branch, where they changed. `spared` says what kept cleanup from
+    deleting more."""
 
     dry_run: bool
     removed: list[Removal] = field(default_factory=list)
@@ -44,7 +44,7 @@ class Cleaned:
         return sum(one.bytes for one in self.removed)
 
     def by_reason(self) -> dict[str, tuple[int, int]]:
-        """Files and bytes."""
+        """The number of files and bytes by reason."""
         told: dict[str, tuple[int, int]] = {}
         for one in self.removed:
             files, size = told.get(one.reason, (0, 0))

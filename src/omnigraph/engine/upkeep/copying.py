@@ -51,16 +51,16 @@ from omnigraph.store.versions import STAMP_KEY, encode_version, named_branches, 
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 4
-"""Files are in memory while they are on their way, so only a few at once."""
+"""Files are held in memory while they are copied, so only a few are copied at once."""
 _LARGE = 32 << 20
-"""Bytes of a file from which on it goes a part at a time."""
+"""Files above this size are copied in parts."""
 _ATTEMPTS = 5
 _SCHEMA = re.compile(r"_schema/[0-9a-f]{64}\.(pg|json)")
 
 
 @dataclass
 class Copied:
-    """What was copied; `skipped` files were there already, from an earlier attempt."""
+    """What was copied. `skipped` files were there already, from an earlier attempt."""
 
     branches: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Copied:
 
 
 OnCopied = Callable[[int, int], None]
-"""Called with files done and files in all."""
+"""Called with the number of files done and of all files."""
 
 
 @checked
@@ -162,8 +162,8 @@ class _Copy:
     # What there is
 
     def _survey(self, names: Sequence[str] | None) -> dict[str, SurveyedChain]:
-        """The chains to copy, such that each end finds what it refers to: a merge may come
-        between the look at its source and the look at its target."""
+        """The chains to copy, such that each end finds what it refers to. A merge may come between
+        reading its source and reading its target."""
         chains = survey_chains(self._source, self._ledger)
         if names is not None:
             for name in names:
@@ -183,7 +183,7 @@ class _Copy:
             chains |= {branch: survey_chain(self._source, branch, self._ledger) for branch in late}
 
     def _closure(self, names: set[str], chains: dict[str, SurveyedChain]) -> set[str]:
-        """With the chains that their history goes through, for logs and merges to come."""
+        """Adds the chains that their history goes through, for logs and later merges."""
         found: set[str] = set()
         waiting = set(names)
         while waiting:
@@ -203,7 +203,8 @@ class _Copy:
     # Tables
 
     def _copied_tables(self, chains: dict[str, SurveyedChain]) -> bool:
-        """False: cleanup of the source has passed something, and what it left is to be copied."""
+        """False means that cleanup of the source has deleted something, so the remaining versions
+        are to be copied."""
         try:
             self._copy_tables(chains)
         except (Absent, Corrupt):
@@ -252,8 +253,9 @@ class _Copy:
         self._copy_files([(file.key, file.size) for file in files if _SCHEMA.fullmatch(file.key)])
 
     def _copy_history(self, branch: str, chains: dict[str, SurveyedChain]) -> None:
-        """As far as the copy goes: what was folded since is not part of it, and the copy will have
-        other versions at those numbers. A segment that goes meanwhile is part of a larger one."""
+        """Copies the archive as far as the copy goes. Versions folded since then are not part of
+        the copy, which will have other versions at their numbers. A segment that disappears
+        meanwhile is part of a larger one."""
         objects, archive = self._source.metered(self._ledger), Archive(branch)
         end = chains[branch].end.version if branch in chains else None
         while True:
@@ -280,7 +282,7 @@ class _Copy:
     def _copy_files(
         self, keys: Sequence[tuple[str, int]], known: Mapping[str, str] | None = None
     ) -> None:
-        """What is known of the bytes of a file is looked at on the way: damage is not copied."""
+        """Compares each file with its known checksums on the way, so that damage is not copied."""
         top = sorted({key.rsplit("/", 1)[0] + "/" for key, _ in keys})
         there = {
             file.key: file.size for prefix in top for file in self._target.objects.files(prefix)
@@ -315,14 +317,14 @@ class _Copy:
         end = chain.end
         versions = [version for version in chain.versions if version.version >= end.bottom]
         if end.bottom > FIRST:
-            # The others are in the history; the first keeps its number from being used again.
+            # The others are in the history. The first one keeps its number from being used again.
             versions.insert(0, self._source.read_record(end.branch, FIRST, self._ledger))
         for version in versions:
             self._put(version_key(version.branch, version.version), encode_version(version))
         self.report.versions += len(chain.versions)
 
     def _put(self, key: str, data: bytes) -> None:
-        """Durable, and only where nothing else is: two copies to one place do not mix."""
+        """Durable, and only where nothing else exists: two copies to one place do not mix."""
         objects = self._target.objects
         lost = ""
         for _ in range(_ATTEMPTS):
@@ -353,7 +355,7 @@ def _same_version(held: bytes, data: bytes) -> bool:
 
 
 def _references(versions: Iterable[GraphVersion]) -> set[tuple[str, int]]:
-    """Branches and versions of them that these versions have in their past."""
+    """The branches and versions that these versions have in their past."""
     found: set[tuple[str, int]] = set()
     for version in versions:
         for chain, number in version.ancestry.items():

@@ -1,8 +1,8 @@
-"""Owns maintenance that happens by itself: tails of small fragments are folded after writes.
+"""Owns automatic maintenance: small fragments are folded after writes.
 
-A fold is a commit of its own, made after the write that made it due has landed, and booked on a
-ledger of its own: the caller neither pays for it nor can it fail the caller. What a write finds
-out costs nothing, because it just made the version that it looks at.
+A fold is a commit of its own, made after the write that made it necessary has landed, and booked on
+its own ledger. The caller neither pays for it nor fails with it. Deciding costs nothing, because
+the write just made the version that is examined.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _PATIENCE = 5.0
 
 
 class MaintenanceLedger(Ledger):
-    """Books everything under one purpose, so that metrics tell it from what callers asked for."""
+    """Books everything under one purpose, so that metrics separate it from the caller's
+    requests."""
 
     def record(
         self, verb: str, purpose: str, *, count: int = 1, size: int = 0, hops: int | None = None
@@ -35,8 +36,8 @@ class MaintenanceLedger(Ledger):
 
 
 class Folding:
-    """The folds of one open graph. `io` is what they took, `folds` how many were published,
-    `failed` the last reason why one was not."""
+    """The folds of one open graph. `io` is what they cost, `folds` how many were published, and
+    `failed` the latest reason for a failure."""
 
     def __init__(self, session: Session, limits: Limits = BY_ITSELF) -> None:
         self._session = session
@@ -53,9 +54,9 @@ class Folding:
         self.failed: str | None = None
 
     def after(self, branch: str, tables: Mapping[str, tuple[Table, Table]]) -> None:
-        """Looks at what a write has made, and folds what has become too long: at once, or soon,
-        in the background. If the background has fallen far behind, the writer does it after all:
-        better a slow write than slow reads."""
+        """Examines what a write has made and folds what has become too long: at once, or soon, in
+        the background. If the background has fallen far behind, the writer folds after all: a slow
+        write is better than slow reads."""
         limits, due, late = self._limits, set(), False
         for key, (_, new) in tables.items():
             if len(new.marks) <= limits.tail:
@@ -72,13 +73,13 @@ class Folding:
             self._hand_over(branch, due)
 
     def wait(self) -> None:
-        """Until nothing is due any more."""
+        """Waits until nothing is due any more."""
         with self._news:
             self._news.wait_for(lambda: self._closed or not (self._due or self._busy))
 
     def close(self) -> None:
-        """Ends the thread, after the fold that it may be at; not in a forked child, which has no
-        such thread and may never get the lock."""
+        """Ends the thread after its current fold. In a forked child there is no such thread, and
+        the lock may never be released, so nothing happens."""
         if not self._session.is_own:
             return
         with self._news:
@@ -97,7 +98,8 @@ class Folding:
                     target=self._work, name="omnigraph-folding", daemon=True
                 )
                 self._thread.start()
-                # A daemon may be stopped anywhere when the interpreter goes; this ends it first.
+                # A daemon thread may be stopped anywhere when the interpreter exits; this ends it
+                # before that.
                 atexit.register(self.close)
             self._news.notify_all()
 
@@ -127,7 +129,7 @@ class Folding:
             except BaseException as error:
                 if not is_failure(error):
                     raise
-                # The write has landed; the next one will try again.
+                # The write has landed. The next write will try again.
                 self.failed = f"{type(error).__name__}: {error}"
                 if isinstance(error, OmnigraphError):
                     self.failed = error.message

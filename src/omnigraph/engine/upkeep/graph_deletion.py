@@ -1,7 +1,8 @@
-"""Owns deleting a whole graph: what is its own by form, and nothing else that lies beside it.
+"""Owns deleting a whole graph: the files that are its own by the form of their names, and no
+others.
 
-The stamp and the chain of `main` go first, so that nobody opens what is left if this is
-interrupted; the same call then takes the rest.
+The stamp and the chain of `main` are deleted first, so nobody can open the rest if this is
+interrupted. The same call then deletes the rest.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _MAIN = "__manifest/main/"
 
 @dataclass(frozen=True)
 class Deleted:
-    """How many files and bytes went, or with `dry_run` would go. `left` are files that lie there
-    and are no part of a graph."""
+    """How many files and bytes were deleted, or with `dry_run` would be. `left` are files at the
+    root that are no part of a graph."""
 
     root: str
     files: int

@@ -1,8 +1,9 @@
-"""Owns the sign of life of an operation in this process: once it has lasted for a minute, an intent
-says so, and goes on saying so until it ends.
+"""Owns the sign of life of an operation in this process. Once it has lasted a minute, an intent is
+written and kept up to date until the operation ends.
 
-Cleanup of another process then spares what was staged since the operation began, however long it
-takes. A short one writes nothing. Cleanup itself stages nothing, and needs none.
+Cleanup in another process then spares everything that was staged since the operation began, however
+long it takes. A short operation writes nothing. Cleanup itself stages nothing and needs no
+heartbeat.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OFTEN = 60.0
 
 class Heartbeat:
     """A block of work. `since` is when the first file that it needs was staged. `base` is the
-    version that it rests on; it is held in place for the process that may publish the work."""
+    version that it depends on, which is kept in place for the process that may publish the work."""
 
     def __init__(
         self, session: Session, kind: str, *, branch: str | None, actor: str | None = None
@@ -49,22 +50,22 @@ class Heartbeat:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Whatever became of it: what is left is cleanup's, as if it had been short."""
+        """Whatever happened, cleanup deletes what remains, as it does for short operations."""
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
         if self._intent is not None:
-            with contextlib.suppress(OmnigraphError):  # cleanup takes it when it is dead
+            with contextlib.suppress(OmnigraphError):  # cleanup removes it once it is dead
                 self._recovery.end(self._intent)
 
     def covers(self, head: GraphVersion) -> bool:
-        """Whether what was staged is known to every cleanup that the head knows of: then only what
-        cleanup said counts, and not how long ago it was staged."""
+        """Whether every cleanup that the head knows of knew what was staged. If so, only the
+        announcements of cleanup count, not the age of the files."""
         with self._lock:
             return self._intent is not None and self.since > head.gc_cutoff
 
     def renew(self) -> None:
-        """Everything will be staged again: only what comes from now on counts."""
+        """Everything will be staged again, so only files from now on count."""
         with self._lock:
             self.since = self._session.runtime.now()
             if self._intent is not None:
@@ -72,13 +73,13 @@ class Heartbeat:
                 write_intent(self._session.metered(Ledger()), self._intent)
 
     def staged(self, plan: PublishPlan) -> None:
-        """All of it: if the process dies now, anybody can publish it."""
+        """Everything is staged: if the process dies now, anybody can publish it."""
         with self._lock:
             if self._intent is not None:
                 self._intent = self._recovery.beat(self._intent, plan=plan)
 
     def beat(self) -> None:
-        """Says that it is alive; the first time, that it is there."""
+        """Shows that the operation is alive. The first time this writes the intent."""
         with self._lock:
             if self._intent is not None:
                 self._intent = self._recovery.beat(self._intent)
@@ -102,5 +103,5 @@ class Heartbeat:
 
     def _watch(self) -> None:
         while not self._ended.wait(self._pause):
-            with contextlib.suppress(OmnigraphError):  # the next beat may come through
+            with contextlib.suppress(OmnigraphError):  # the next beat may succeed
                 self.beat()

@@ -1,6 +1,6 @@
-"""Owns deleting objects: in batches, side by side, versions of a chain oldest first.
+"""Owns deleting objects: in batches, in parallel, versions of a chain oldest first.
 
-The caller has decided and announced that they may go; nothing is decided here.
+The caller has decided and announced what may be deleted; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ _BATCH = 500
 
 
 def delete_versions(session: Session, keys: Iterable[str], ledger: Ledger) -> None:
-    """On a disk the head is found from the first versions on as long as those are there, so on
-    each chain the oldest goes before all others."""
+    """On a disk the head is found by counting up from the first versions as long as these exist, so
+    on each chain the oldest is deleted before all others."""
     chains: dict[str, list[str]] = {}
     for key in keys:
         chains.setdefault(key.rsplit("/", 1)[0], []).append(key)

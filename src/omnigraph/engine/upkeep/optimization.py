@@ -1,5 +1,5 @@
 """Owns one round of maintenance as the publisher sees it: what is staged for each type on one head,
-whether it still fits another, and making it again there."""
+whether it still fits another head, and staging it again there."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ _BEYOND = 64
 """Fragment numbers left free for appends that land while a table is being optimized."""
 _PARALLEL = 8
 _QUICK = 2.0
-"""Seconds for which writers of the same machine may be held up to plan again."""
+"""Seconds for which planning again may hold up writers of the same machine."""
 
 
 class NothingLeft(Exception):
-    """The new head needs no maintenance any more: somebody else was here."""
+    """The new head needs no maintenance any more, because somebody else has done it."""
 
 
 class TooSlow(Exception):
-    """What was staged no longer fits, and making it again would hold up writers."""
+    """What was staged no longer fits, and staging it again would hold up writers."""
 
 
 class Optimization:
-    """As the publisher sees it. Planning again happens inside of the branch's turn, so that on
-    one machine nobody can be faster a second time."""
+    """Maintenance as the publisher sees it. Planning again happens within the branch's turn, so
+    that on one machine nobody can be faster a second time."""
 
     plan: PublishPlan
 
@@ -287,7 +287,7 @@ class Optimization:
     def _build(
         self, kind: GraphType, table: Table, works: Sequence[IndexWork], place: tuple[int, int]
     ) -> dict[str, Segment | None]:
-        """The segments by the names of their indexes."""
+        """The segments, by the names of their indexes."""
         wanted = [work for work in works if work.fragments]
         if self._dry_run or not wanted:
             return {}
@@ -316,7 +316,7 @@ def pieces_of(table: Table) -> list[Piece]:
 
 
 def _open_tables(session: Session, pins: Sequence[TablePin], ledger: Ledger) -> None:
-    """Side by side: a graph may have hundreds."""
+    """In parallel, because a graph may have hundreds of tables."""
     ledgers = [ledger.fork() for _ in pins]
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(lambda pin, own: _open(session, pin, own), pins, ledgers))

@@ -1,7 +1,8 @@
 """Owns maintenance of tables as a write: fewer fragments, indexes that cover them, one commit.
 
-It changes nothing that a reader can see, gives way to writers, and never makes one fail: what it
-staged is carried over to a newer head when its fragments are still there, else planned again.
+It changes nothing that a reader can see, gives way to writers, and never makes one fail. What it
+staged is carried over to a newer head if its fragments are still there, and otherwise planned
+again.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def optimize(
     ledger: Ledger | None = None,
     workers: Workers | None = None,
 ) -> Optimized:
-    """At most one commit. `types` are names or table keys; None means all, and the chain."""
+    """Makes at most one commit. `types` are names or table keys; None means all types and the
+    chain."""
     ledger = Ledger() if ledger is None else ledger
     patience = options.patience(session.settings.retry_for)
     said = make_lineage(session, KIND, options, branch, types, actor=ACTOR)
@@ -108,7 +110,7 @@ def _run(
         except Corrupt:
             if not session.was_reclaimed(head, ledger):
                 raise
-            head = session.live_head(head.branch, ledger)  # cleanup passed while this one slept
+            head = session.live_head(head.branch, ledger)  # a cleanup ran while this process slept
             continue
         except Contention:
             break
@@ -141,7 +143,7 @@ def _after(
     changed: Sequence[str],
     ledger: Ledger,
 ) -> None:
-    """What is derived from tables, and may be late or missing."""
+    """Updates what is derived from tables, which may be late or missing."""
     with after_commit("tagging tables"):
         _tag_tables(session, version, work.tables, ledger)
     with after_commit("refreshing adjacency"):
@@ -151,8 +153,8 @@ def _after(
 def _tag_tables(
     session: Session, version: GraphVersion, keys: Sequence[str], ledger: Ledger
 ) -> None:
-    """Points the Lance tag of the branch at the version of each table: a courtesy to other readers
-    of Lance, which may be late or missing, and which nothing here reads back. A name that Lance
+    """Points the Lance tag of the branch at the version of each table. This is a courtesy to other
+    readers of Lance: it may be late or missing, and nothing here reads it back. A name that Lance
     does not accept gets no tag."""
     if not _TAG.fullmatch(version.branch):
         return

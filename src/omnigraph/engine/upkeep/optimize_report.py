@@ -12,13 +12,13 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class TypeReport:
-    """What was done to a type, or would be; `pending` says what was left, and why. Fragments and
+    """What was or would be done to a type. `pending` says what was left, and why. Fragments and
     segments are counted before and after."""
 
     fragments: tuple[int, int]
     segments: tuple[int, int]
     rewritten: int = 0
-    """Fragments that were written anew."""
+    """Fragments that were rewritten."""
     rewritten_bytes: int = 0
     indexed: tuple[str, ...] = ()
     """Indexes that got a segment."""
@@ -35,8 +35,8 @@ class TypeReport:
 
 @dataclass(frozen=True)
 class Optimized:
-    """`commit` is None when there was nothing to do, or when writers were faster all the time
-    (`gave_way`). `folded` versions went from the chain to the history, or would."""
+    """`commit` is None if there was nothing to do, or if writers were always faster (`gave_way`).
+    `folded` is how many versions moved, or would move, from the chain to the history."""
 
     commit: Commit | None
     types: dict[str, TypeReport]
@@ -50,7 +50,7 @@ class Optimized:
 
 @dataclass(frozen=True)
 class Progress:
-    """So many of all types are done; `doing` is what comes next."""
+    """How many of the types are done. `doing` is what comes next."""
 
     done: int
     total: int

@@ -1,7 +1,7 @@
-"""Owns finding the files that graph versions need to be read.
+"""Owns finding the files that are needed to read graph versions.
 
-It reads beside the caches of the session: looking at every version of a graph must not throw out
-what its readers are using.
+It does not use the caches of the session: examining every version of a graph must not evict what
+readers are using.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from omnigraph.telemetry import Ledger
 
 PARALLEL = 8
 _FEW = 8
-"""So many versions are not worth threads of their own."""
+"""Up to this many versions, threads are not worth starting."""
 
 Pinned = tuple[str, str]
 """Location and number of a table version."""
@@ -30,7 +30,7 @@ Pinned = tuple[str, str]
 
 @dataclass(frozen=True)
 class TracedTable:
-    """A table version with its files, or why it cannot be opened."""
+    """A table version with its files, or the reason why it cannot be opened."""
 
     table: Table | None
     files: TableFiles
@@ -38,7 +38,7 @@ class TracedTable:
 
 
 class Trace:
-    """What was found so far; asking again for a version that is known costs nothing."""
+    """What was found so far. Asking again for a known version costs nothing."""
 
     def __init__(self, session: Session, ledger: Ledger) -> None:
         self._session = session
@@ -83,7 +83,7 @@ def pinned(pin: TablePin) -> Pinned:
 
 
 def holds(needed: TableFiles, key: str) -> bool:
-    """Whether a key is one of these files, or lies in one of these folders."""
+    """Whether a key is one of these files, or is in one of these folders."""
     if key in needed.files:
         return True
     folder = key.rsplit("/", 1)[0] + "/"
@@ -93,7 +93,8 @@ def holds(needed: TableFiles, key: str) -> bool:
 def read_versions(
     session: Session, branch: str, numbers: Sequence[int], ledger: Ledger
 ) -> list[GraphVersion | Absent | OmnigraphError]:
-    """Many versions of a chain, side by side; errors in the place of what cannot be read."""
+    """Many versions of a chain, read in parallel, with an error in the place of an unreadable
+    one."""
 
     def read(number: int, own: Ledger) -> GraphVersion | Absent | OmnigraphError:
         try:
@@ -123,6 +124,6 @@ def require_version(found: GraphVersion | Absent | OmnigraphError) -> GraphVersi
 
 
 def list_files(session: Session, ledger: Ledger) -> dict[str, StoredFile]:
-    """Everything below the root but what the system itself leaves in folders."""
+    """Everything below the root, except what the operating system leaves in folders."""
     listed = session.metered(ledger).files("")
     return {file.key: file for file in listed if not is_of_the_system(file.key)}

@@ -1,7 +1,7 @@
-"""Owns recovery: it lists intents with their age, resumes them from their plan, or discards them.
+"""Owns recovery: it lists intents with their age, resumes them from their plans, or discards them.
 
-Resuming publishes what was staged, once: whether that happened already is looked up in every
-version since the intent was written, and not only among recent keys (hazard 17).
+Resuming publishes what was staged, once. Whether that has already happened is looked up in every
+version since the intent was written, not only among recent keys (hazard 17).
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _PLAN_DECODER = msgspec.json.Decoder(PublishPlan)
 
 @dataclass(frozen=True)
 class IntentReport:
-    """`age` and `silent_for` in seconds: since it began, and since it was last heard of. It is
-    `dead` when it was silent for longer than the grace period; `job` is the name under which it
-    can be run again; `problem` says why it cannot be read."""
+    """`age` and `silent_for` are in seconds: since the operation began, and since its last sign of
+    life. It is `dead` if it was silent for longer than the grace period. `job` is the name with
+    which it can be run again. `problem` says why it cannot be read."""
 
     id: str
     kind: str | None
@@ -86,8 +86,8 @@ class Recovery:
         id: str | None = None,
         created_at: int | None = None,
     ) -> Intent:
-        """Writes down that something long begins: what it stages from now on is safe, and so are
-        the versions that it pins; with `created_at` also what it has staged since."""
+        """Records the start of a long operation. What it stages from now on is safe, and so are the
+        versions that it pins. With `created_at`, so is what it has staged since then."""
         actor = read_word("actor", actor)
         if branch is not None:
             encode_branch(branch)
@@ -109,8 +109,8 @@ class Recovery:
         return intent
 
     def beat(self, intent: Intent, *, plan: PublishPlan | None = None) -> Intent:
-        """It is still alive; with a plan, all of it is staged and anybody can finish it, also after
-        a power cut."""
+        """Shows that it is still alive. With a plan, everything is staged and anybody can finish
+        it, even after a power cut."""
         changes: dict[str, Any] = {"heartbeat": self._session.runtime.now()}
         if plan is not None:
             ledger = Ledger()
@@ -128,15 +128,16 @@ class Recovery:
         return intent
 
     def end(self, intent: Intent) -> None:
-        """Also of the files that it kept beside the graph; cleanup takes what a crash leaves."""
+        """Also deletes the files that it kept beside the graph. Cleanup removes what a crash
+        leaves."""
         delete_intent(self._session.metered(Ledger()), intent.id)
         files = intent.details.get(FILES, "")
         if is_folder(files):
             delete_below(self._session.root, self._session.objects, files)
 
     def resume(self, id: str) -> Commit:
-        """Publishes what the intent had staged, unless it was published already; the commit says
-        whose work it was."""
+        """Publishes what the intent had staged, unless that has been published already. The commit
+        says whose work it was."""
         intent = self._read(id)
         if intent.plan is None or intent.branch is None:
             raise InvalidArgument(
@@ -157,12 +158,13 @@ class Recovery:
             lineage = msgspec.structs.replace(plan.lineage, actor=ACTOR, message=words)
             plan = msgspec.structs.replace(plan, lineage=lineage)
             done = self._publish(plan, intent, base, ledger)
-        with after_commit("ending an intent"):  # who resumes it again finds what landed
+        with after_commit("ending an intent"):  # resuming it again finds the commit that landed
             self.end(intent)
         return done
 
     def discard(self, id: str) -> Commit | None:
-        """Gives up what the intent had staged; cleanup takes it. The log of its branch says so."""
+        """Gives up what the intent had staged, so cleanup deletes it. The log of its branch says
+        so."""
         intent = self._read(id)
         ledger = Ledger()
         commit = None
@@ -186,7 +188,7 @@ class Recovery:
         return commit
 
     def _base(self, intent: Intent, ledger: Ledger) -> GraphVersion:
-        """The version on which the plan of an intent rests."""
+        """The version that the plan of an intent depends on."""
         assert intent.branch is not None
         assert intent.base is not None
         try:
@@ -265,7 +267,7 @@ def _read_plan(intent: Intent, text: str, base: GraphVersion) -> PublishPlan:
 
 @dataclass
 class _Resumed:
-    """A plan that somebody else made, as the publisher sees it: it is bound as it is or not."""
+    """A plan of another process, as the publisher sees it: it is bound unchanged or not at all."""
 
     session: Session
     plan: PublishPlan
@@ -279,5 +281,5 @@ class _Resumed:
         )
 
     def stale(self, head: GraphVersion) -> bool:
-        """An intent is known to cleanup, so only what it said counts, not how long ago."""
+        """Cleanup knows the intent, so only its announcements count, not the age of the files."""
         return bool(self.plan.actions) and self.since <= head.gc_cutoff

@@ -1,4 +1,4 @@
-"""Owns asking the store for its time: its clock stamps files, so it says how old they are."""
+"""Owns asking the store for its time. Its clock stamps files, so it decides how old they are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owns the survey of a graph: its chains as they are, when the store took each version, and which
-versions something will still need."""
+"""Owns the survey of a graph: its chains, when the store received each version, and which versions
+are still needed."""
 
 from __future__ import annotations
 
@@ -20,16 +20,15 @@ from omnigraph.store.versions import encode_branch, is_version, version_number
 from omnigraph.telemetry import Ledger
 
 FIRST = 1
-"""The number with which a chain begins. Its object stays for ever, though the archive has it too:
-whoever creates a branch or a tag puts this number, and must find out that the name was used."""
+"""The first number of a chain. Its object stays for ever, although the archive has it too: a writer
+that creates a branch or a tag puts this number and must find out that the name was used."""
 
 
 @dataclass(frozen=True)
 class SurveyedChain:
-    """All versions of a chain that can be read, oldest first, contiguous to the end, with the
-    times at which the store took them; those below the bottom are in the archive. `files` are on
-    the chain; `left` are those below its bottom that an earlier cleanup, or fold, did not come to
-    delete."""
+    """All readable versions of a chain, oldest first and without gaps up to the end, with the times
+    at which the store received them. Those below the bottom are in the archive. `files` are on the
+    chain. `left` are files below its bottom that an earlier cleanup or fold did not delete."""
 
     versions: tuple[GraphVersion, ...]
     put_at: dict[int, int]
@@ -42,8 +41,8 @@ class SurveyedChain:
 
 
 def survey_chains(session: Session, ledger: Ledger) -> dict[str, SurveyedChain]:
-    """Every chain as it is now, side by side. A version that cannot be read stops it: what is
-    damaged is not cleaned."""
+    """Every chain at the moment, read in parallel. A version that cannot be read stops the survey:
+    a damaged graph is not cleaned."""
     branches = session.versions(ledger).list_branches()
     ledgers = [ledger.fork() for _ in branches]
     with ThreadPoolExecutor(PARALLEL) as pool:
@@ -60,7 +59,7 @@ def survey_chain(session: Session, branch: str, ledger: Ledger) -> SurveyedChain
         numbers = list(range(end.bottom, end.version + 1))
         found = [*read_versions(session, branch, numbers[:-1], ledger), end]
         if any(isinstance(one, Absent) for one in found) and _moved(session, end, ledger):
-            continue  # another cleanup passed by
+            continue  # another cleanup ran meanwhile
         versions, put_at = _folded(session, end, ledger)
         for number, one in zip(numbers, found, strict=True):
             if isinstance(one, Absent):
@@ -85,7 +84,7 @@ def list_chain(session: Session, branch: str, ledger: Ledger) -> dict[int, Store
 def _folded(
     session: Session, end: GraphVersion, ledger: Ledger
 ) -> tuple[list[GraphVersion], dict[int, int]]:
-    """What can be read, and is not on the chain any more, oldest first."""
+    """Readable versions that are not on the chain any more, oldest first."""
     archive, objects = session.archive(end.branch), session.metered(ledger)
     versions, put_at = [], {}
     for number in range(end.floor, end.bottom):
@@ -94,7 +93,7 @@ def _folded(
         except Absent:
             raise lost_version(end.branch, number) from None
         versions.append(version)
-        # Where it is not known it was folded after it had been old enough.
+        # If it is not known, it was folded once it was old enough.
         put_at[number] = stored or 0
     return versions, put_at
 
@@ -110,9 +109,9 @@ def needed_versions(
     ledger: Ledger,
     retained: Iterable[GraphVersion] = (),
 ) -> set[tuple[str, int]]:
-    """What tags stand for, and what merges to come will compare with: of living branches, and of
-    those that somebody makes from an older version that is `retained`, or is found to be needed
-    here."""
+    """The versions that tags stand for, and those that later merges will compare with: merges of
+    existing branches, and of branches made from an older version that is `retained` or found to be
+    needed here."""
     found: set[tuple[str, int]] = set()
     waiting: list[GraphVersion] = []
     for end in ends:
@@ -128,7 +127,7 @@ def needed_versions(
     while waiting:
         one = waiting.pop()
         if one.deleted or not points.add(one):
-            continue  # nobody goes on from the end of a name, nor from a tag itself
+            continue  # nobody continues from a tombstone, nor from a tag itself
         for other in points.beside(one):
             shared = tuple(sorted(shared_past([one], other).items()))
             if shared not in compared:
@@ -144,7 +143,8 @@ def _add_bases(
     found: set[tuple[str, int]],
     ledger: Ledger,
 ) -> list[GraphVersion]:
-    """Several bases are merged with each other first, so theirs are needed as well."""
+    """If there are several bases, they are merged with each other first, so their bases are needed
+    too."""
     bases = find_merge_bases(session, ours, theirs, ledger)
     found.update((base.branch, base.version) for base in bases)
     others = list(bases)

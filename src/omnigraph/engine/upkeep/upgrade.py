@@ -1,7 +1,7 @@
-"""Owns upgrading a graph to the format of this program: work first, stamp last.
+"""Owns upgrading a graph to the format of this program: the branches first, the stamp last.
 
-Each branch says so by a commit, which older programs refuse to follow; a run that is interrupted,
-or meets another one, goes on from what it finds.
+A commit on each branch makes older programs refuse it. A run that is interrupted, or meets another
+one, continues from what it finds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def check_format(session: Session, ledger: Ledger) -> FormatReport:
 
 
 def upgrade(session: Session, ledger: Ledger) -> FormatReport:
-    """Brings every branch, and then the stamp, to the format of the program; gives what it was."""
+    """Brings every branch, and then the stamp, to the format of the program. Returns the former
+    format."""
     before = check_format(session, ledger)
     if before.stamp < model.OLDEST_FORMAT:
         raise OlderFormat(
@@ -87,7 +88,7 @@ def _upgrade_branch(session: Session, branch: str, ledger: Ledger) -> None:
     versions = session.versions(ledger)
 
     def look() -> GraphVersion | None:
-        """The end of the chain, if it is of an older format."""
+        """The end of the chain, if it has an older format."""
         number = versions.find_head(branch)
         if versions.read_format(branch, number) >= model.FORMAT:
             return None

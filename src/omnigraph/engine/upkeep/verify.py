@@ -1,7 +1,7 @@
-"""Owns verifying: every version that can be read, the objects it names, and what is left over.
+"""Owns verifying: every readable version, the objects that it names, and files that nothing needs.
 
-It reports and repairs nothing. Whatever is damaged is one finding that names the object, and
-never keeps the rest from being looked at.
+It reports and repairs nothing. Each damage is one finding that names the object, and never keeps
+the rest from being checked.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from omnigraph.telemetry import Ledger
 
 
 def verify(session: Session, *, deep: bool, record: bool, ledger: Ledger) -> Verification:
-    """`deep` also reads every row and every byte; with `record` the checksums of files that were
-    seen for the first time are kept, so that the next time tells whether they changed."""
+    """With `deep`, every row and every byte is read too. With `record`, the checksums of files that
+    were read for the first time are stored, so the next check shows whether they changed."""
     return _Verifier(session, ledger, deep=deep, record=record).run()
 
 
@@ -101,7 +101,7 @@ class _Verifier:
         return None
 
     def _check_intents(self) -> None:
-        """No damage of the graph, but somebody has to look at it: cleanup waits for it."""
+        """Not damage, but somebody has to look at it, because cleanup waits for it."""
         for known in list_intents(self._session.metered(self._ledger)):
             if known.intent is None:
                 message = f"The intent {known.id} cannot be read ({known.problem}); cleanup waits."
@@ -125,7 +125,7 @@ class _Verifier:
                 case GraphVersion():
                     held[number] = version
                 case Absent():
-                    pass  # cleanup passed by
+                    pass  # a cleanup ran meanwhile
                 case error:
                     self.report.found(
                         "unreadable_version", version_key(branch, number), error.message
@@ -153,8 +153,8 @@ class _Verifier:
             self._heads.append(head)
 
     def _check_known(self, archived: set[str]) -> None:
-        """A chain cannot tell that its newest version is lost; what built on that one can. A copy
-        of some branches has of others only the history."""
+        """A chain cannot show that its newest version is lost, but versions that build on it can. A
+        copy of some branches has only the history of the others."""
         told: set[tuple[str, int]] = set()
         for version in [*self._ends.values(), *self._versions]:
             for branch, number in _references(version):
@@ -172,8 +172,9 @@ class _Verifier:
                     )
 
     def _check_needed(self) -> None:
-        """What tags stand for and merges to come compare with stays, also where cleanup had said
-        that it goes, and found out just then that somebody uses it again."""
+        """The versions that tags stand for and later merges compare with must stay, even where
+        cleanup had announced their deletion and found out just then that somebody uses them
+        again."""
         known = {(version.branch, version.version) for version in self._versions}
         try:
             needed = needed_versions(self._session, self._heads, self._ledger)
@@ -193,12 +194,12 @@ class _Verifier:
             )
         if not version.first <= version.version:
             self.report.found("broken_chain", key, f"{key} says that its branch begins after it.")
-        own = version.version > version.first  # a fork repeats the commit of another branch
+        own = version.version > version.first  # a fork repeats a commit of another branch
         if own and version.commit.kind in UNSEEN and version.maintained < 1:
             self.report.found("broken_chain", key, f"{key} does not count itself as maintenance.")
 
     def _check_step(self, before: GraphVersion, after: GraphVersion) -> None:
-        """A version follows on the one before it, unless it begins a stretch of its own."""
+        """A version follows the one before it, unless it begins a new stretch."""
         key = version_key(after.branch, after.version)
         if after.first == after.version:
             return
@@ -220,8 +221,8 @@ class _Verifier:
             self.report.found("clock", key, f"The commit in {key} is not later than its parent.")
 
     def _read_archived(self, branch: str, numbers: Iterable[int]) -> dict[int, GraphVersion]:
-        """Versions that are not on their chain any more and can be read: they are in the archive,
-        or still on the chain if cleanup did not come that far."""
+        """Readable versions that are below the chain: in the archive, or still on the chain if
+        cleanup did not get that far."""
         archive, objects = self._session.archive(branch), self._session.metered(self._ledger)
         found = {}
         for number in numbers:
@@ -245,7 +246,7 @@ class _Verifier:
         return found
 
     def _check_archive(self, branch: str) -> None:
-        """All of it, also what only the log can tell any more."""
+        """Checks all of it, including versions that only the log can show."""
         archive, objects = Archive(branch), self._session.metered(self._ledger)
         end = self._ends.get(branch)
         for segment in archive.segments(objects):
@@ -327,7 +328,7 @@ class _Verifier:
         for key, size in needed.files.items():
             held = files.get(key)
             if held is None:
-                # It may have come after the listing began, or with it.
+                # It may have been written while the files were listed.
                 if not self._session.metered(self._ledger).exists(key):
                     self.report.found("missing_file", key, f"{key} is missing.")
             elif held.size == 0 or size not in (None, held.size):
@@ -344,7 +345,7 @@ class _Verifier:
                 )
 
     def _check_unreferenced(self, files: dict[str, StoredFile]) -> None:
-        """Only of a graph that is sound: what cannot be read may need what seems left over."""
+        """Only for a sound graph: an unreadable object may need a file that seems left over."""
         if not self.report.ok:
             return
         needed, locations = self._trace.needed(), self._trace.locations
@@ -361,7 +362,7 @@ class _Verifier:
 
 
 def _references(version: GraphVersion) -> set[tuple[str, int]]:
-    """The versions of other chains that this one says it builds on."""
+    """The versions of other chains that this one builds on."""
     found = {(chain.split(":", 1)[1], number) for chain, number in version.ancestry.items()}
     found |= {
         (place.branch, place.version)
@@ -372,5 +373,5 @@ def _references(version: GraphVersion) -> set[tuple[str, int]]:
 
 
 def is_spent(key: str, location: str, needed: TableFiles) -> bool:
-    """Whether a file of a table that is in use belongs to none of the versions in use."""
+    """Whether a file of a table in use belongs to none of the versions in use."""
     return is_candidate(key, location) and not holds(needed, key)

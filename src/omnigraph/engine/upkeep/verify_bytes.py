@@ -1,5 +1,5 @@
-"""Owns the check of bytes: every file against the checksum that it had when it was
-written, or when it was first seen."""
+"""Owns the check of bytes: every file against the checksum from when it was written, or first
+read."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def check_bytes(
     *,
     record: bool,
 ) -> None:
-    """Lance keeps no checksums, so a flipped bit in a value looks like a value. With `record`
-    what is new is written down."""
+    """Lance keeps no checksums, so a flipped bit in a value looks like a value. With `record`, new
+    checksums are stored."""
     objects = session.metered(ledger)
     known = _known(objects, report)
     record = record and known is not None
@@ -42,11 +42,11 @@ def check_bytes(
     keys = [key for key in files if not may_change(key)]
 
     def look(key: str) -> str | OmnigraphError | None:
-        """The checksum of a file of which none is written down; "" if it is right."""
+        """The checksum of a file for which none is stored, or "" if the file is as it should be."""
         try:
             data = session.objects.get(key)
         except Absent:
-            return None  # gone since it was listed; if a version needs it, that is told
+            return None  # gone since it was listed; a version that needs it is reported elsewhere
         except OmnigraphError as error:
             return error
         told = [sums[key] for sums in (written, known) if key in sums]
@@ -61,10 +61,10 @@ def check_bytes(
     for key, error in seen.items():
         if isinstance(error, OmnigraphError):
             report.found("checksum", key, error.message)
-    for key in known.keys() - files.keys():  # beside a data file, which does not name them
+    for key in known.keys() - files.keys():  # beside a data file, which does not list them
         if key not in needed.files and holds(needed, key):
             report.found("missing_file", key, f"{key} is missing.")
-    # A damaged graph is not written down as the way that it should be.
+    # The checksums of a damaged graph are not stored.
     if record and new and report.ok:
         write_digests(objects, session.runtime.ulid(), new)
 
@@ -72,8 +72,8 @@ def check_bytes(
 def _written(
     session: Session, files: Mapping[str, StoredFile], report: Verification, ledger: Ledger
 ) -> dict[str, str]:
-    """Checksums from the moment that files were written. A transaction that cannot be read is a
-    finding, and does not keep the others from being looked at."""
+    """Checksums from when files were written. An unreadable transaction is a finding, and the
+    others are still checked."""
     found: dict[str, str] = {}
     for key in files:
         try:
@@ -84,14 +84,14 @@ def _written(
 
 
 def may_change(key: str) -> bool:
-    """The stamp does so with an upgrade; all that it says is compared with the versions."""
+    """The stamp changes with an upgrade. Everything that it says is compared with the versions."""
     if key.startswith(_CHANGING) or "/_refs/" in key or key == STAMP_KEY:
         return True
     return key.endswith(_CHANGING_NAMES) or "/.tmp-" in key
 
 
 def _known(objects: MeteredStore, report: Verification) -> dict[str, str] | None:
-    """The checksums that were written down by an earlier look; None if they cannot be read."""
+    """The checksums stored by an earlier check, or None if they cannot be read."""
     try:
         return read_digests(objects)
     except OutOfMemory:

@@ -13,7 +13,7 @@ Severity = Literal["error", "note"]
 
 @dataclass(frozen=True)
 class Finding:
-    """`object` is the key of a file, or the place of a rule; a note is no damage."""
+    """`object` is the key of a file, or the place of a rule. A note is not damage."""
 
     kind: str
     object: str
@@ -31,8 +31,8 @@ class Finding:
 
 @dataclass
 class Verification:
-    """`looked_at` counts what was seen: versions, schemas, tables, files, and with `deep` rows.
-    Unreferenced files are notes: cleanup takes them when they are old enough."""
+    """`looked_at` counts what was checked: versions, schemas, tables, files and, with `deep`, rows.
+    Unreferenced files are notes: cleanup deletes them once they are old enough."""
 
     deep: bool
     findings: list[Finding] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Owns the check of rows: every fragment can be read, and what is live obeys the schema."""
+"""Owns the check of rows: every fragment can be read, and live rows obey the schema."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _MEMORY = 512 * 1024 * 1024
 
 
 class RowChecks:
-    """Each fragment is read once, whatever number of versions share it; rules are checked at the
-    ends of branches and tags, where somebody will go on from."""
+    """Each fragment is read once, however many versions share it. Rules are checked at the heads of
+    branches and at tags, where work will continue."""
 
     def __init__(
         self, session: Session, trace: Trace, report: Verification, ledger: Ledger
@@ -55,7 +55,7 @@ class RowChecks:
     def _read_fragments(
         self, location: str, number: str, table: Table, seen: dict[tuple[str, FragmentMark], bool]
     ) -> None:
-        """`seen` says of each fragment whether it can be read: versions share them."""
+        """`seen` says of each fragment whether it can be read, because versions share fragments."""
         for mark in table.marks.values():
             if (location, mark) in seen:
                 if not seen[location, mark]:
@@ -98,7 +98,7 @@ class RowChecks:
             except OutOfMemory:
                 raise  # it says nothing about the graph
             except OmnigraphError:
-                continue  # the catalog is a finding already
+                continue  # the catalog is already reported
             for kind in snapshot.catalog.types:
                 needed = [kind.table_key]
                 if isinstance(kind, EdgeType):
@@ -160,7 +160,7 @@ class RowChecks:
 
 
 def _finding(violation: Violation) -> tuple[str, str]:
-    """The sentence of an end leaves out which edge it is; here nothing else says it."""
+    """The sentence about an end does not say which edge it is about; here nothing else does."""
     kind, edge = f"rule_{violation.rule}", f"{violation.type} {show_value(violation.id)}"
     told = violation.message
     return kind, told if violation.rule != "endpoint" else f"{edge}: {told}"

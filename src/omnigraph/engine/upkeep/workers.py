@@ -1,5 +1,8 @@
-"""Owns the heavy part of maintenance, which may be done elsewhere: rewriting fragments and
-building segments. Everything else, and every decision, stays with the caller."""
+"""Owns the heavy part of maintenance, which another engine may do: rewriting fragments and building
+segments.
+
+Everything else, and every decision, stays with the caller.
+"""
 
 from __future__ import annotations
 
@@ -13,23 +16,23 @@ from omnigraph.store.tables import Table
 from omnigraph.telemetry import Ledger
 
 Written = list[tuple[tuple[str, ...], tuple[str, ...]]]
-"""Old and new fragments of each group, the new ones without numbers of their own."""
+"""The old and the new fragments of each group. The new ones have no numbers yet."""
 
 
 class Workers(Protocol):
     def compact(
         self, table: Table, groups: Sequence[Sequence[int]], target_rows: int, ledger: Ledger
     ) -> Written:
-        """Writes the rows of each group of fragments anew; a group may come back as several."""
+        """Rewrites the rows of each group of fragments. A group may become several fragments."""
 
     def build(
         self, table: Table, works: Sequence[IndexWork], ledger: Ledger
     ) -> list[Segment | None]:
-        """A segment for each; None where vectors have no direction to find partitions by."""
+        """A segment for each, or None if too few vectors have a direction to find partitions by."""
 
 
 class OwnWorkers:
-    """In this process."""
+    """Does the work in this process."""
 
     def compact(
         self, table: Table, groups: Sequence[Sequence[int]], target_rows: int, ledger: Ledger
