@@ -1,7 +1,7 @@
-"""Owns the one door through which rows are read: a pinned table version plus an overlay.
+"""Owns the only way to read rows: a pinned table version with an overlay of pending rows.
 
-Queries, validation, merges and exports all read through a view, so none of them can miss rows
-that are pending in a transaction (or, later, that travel inside the graph version).
+Queries, validation, merges and exports all read through a view, so none of them can miss rows that
+are pending in a transaction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from omnigraph.store.tables import ADDRESS, Table
 from omnigraph.telemetry import Ledger
 
 _WORTH_A_ROW = 64 * 1024
-"""Bytes read at a stretch that cost no more than asking for a single row."""
+"""Bytes that can be read at a stretch at the cost of a single row."""
 _WORTH_A_LOCAL_ROW = 4 * 1024
 _TEXT = 12
 _NO_ADDRESSES = np.array([], dtype=np.uint64)
@@ -34,7 +34,7 @@ _NO_ADDRESSES = np.array([], dtype=np.uint64)
 
 @dataclass(frozen=True)
 class FoundRows:
-    """Rows with given values: `positions` index the values asked for."""
+    """Rows with given values. `positions` are indexes into the given values."""
 
     base_positions: np.ndarray
     addresses: np.ndarray
@@ -63,7 +63,7 @@ class TableView:
         return names | {p.name: p.column for p in self.kind.properties}
 
     def column_of(self, name: str) -> str:
-        """The table's column of a property or a system column."""
+        """The table's column for a property or a system column."""
         return self._columns[name]
 
     def check_columns(self, columns: Sequence[str] | None) -> list[str]:
@@ -81,7 +81,8 @@ class TableView:
         return list(columns)
 
     def check_filter(self, condition: pc.Expression | None) -> None:
-        """Refuses before anything runs what names unknown properties or is not a condition."""
+        """Refuses a filter that names unknown properties, or that is no condition, before anything
+        runs."""
         if condition is None:
             return
         if not isinstance(condition, pc.Expression):
@@ -105,7 +106,7 @@ class TableView:
         fragments: Sequence[int] | None = None,
         large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """With `fragments`, only rows of these fragments, without pending ones. `large` batches
+        """With `fragments`, only the rows of these fragments, without pending ones. `large` batches
         are for callers that read to the end."""
         names = self.check_columns(columns)
         self.check_filter(filter)
@@ -138,7 +139,7 @@ class TableView:
         return pa.Table.from_batches(batches, schema=schema)
 
     def addresses_where(self, condition: pc.Expression, ledger: Ledger) -> np.ndarray:
-        """Where visible rows of the table are that a condition over its own columns keeps."""
+        """The addresses of visible rows of the table that meet a condition over its own columns."""
         if self.overlay.replaced or not self.table.marks:
             return _NO_ADDRESSES
         batches = self.table.scan([], ledger, filter=condition, addresses=True)
@@ -146,8 +147,8 @@ class TableView:
         return found[~np.isin(found, self.overlay.hidden)] if len(self.overlay.hidden) else found
 
     def ends_where(self, condition: pc.Expression, ledger: Ledger) -> pa.Table:
-        """Both ends of an edge type's visible rows that a condition over the ends keeps, with
-        their addresses. The ends are called the same in every table."""
+        """Both ends, and the addresses, of an edge type's visible rows that meet a condition over
+        the ends. The ends have the same names in every table."""
         names = ["src", "dst", ADDRESS]
         schema = pa.schema(
             [pa.field("src", pa.string()), pa.field("dst", pa.string()), (ADDRESS, pa.uint64())]
@@ -171,8 +172,8 @@ class TableView:
         *,
         fragments: Sequence[int] | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Visible rows of the table, or of some of its fragments, that a condition over its own
-        columns keeps, batch by batch, with their addresses as a last column."""
+        """The visible rows of the table, or of some fragments, that meet a condition over its own
+        columns, batch by batch, with their addresses as a last column."""
         if self.overlay.replaced or not self.table.marks:
             return
         schema = pa.schema(
@@ -198,8 +199,8 @@ class TableView:
         fragments: Sequence[int] | None = None,
         large: bool = False,
     ) -> Iterator[pa.RecordBatch]:
-        """Visible rows of the table, or of some of its fragments, that a filter keeps, batch by
-        batch, with their addresses as a last column."""
+        """The visible rows of the table, or of some fragments, that meet a filter, batch by batch,
+        with their addresses as a last column."""
         names = [*columns, ADDRESS]
         schema = pa.schema(
             [self.schema.field(name) for name in columns] + [pa.field(ADDRESS, pa.uint64())]
@@ -210,7 +211,7 @@ class TableView:
             yield pa.RecordBatch.from_arrays([batch.column(n) for n in names], schema=schema)
 
     def pending_matches(self, condition: pc.Expression | None) -> np.ndarray:
-        """Positions of the pending rows that a condition keeps."""
+        """Positions of the pending rows that meet a condition."""
         count = self.overlay.rows.num_rows
         everything = np.arange(count)
         if condition is None or not count:
@@ -220,7 +221,7 @@ class TableView:
         return matches
 
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
-        """Rows of the table in the order of the addresses, all of which are live."""
+        """Rows of the table in the order of the addresses, all of which must be live."""
         physical = [self._columns[name] for name in columns]
         rows = self.table.take(addresses, physical, ledger)
         order = np.argsort(rows[ADDRESS].to_numpy(), kind="stable")
@@ -229,8 +230,9 @@ class TableView:
         return rows.cast(pa.schema([self.schema.field(name) for name in columns]))
 
     def rows_at(self, addresses: np.ndarray, ledger: Ledger) -> pa.Table:
-        """Whole rows at these addresses, in any order. Where they are many for the size of their
-        fragment it is read at a stretch: one by one they would take requests by the thousand."""
+        """Whole rows at these addresses, in any order. If they are many for the size of their
+        fragment, the fragment is read at a stretch: one by one they would take thousands of
+        requests."""
         numbers, counts = np.unique(addresses >> np.uint64(32), return_counts=True)
         width = _row_width(self.schema)
         worth = _WORTH_A_ROW if self.table.is_remote else _WORTH_A_LOCAL_ROW
@@ -255,7 +257,7 @@ class TableView:
     def fragment_rows(
         self, fragments: Sequence[int], ledger: Ledger, *, filter: pc.Expression | None = None
     ) -> pa.Table:
-        """The live rows of some fragments; a filter may name system columns alone."""
+        """The live rows of some fragments. A filter may name only system columns."""
         names = self.schema.names
         physical = [self._columns[name] for name in names]
         batches = [
@@ -265,19 +267,19 @@ class TableView:
         return pa.Table.from_batches(batches, schema=self.schema)
 
     def fragment_ids_of(self, fragment: int, ledger: Ledger) -> pa.Array:
-        """Ids of the live rows of a fragment."""
+        """The ids of the live rows of a fragment."""
         batches = list(self.table.scan(["id"], ledger, fragments=[fragment]))
         return pa.concat_arrays([batch.column("id") for batch in batches])
 
     def live_offsets(self, fragment: int, ledger: Ledger) -> np.ndarray:
-        """Which rows of a fragment are left; costs its deletion file and no data."""
+        """Which rows of a fragment are live. Reads its deletion file and no data."""
         batches = self.table.scan([], ledger, addresses=True, fragments=[fragment])
         parts = [batch.column(ADDRESS).to_numpy() for batch in batches]
         offsets: np.ndarray = np.concatenate([_NO_ADDRESSES, *parts]) & np.uint64(0xFFFFFFFF)
         return offsets
 
     def find(self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger) -> FoundRows:
-        """Where the view holds rows whose columns have these canonical texts."""
+        """Where the view has rows whose columns have these canonical texts."""
         positions, addresses = self.find_stored(columns, texts, ledger)
         pending_positions, pending = self._find_pending(columns, texts)
         return FoundRows(positions, addresses, pending_positions, pending)
@@ -285,7 +287,7 @@ class TableView:
     def find_stored(
         self, columns: tuple[str, ...], texts: Sequence[str], ledger: Ledger
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Which texts visible rows of the table have, and the addresses of these."""
+        """Which texts visible rows of the table have, and the addresses of these rows."""
         if self.overlay.replaced:
             return np.array([], dtype=np.int64), _NO_ADDRESSES
         physical = tuple(self._columns[name] for name in columns)
@@ -357,9 +359,9 @@ class TableView:
                 yield batch
 
     def _pushed(self, condition: pc.Expression) -> pc.Expression | None:
-        """The filter over the table's own columns, if Lance answers it exactly as Arrow does for
+        """The filter over the table's own columns, if Lance evaluates it exactly as Arrow does for
         pending rows. Floats are left out: Lance orders NaN and -0 totally, Arrow by IEEE, and one
-        scan must not have two meanings."""
+        scan must not mix both."""
         renamed = any(name != column for name, column in self._columns.items())
         if renamed and not self.table.takes_filters:
             return None
@@ -370,13 +372,13 @@ class TableView:
             return None
         if not renamed:
             return condition
-        # In this form columns are told by their places, which are the same under other names.
+        # In this form columns are identified by position, which does not depend on their names.
         (bound,) = deserialize_expressions(message).expressions.values()
         return bound
 
     @cached_property
     def _filter_schema(self) -> pa.Schema:
-        """The table's columns in their places, by the names that a filter may use."""
+        """The table's columns in their order, with the names that a filter may use."""
         names = {column: name for name, column in self._columns.items()}
         comparable = _comparable(self.schema)
         fields = []
@@ -388,7 +390,7 @@ class TableView:
 
 
 def check_expression(kind: GraphType, schema: pa.Schema, condition: pc.Expression) -> None:
-    """Refuses what is no condition over these columns."""
+    """Refuses an expression that is no condition over these columns."""
     try:
         schema.empty_table().filter(condition)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError, KeyError) as e:
@@ -397,7 +399,7 @@ def check_expression(kind: GraphType, schema: pa.Schema, condition: pc.Expressio
 
 
 def _row_width(schema: pa.Schema) -> int:
-    """About how many bytes a row takes; a blob is too large to be read by chance."""
+    """The approximate size of a row. A blob is too large to be read unasked."""
     width = 0
     for column in schema:
         if pa.types.is_fixed_size_list(column.type):

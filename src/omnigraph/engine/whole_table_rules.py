@@ -1,5 +1,5 @@
-"""Owns the check of rules between rows over whole tables: all that there is of a type, read as a
-stream and joined in bounded memory."""
+"""Owns the check of rules between rows over whole tables: all rows of a type, read as a stream and
+joined in bounded memory."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from omnigraph.plan.rules import joins as find
 from omnigraph.plan.validate import key_texts
 
 Read = Callable[[GraphType, Sequence[str]], Iterable[pa.RecordBatch]]
-"""Gives some columns of all rows of a type, under the names of its properties."""
+"""Returns some columns of all rows of a type, under the names of its properties."""
 _PLACE = "_place"
 
 
 @dataclass(frozen=True)
 class WholeTables:
-    """`limit` bounds what is told of each rule."""
+    """`limit` bounds how many violations of each rule are reported."""
 
     joins: Joins
     read: Read
@@ -71,7 +71,7 @@ class WholeTables:
 
     def _repeated(self, rows: SqlRows, on: Sequence[str]) -> pa.Table:
         again = find.repeated(self.joins, rows, on, limit=self.limit)
-        if not again.table().num_rows:  # as a rule, and then nothing has to be read again
+        if not again.table().num_rows:  # usually so, and then nothing has to be read again
             return again.table()
         found = find.later(self.joins, rows, again, on, limit=self.limit)
         return found.table().sort_by("place")

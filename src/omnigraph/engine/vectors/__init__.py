@@ -1,1 +1,2 @@
-"""Rows that wait for a vector get it here: what waits, how it is asked for, how it is committed."""
+"""Embedding rows whose vectors are missing: which rows wait, how models are asked, how results are
+committed."""

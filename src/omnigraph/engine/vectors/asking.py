@@ -1,6 +1,7 @@
-"""Owns how many texts are asked for: in batches, several at a time, a refused one found out.
+"""Owns how texts are sent to a model: in batches, several at a time, with refused texts singled
+out.
 
-A text that comes twice is asked for once. What has been answered is kept, whatever comes after it.
+A text that appears twice is asked for once. Answers are kept, whatever fails after them.
 """
 
 from __future__ import annotations
@@ -21,20 +22,20 @@ from omnigraph.errors import OmnigraphError, ProviderRefused, TextRefused
 
 Vector = npt.NDArray[np.float32]
 _HOPELESS = 8
-"""So many texts refused, and none taken: it is not the texts."""
+"""If this many texts are refused and none is accepted, the texts are not the reason."""
 
 
 @dataclass
 class Answers:
-    """What became of texts: a vector, or why there is none. `failure` ended it before all had an
-    answer."""
+    """The outcome for each text: a vector, or the reason why there is none. `failure` is the error
+    that ended the run before all texts had an answer."""
 
     vectors: dict[str, Vector] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     failure: BaseException | None = None
 
     def take_known(self, texts: Sequence[str], journal: VectorJournal) -> list[str]:
-        """Takes what the journal has, and gives the texts that it has not, each once."""
+        """Takes the vectors that the journal has, and returns the other texts, each once."""
         missing = []
         for text in dict.fromkeys(texts):
             known = journal.find(text)
@@ -51,14 +52,14 @@ class Answers:
 
 
 class Asks(Protocol):
-    """Who asks for the vectors of texts, here or elsewhere."""
+    """Asks for the vectors of texts, here or on another engine."""
 
     def ask(self, texts: Sequence[str], answered: Callable[[int], None]) -> Answers:
-        """`answered` is told how many more texts have an answer."""
+        """`answered` is called with the number of further texts that have an answer."""
 
 
 class Asker:
-    """Asks one model for vectors of one size, through a run of several groups of texts."""
+    """Asks one model for vectors of one size, during a run over several groups of texts."""
 
     def __init__(
         self, embedder: Embedder, dimension: int, journal: VectorJournal, batch: int | None = None
@@ -96,7 +97,8 @@ class Asker:
     def _side_by_side(
         self, batches: Iterator[list[str]], answers: Answers, answered: Callable[[int], None]
     ) -> None:
-        """After a failure no more are sent; those under way are waited for, for they cost."""
+        """After a failure no more batches are sent. Those under way are awaited, because they cost
+        money."""
         at_once = self._embedder.parallel
         with ThreadPoolExecutor(at_once, "omnigraph-embed") as threads:
             running = {threads.submit(self._answer, batch) for batch in islice(batches, at_once)}
@@ -122,7 +124,7 @@ class Asker:
         answered(len(part.vectors) + len(part.refused))
 
     def _answer(self, texts: list[str]) -> Answers:
-        """A batch that is refused is halved until the texts are found that it is refused for."""
+        """A refused batch is halved until the refused texts are found."""
         try:
             vectors = self._embedder.embed(texts, self._dimension)
         except TextRefused as error:

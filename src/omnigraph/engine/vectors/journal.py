@@ -1,7 +1,7 @@
-"""Owns the vectors that were paid for and are not committed yet, in a file of this machine.
+"""Owns the vectors that were paid for and are not committed yet, in a file on this machine.
 
-A run that dies has lost nothing that was answered: the next one finds it here. The file goes when
-its run has committed everything. It holds digests of texts and vectors, no text and no key.
+If a run dies, no answer is lost: the next run finds it here. The file is deleted when its run has
+committed everything. It holds digests of texts, and vectors, but no text and no key.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class NoJournal:
 
 
 class JournalFile:
-    """One record for each text: the digest, then the numbers. Only where each is is held in memory.
-    A record that a crash cut short is left out, and written over."""
+    """One record for each text: the digest, then the numbers. Only the places of records are kept
+    in memory. A record that a crash cut short is ignored and overwritten."""
 
     def __init__(self, path: Path, dimension: int) -> None:
         self._path = path
@@ -62,7 +62,8 @@ class JournalFile:
         return np.frombuffer(numbers, dtype="<f4").astype(np.float32)
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
-        """A disk that is full keeps nothing; the vectors are still here to be committed."""
+        """If the disk is full nothing is stored. The vectors are still in memory and can be
+        committed."""
         for text, vector in vectors.items():
             digest = _digest(text)
             data = digest + np.asarray(vector, dtype="<f4").tobytes()
@@ -82,7 +83,7 @@ def _digest(text: str) -> bytes:
 
 
 def journal_path(*parts: str) -> Path:
-    """By what the vectors are of: another model, property or graph has another file."""
+    """Depends on what the vectors belong to: another model, property or graph has another file."""
     told = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(told) if told else Path.home() / ".cache"
     name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]

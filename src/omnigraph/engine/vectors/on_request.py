@@ -1,4 +1,4 @@
-"""Owns embedding as a part of something else: of the rows that a mutation is about to write, and of
+"""Owns embedding as a part of another operation: the rows that a mutation is about to write, and
 the types that a load has just written."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from omnigraph.model.version import Commit
 
 
 def embed_pending(session: Session, write: Write) -> int:
-    """Gives the rows that a write is about to publish the vectors that they lack, in the same
-    commit, and tells how many. If a text cannot be embedded, nothing is written."""
+    """Gives vectors to the rows that a write is about to publish, in the same commit, and returns
+    how many. If a text cannot be embedded, nothing is written."""
     if write.repeats() is not None or not write.statements:
         return 0
     work, embedded = write.working(reading=True), 0
@@ -59,7 +59,7 @@ def _ask(session: Session, target: TextVector, rows: pa.Table) -> Answers:
 
 
 def require_models(session: Session, catalog: Catalog, type: str | None) -> None:
-    """Raises, before a load of one type begins, what would keep its texts from being embedded."""
+    """Before a load begins, raises an error if the texts of its type could not be embedded."""
     kind = None if type is None else catalog.find(type)
     for target in () if kind is None else targets_of(kind):
         session.shared(Models).of(target.model).require_ready(target.dimension)
@@ -72,8 +72,8 @@ def embed_loaded(
     commit: Commit | None,
     options: CommitOptions,
 ) -> int:
-    """Embeds what waits in the types that a load has touched, and tells how many. The load has
-    landed, whatever becomes of this."""
+    """Embeds the waiting texts of the types that a load has touched, and returns how many. The load
+    has landed, whatever happens here."""
     plain = replace(options, if_commit=None, idempotency_key=None)
     embedded = 0
     try:

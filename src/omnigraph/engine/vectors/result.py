@@ -1,4 +1,4 @@
-"""Owns what embedding tells: of what waits, while it runs, and when it is done."""
+"""Owns the reports of embedding: before, during and after a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Refused:
-    """A text that the provider does not take; its vector stays null."""
+    """A text that the provider does not accept. Its vector stays null."""
 
     id: str
     reason: str
@@ -19,9 +19,9 @@ class Refused:
 
 @dataclass(frozen=True)
 class EmbeddedProperty:
-    """`texts` waited for a vector, of about so many `tokens`, which may cost money if `paid`.
-    `embedded` have one now. `refused` are the first of those that the provider does not take, of
-    `refusals` in all; the rest were changed meanwhile, or are beyond the limit."""
+    """`texts` waited for a vector, with about this many `tokens`, which may cost money if `paid`.
+    `embedded` of them have one now. `refused` are the first of `refusals` texts that the provider
+    does not accept. The others were changed meanwhile, or are beyond the limit."""
 
     type: str
     property: str
@@ -37,7 +37,7 @@ class EmbeddedProperty:
 
 @dataclass(frozen=True)
 class Embedded:
-    """`properties` are all that were looked at. `commits` are none for a dry run, or where nothing
+    """`properties` are all that were examined. `commits` is empty for a dry run, or if nothing
     waited."""
 
     branch: str
@@ -64,7 +64,7 @@ class Embedded:
 
     @property
     def paid(self) -> bool:
-        """Whether any text that waits may cost money."""
+        """Whether any waiting text may cost money."""
         return any(one.paid and one.texts for one in self.properties)
 
     @property
@@ -75,7 +75,7 @@ class Embedded:
 
 @dataclass(frozen=True)
 class EmbedProgress:
-    """`done` of `texts` of a property have their vector, or were refused one."""
+    """`done` of the `texts` of a property have their vector, or were refused."""
 
     type: str
     property: str

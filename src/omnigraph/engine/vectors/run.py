@@ -1,8 +1,8 @@
-"""Owns running an embedding: what waits is asked for, group by group, and committed.
+"""Owns running an embedding: the model is asked for the waiting texts, group by group, and the
+vectors are committed.
 
-A vector is put where its text is still what was embedded, so that whoever writes meanwhile wins.
-What is committed is not asked for again: a run that died goes on where it was when it is called
-again.
+A vector is stored only if its text is still the one that was embedded, so a concurrent writer wins.
+Committed texts are not asked for again, so a run that died can simply be called again.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class EmbedExecutor(Protocol):
 
 @dataclass(frozen=True)
 class EmbedCall:
-    """What the caller asks for. `commit_every`: after so many texts there is a commit; None: one
-    in all. `bare`: a type that has nothing to embed is no mistake."""
+    """The arguments of the caller. There is a commit after every `commit_every` texts, or a single
+    one if that is None. `bare` means that a type without anything to embed is no error."""
 
     type: str | None = None
     property: str | None = None
@@ -115,7 +115,7 @@ class _Run:
         self._every = None if options.idempotency_key is not None else call.commit_every
 
     def run(self) -> Embedded:
-        is_here(self._call.engine)  # which says what is wrong with one that is none
+        is_here(self._call.engine)  # raises the error for an unknown engine
         first = self._first_call()
         if first is not None:
             return first
@@ -156,13 +156,13 @@ class _Run:
         return find_targets(catalog, self._call.type, self._call.property)
 
     def _first_call(self) -> Embedded | None:
-        """What an earlier call with the same key did is not done again."""
+        """The work of an earlier call with the same key is not repeated."""
         if self._options.idempotency_key is None or self._call.dry_run:
             return None
         write = self._write()
         if (first := write.repeats()) is None:
             return None
-        write.publish()  # which raises if the key was another call's
+        write.publish()  # raises if another call used the key
         return Embedded(self._branch, (), (first.commit,), repeated=True, io=self._ledger)
 
     def _model(self, target: TextVector) -> Embedder:
@@ -206,7 +206,7 @@ class _Run:
         return spark.asker(self._session, target.model, size, journal, self._call.batch)
 
     def _groups(self, target: TextVector, snapshot: GraphView) -> Iterator[pa.Table]:
-        """The rows that wait, in groups that are asked for together."""
+        """The waiting rows, in groups that are sent together."""
         size = self._every or COMMIT_EVERY
         held: list[pa.RecordBatch] = []
         count = 0
@@ -238,11 +238,11 @@ class _Run:
         published = write.publish()
         if published is not None and published.version is not None:
             self._commits.append(published.version.commit)
-        # The condition was for the first commit; from then on the branch is ahead by our own.
+        # The condition was for the first commit. After that the branch is ahead by our own commits.
         self._options = replace(self._options, if_commit=None)
 
     def _require_targets(self, catalog: Catalog) -> None:
-        """Under another schema the vectors may be of another model, size or source."""
+        """If the schema has changed, the vectors may be for another model, size or source."""
         for one in self._pending:
             target = self._targets[one.type, one.property]
             kind = catalog.by_key.get(one.type)
@@ -284,7 +284,7 @@ class _Run:
         try:
             journal = JournalFile(journal_path(*parts), target.dimension)
         except OSError:
-            return NoJournal()  # nowhere to write: a run that dies asks again
+            return NoJournal()  # nowhere to write, so a run that dies asks again
         self._journals.append(journal)
         return journal
 
@@ -293,8 +293,8 @@ class _Run:
 
 
 class _Told:
-    """Counts for the caller; texts that come twice have one answer, so the end of a group says
-    how far it really is."""
+    """Counts for the progress report. Texts that appear twice have one answer, so the exact number
+    is known at the end of a group."""
 
     def __init__(self, target: TextVector, texts: int, progress: OnEmbedProgress | None) -> None:
         self._target = target
@@ -325,8 +325,8 @@ def _refusals(group: pa.Table, answers: Answers) -> list[Refused]:
 
 
 def put_vectors(target: TextVector, rows: pa.Table, answers: Answers) -> list[EmbedRows]:
-    """The statement for the rows that have a vector, if any has. Where a text says nothing to the
-    model the vector stays null."""
+    """The statement that stores the vectors, if there are any. Where a text means nothing to the
+    model, the vector stays null."""
     found = [
         (place, vector)
         for place, text in enumerate(rows["text"].to_pylist())

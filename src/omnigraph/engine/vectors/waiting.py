@@ -1,4 +1,5 @@
-"""Owns which vectors wait for their text to be embedded: of which properties, in which rows."""
+"""Owns which vectors are waiting for their text to be embedded: of which properties, in which
+rows."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ class TextVector:
 
 
 def find_targets(catalog: Catalog, type: str | None, property: str | None) -> list[TextVector]:
-    """All that have `@embed`, of a type, or the one that is named."""
+    """All vectors with `@embed`, those of one type, or the one that is named."""
     if type is None:
         if property is not None:
             raise InvalidArgument(
@@ -71,7 +72,7 @@ def find_targets(catalog: Catalog, type: str | None, property: str | None) -> li
 
 
 def targets_of(kind: GraphType) -> list[TextVector]:
-    """Its vectors that come from a text."""
+    """The vectors of a type that come from a text."""
     return [
         TextVector(kind, p, p.embed.source, model_of(p), dimension_of(p))
         for p in kind.properties
@@ -86,7 +87,7 @@ class Estimate:
 
 
 def estimate(target: TextVector, snapshot: GraphView) -> Estimate:
-    """How many texts wait, and about how many tokens they have: four bytes are one."""
+    """How many texts wait, and about how many tokens they have: a token is taken as four bytes."""
     texts = tokens = 0
     for rows in waiting_rows(target, snapshot.view(target.kind), snapshot.io):
         lengths = pc.binary_length(rows.column("text"))
@@ -96,7 +97,7 @@ def estimate(target: TextVector, snapshot: GraphView) -> Estimate:
 
 
 def waiting_rows(target: TextVector, view: TableView, ledger: Ledger) -> Iterator[pa.RecordBatch]:
-    """`id` and `text` of the rows that have a text, and no vector."""
+    """`id` and `text` of the rows that have a text and no vector."""
     vector, source = target.vector.name, target.source
     lacking = pc.field(vector).is_null() & pc.field(source).is_valid()
     for batch in view.scan(ledger, columns=["id", source], filter=lacking):
@@ -104,5 +105,5 @@ def waiting_rows(target: TextVector, view: TableView, ledger: Ledger) -> Iterato
 
 
 def said(rows: R) -> R:
-    """Those whose text is not blank: a blank one has nothing to embed."""
+    """The rows whose text is not blank. A blank text has nothing to embed."""
     return rows.filter(pc.not_equal(pc.utf8_trim_whitespace(rows.column("text")), ""))

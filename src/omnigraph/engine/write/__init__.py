@@ -1,1 +1,2 @@
-"""Writing: statements, the rows they come to, their checks, and the one place that publishes."""
+"""Writing: statements, the rows that they produce, their checks, and the one place that
+publishes."""

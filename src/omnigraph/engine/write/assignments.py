@@ -1,5 +1,5 @@
-"""Owns the values that a mutation gives: of an insert as Python values, of an update as columns,
-each checked against the type of its property, with the entity named that it does not fit."""
+"""Owns the values that a mutation assigns: Python values for an insert, columns for an update. Each
+is checked against the type of its property, and an error names the entity."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DESCRIBED = 100
 
 
 def inserted_row(statement: InsertNode | InsertEdge, bindings: Bindings) -> dict[str, Any]:
-    """What an insert gives, by name."""
+    """The values of an insert, by property."""
     row = {one.property.name: python_value(one.value, bindings) for one in statement.values}
     if isinstance(statement, InsertEdge):
         row["from"] = python_value(statement.source, bindings)
@@ -41,7 +41,7 @@ def inserted_row(statement: InsertNode | InsertEdge, bindings: Bindings) -> dict
 
 
 def python_value(expression: Expression, bindings: Bindings) -> Any:
-    """Most values are written down or given, and need no Arrow."""
+    """Most values are literals or parameters and need no Arrow."""
     match expression:
         case Constant(value=held):
             value: Any = held
@@ -55,7 +55,7 @@ def python_value(expression: Expression, bindings: Bindings) -> Any:
 def set_values(
     kind: GraphType, old: pa.Table, values: Sequence[SetProperty], bindings: Bindings
 ) -> pa.Table:
-    """The rows with some properties set; every value is computed from the old row."""
+    """The rows with some properties set. Every value is computed from the old row."""
     rows, violations = old, list[Violation]()
     for one in values:
         name = one.property.name
@@ -83,7 +83,7 @@ def set_values(
 def _computed(
     kind: GraphType, old: pa.Table, value: Expression, bindings: Bindings
 ) -> pa.ChunkedArray:
-    """Slice by slice: a column of texts may be more than one array can hold."""
+    """In slices, because a column of texts may be too large for one array."""
 
     def compute(rows: pa.Table) -> pa.Array:
         return evaluate_array(value, RowLeaves(bindings, rows))
@@ -99,7 +99,7 @@ def _computed(
 
 
 def refuse_named(violations: Iterable[Violation], *, more: int = 0) -> None:
-    """Raises when there is anything to refuse; each message begins with the entity."""
+    """Raises an error if anything is to be refused. Each message begins with the entity."""
     found = [
         msgspec.structs.replace(v, message=f"{v.type} '{show_text(v.id or '')}': {v.message}")
         for v in violations

@@ -1,6 +1,6 @@
-"""Owns one attempt at a write: statements over one pinned base, and the plan that they give.
+"""Owns one attempt at a write: statements over one pinned base, and the resulting plan.
 
-After a lost race it is made again on the new head: a write is a function of its snapshot.
+After a lost race the attempt is repeated on the new head: a write is a function of its snapshot.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class _NothingLeftError(Exception):
 
 
 class Write:
-    """`reshape` makes the statements anew when the schema has changed under them. `call` is what
-    tells this call from others with the same idempotency key, if its statements do not. With
-    `tells` the caller's code goes on with the number that each statement gives: on another base
-    it must be the same."""
+    """`reshape` makes the statements anew if the schema has changed. `call` distinguishes this call
+    from others with the same idempotency key, if its statements do not. With `tells`, the caller's
+    code relies on the number that each statement returns, so it must be the same on another
+    base."""
 
     plan: PublishPlan
 
@@ -115,16 +115,16 @@ class Write:
         return Counter() if self._work is None else self._work.effects
 
     def repeats(self) -> GraphVersion | None:
-        """The version that an earlier call with the same idempotency key made. It is asked for
-        before anything else: that call was checked, and the branch is another one by now."""
+        """The version that an earlier call with the same idempotency key made. This is looked up
+        first: that call was checked, and the branch has changed since."""
         if self._key is not None and self._looked is None:
             self._looked = self._look(fresh=True)
             self._first = find_keyed(self._session, self._key, self._looked, self._ledger)
         return self._first
 
     def catalog(self, *, reading: bool) -> Catalog:
-        """The schema under which statements are read: of a call that is repeated the one that it
-        was made under. A caller does not see all of it."""
+        """The schema under which statements are read. For a repeated call, the schema of the first
+        call. A caller with a limited view sees only a part of it."""
         if (first := self.repeats()) is not None:
             catalog = self._session.read_catalog(first.catalog, self._ledger)
         else:
@@ -133,8 +133,8 @@ class Write:
         return permissions.sight(catalog).visible if permissions.restricted else catalog
 
     def working(self, *, reading: bool) -> Work:
-        """The pinned base with everything so far. Blind appends need no look at the head; the
-        first statement that reads looks once, and nothing looks again (pin once)."""
+        """The pinned base with all statements applied so far. Blind appends need no look at the
+        head. The first statement that reads looks once, and nothing looks again (pin once)."""
         need_fresh = reading or self._if_commit is not None or self._key is not None
         if (first := self.repeats()) is not None:
             return self._as_first_called(first)
@@ -175,8 +175,8 @@ class Write:
             permissions.require_write(everything, kind, deletes=deletes)
 
     def undo(self, count: int) -> None:
-        """Goes back to the first so many statements. The caller's code has seen what the others
-        did: what that rests on is read."""
+        """Goes back to the first few statements. The caller's code has seen the results of the
+        others, so the tables that they depend on count as read."""
         self.refused()
         del self.statements[count:]
         if self._answers is not None:
@@ -185,7 +185,8 @@ class Write:
             self._resolve(self.base)
 
     def refused(self) -> None:
-        """The caller's code was told that something cannot be done: what that rests on is read."""
+        """The caller's code was told of an error, so the tables that the error depends on count as
+        read."""
         if self._work is not None:
             self.reads |= self._work.checks
 
@@ -197,7 +198,7 @@ class Write:
         return self.working(reading=True).snapshot.version != before
 
     def publish(self) -> Published | None:
-        """None: there was nothing to do."""
+        """None means that there was nothing to do."""
         if (first := self.repeats()) is not None:
             return self._recalled(first)
         if self.statements:
@@ -213,7 +214,7 @@ class Write:
         self._first = published.first
         with after_commit("carrying lookups"):
             for table, (old, new) in published.tables.items():
-                # What was written is known, so that lookups need not read it.
+                # The written rows are known, so lookups need not read them.
                 rows, hidden = self._staged.rows[table]
                 Lookups.shared_by(self._session).carry(old, new, rows, hidden)
         if self._session.on_write is not None:
@@ -229,15 +230,15 @@ class Write:
             raise _NothingLeftError
 
     def stale(self, head: GraphVersion) -> bool:
-        """Cleanup may have taken files that were staged before its cutoff, and will soon take
-        those older than half the grace period (hazard 7)."""
+        """Cleanup may have deleted files staged before its cutoff, and will soon delete those older
+        than half the grace period (hazard 7)."""
         if not self._session.outlived(self._appends.since, head):
             return False
         self._appends.clear()
         return True
 
     def _resolve(self, head: GraphVersion) -> Work:
-        """All statements so far, applied to another base."""
+        """Applies all statements so far to another base."""
         snapshot = full_view_of(self._session, head, self._ledger)
         before = None if self._work is None else self._work.snapshot.catalog.digest
         if self.statements and before != head.catalog:
@@ -278,8 +279,8 @@ class Write:
         )
 
     def _as_first_called(self, first: GraphVersion) -> Work:
-        """A call that is repeated reads what it read the first time: what was there before the
-        commit, with its statements so far."""
+        """A repeated call reads what the first call read: the state before its commit, with its
+        statements so far."""
         try:
             before = self._session.read_version(self._branch, first.version - 1, self._ledger)
         except Absent:

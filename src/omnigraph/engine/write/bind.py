@@ -1,4 +1,5 @@
-"""Owns binding: one table action carried out on the head's version of its table, unseen."""
+"""Owns binding: it carries out one table action on the head's version of the table, which nobody
+can see yet."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _SEGMENT_DECODER = msgspec.json.Decoder(Segment)  # made before there are thread
 
 @dataclass(frozen=True)
 class Bound:
-    """A `pin` of None takes the table out of the graph. `unsynced` are files that must survive
+    """A `pin` of None removes the table from the graph. `unsynced` are files that must be durable
     before anybody sees it."""
 
     pin: TablePin | None
@@ -53,8 +54,8 @@ class Bound:
 def merge_pins(
     head: GraphVersion, bound: Sequence[tuple[TableAction, Bound]]
 ) -> dict[str, TablePin]:
-    """The head's pins with what the actions made of them. Types leave first, then renames happen
-    all at once (two names may be swapped), then new types come."""
+    """The head's pins, changed by the actions. Types are removed first, then all renames happen at
+    once (two names may be swapped), and then new types are added."""
     pins = dict(head.pins)
     for action, result in bound:
         match action:
@@ -124,7 +125,7 @@ def bind_action(session: Session, action: TableAction, head: GraphVersion, ledge
 
 
 def _maintained(session: Session, table: Table, action: Rewrite | Index, ledger: Ledger) -> Table:
-    """What was staged on this very version is taken as it is."""
+    """A version staged on this very base is used as it is."""
     if action.staged is not None and action.base == table.version:
         made = session.tables.open(table.location, action.staged, ledger)
         return made.carrying(action.unsynced)
@@ -145,7 +146,7 @@ def _indexed(table: Table, action: Index, ledger: Ledger) -> Table:
 
 
 def _ready(session: Session, action: Any, pin: TablePin, ledger: Ledger) -> Table | None:
-    """The version that was made for this action, if it was made on this one."""
+    """The version that was prepared for this action, if it was made from this base."""
     made = action.prepared
     if made is None or made.base != pin.lance_version:
         return None
@@ -154,8 +155,8 @@ def _ready(session: Session, action: Any, pin: TablePin, ledger: Ledger) -> Tabl
 
 
 def _adopt(session: Session, action: Adopt, head: GraphVersion, ledger: Ledger) -> Bound:
-    """Takes a version that is there already, with what names its content, and what has to be made
-    durable of one that was made for this commit."""
+    """Takes an existing version, with the id of its content and, if it was made for this commit,
+    the files that must be made durable."""
     before = _pin(head, action)
     if before.lance_version != action.base:
         raise Conflict(f"{action.table} was written to.")
@@ -176,8 +177,8 @@ def _pin(head: GraphVersion, action: Any) -> TablePin:
 
 
 def _moved(pin: TablePin, table: Table, changes: Session | None = None) -> TablePin:
-    """The pin of a table's next version; `changes` is the session in which it gets new content,
-    None where no reader can tell it from the version before."""
+    """The pin of a table's next version. `changes` is the session in which it gets a new content
+    id, None if no reader can tell it from the version before."""
     moved = msgspec.structs.replace(
         pin,
         table_version=pin.table_version + 1,
@@ -191,7 +192,7 @@ def _moved(pin: TablePin, table: Table, changes: Session | None = None) -> Table
 
 
 def _renewed(pin: TablePin, session: Session) -> TablePin:
-    """The same table version, of which readers see something else."""
+    """The same table version, which readers see differently."""
     return msgspec.structs.replace(
         pin, table_version=pin.table_version + 1, content=session.runtime.ulid()
     )

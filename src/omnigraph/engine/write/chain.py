@@ -25,16 +25,16 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Step:
-    """A change of a chain, and the files that are on the disk before anybody can see it."""
+    """A change of a chain, and the files that must be on disk before anybody can see it."""
 
     change: Change
     after: Sequence[Path] = ()
 
 
 Propose = Callable[[GraphVersion | None], Step | None]
-"""What is to follow on the end of a chain; None if there is nothing left to do."""
+"""The step that follows the end of a chain, or None if there is nothing left to do."""
 Look = Callable[[bool], GraphVersion | None]
-"""The end of the chain, looked up anew if that is asked for."""
+"""The end of the chain, looked up again if the argument is True."""
 
 
 def put_with_retry(
@@ -48,10 +48,10 @@ def put_with_retry(
     stamped: bool = True,
     queues: bool = False,
 ) -> GraphVersion | None:
-    """Puts what is proposed, and tries again on the new end when another writer was faster. Returns
-    the version that landed, or None if nothing was left to do. With `queues` the writer takes its
-    turn among the others, which is fair to slow writes. Without `queues` it leaves no lock behind
-    on a chain that nobody else writes to."""
+    """Puts the proposed step, and tries again on the new end if another writer was faster. Returns
+    the version that landed, or None if nothing was left to do. With `queues` the writer waits its
+    turn among the others, which is fair to slow writes. Without it, no lock file is left behind for
+    a chain that nobody else writes to."""
     patience = math.inf if retry_for is None else retry_for
     deadline = session.runtime.monotonic() + patience
     objects = session.metered(ledger)
@@ -74,7 +74,8 @@ def put_with_retry(
                     return version
                 end = newer
                 attempt += 1
-                # Who slept through all of its patience has tried once: it tries once more.
+                # A writer that slept through its whole time limit has tried only once, so it tries
+                # once more.
                 if session.runtime.monotonic() > deadline and (attempt > 1 or not patience):
                     raise Contention(
                         f"The branch {name!r} was written by others {attempt} times in "
@@ -113,7 +114,7 @@ def put_version(
     after: Sequence[Path] = (),
     stamped: bool = True,
 ) -> GraphVersion | None:
-    """The one put. None: landed; a version: the head that was faster."""
+    """The one put. None means that it landed; a version is the head of a faster writer."""
     if stamped:
         session.require_safe_store(version.graph, version.format, ledger)
     versions, seen = session.versions(ledger), session.seen_before(version)
@@ -123,15 +124,16 @@ def put_version(
     except Gone:
         session.forget_head(version.branch)
         if version.version != version.first:
-            # Cleanup took what this writer had staged while it slept; the head says so.
+            # Cleanup deleted what this writer had staged while it slept. The head says so.
             return session.head(version.branch, ledger)
-        # A branch begins with a version of another, which has gone to the archive meanwhile.
+        # A branch begins with a version of another branch, which has moved to the archive
+        # meanwhile.
         outcome = versions.put(version, after=[path for path in after if path.exists()])
     reach("after put")
     slept = session.slept_since(seen)
     match outcome.put:
         case Put.LANDED:
-            if slept and version.version > 1:  # the first of a branch follows nothing
+            if slept and version.version > 1:  # the first version of a branch follows nothing
                 real = _real_head(session, version, ledger)
                 if real.version > version.version and real.bottom > version.version:
                     versions.delete_ghost(version)
@@ -141,8 +143,8 @@ def put_version(
         case Put.TAKEN:
             assert outcome.taken_by is not None
             if slept or version.version == 1:
-                # Who holds the number may itself be a ghost below the floor; and the first of a
-                # chain stays where it is when cleanup takes those that follow on it.
+                # The version that holds the number may be a ghost below the floor. Also, cleanup
+                # leaves the first version of a chain in place when it deletes those after it.
                 session.forget_head(version.branch)
                 return session.head(version.branch, ledger)
             newer = versions.read_newer(outcome.taken_by)
@@ -159,7 +161,7 @@ def put_version(
 
 
 def _real_head(session: Session, version: GraphVersion, ledger: Ledger) -> GraphVersion:
-    """The head after a put that took long: ours counts only if it is above the floor."""
+    """The head after a put that took long. Ours counts only if it is above the floor."""
     session.forget_head(version.branch)
     try:
         return session.head(version.branch, ledger)

@@ -1,6 +1,8 @@
-"""Owns the files of a plan that another process may publish: every file that the plan names is
-on the disk before the plan is written. Otherwise a power cut could leave the plan and take the
-files."""
+"""Owns the durability of a plan that another process may publish: every file that it names is on
+disk before the plan is written.
+
+Otherwise a power cut could leave the plan and lose the files.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from omnigraph.telemetry import Ledger
 def sync_actions(
     session: Session, base: GraphVersion, actions: Iterable[TableAction], ledger: Ledger
 ) -> None:
-    """Syncs the files of the rows that actions bring, staged on this base. Maintenance and
-    changes of the schema are never written down as plans."""
+    """Syncs the files of the rows that actions bring, staged on this base. Plans of maintenance and
+    of schema changes are never written down."""
     if session.root.directory is None:
         return
     for action in actions:

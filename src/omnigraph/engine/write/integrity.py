@@ -1,5 +1,8 @@
 """Owns how a transaction checks the rules between rows: on its final state, and only for what it
-changed. What it changed is little, so values are looked up one by one and nothing is joined."""
+changed.
+
+The changes are few, so values are looked up one by one and nothing is joined.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +37,13 @@ Row = dict[str, Any]
 
 
 def check_integrity(work: Work) -> None:
-    """Raises `InvalidData` with everything that is wrong."""
+    """Raises `InvalidData` with every violation."""
     violations = list(find_violations(work, {}))
     refuse(violations[:SHOWN], more=len(violations) - SHOWN)
 
 
 def find_violations(work: Work, removed: Mapping[str, Sequence[str]]) -> Iterator[Violation]:
-    """`removed` holds ids of nodes, by table key, that went without taking their edges along."""
+    """`removed` holds ids of nodes, by table key, that were removed without their edges."""
     changed = {kind.table_key for kind in work.touched}
     replaced = {key for key in changed if work.overlays[key].replaced}
     loosened = _loosened(work, removed)
@@ -65,11 +68,11 @@ def _broken(work: Work, rule: Rule, loosened: Mapping[str, Sequence[_Loose]]) ->
 
 
 _Loose = tuple[str, str, str]
-"""The end of an edge, the edge, and the node that is gone."""
+"""The end of an edge, the edge, and the missing node."""
 
 
 def _loosened(work: Work, removed: Mapping[str, Sequence[str]]) -> dict[str, list[_Loose]]:
-    """Edges, by table key, whose node is removed and has not come back."""
+    """Edges, by table key, whose node was removed and has not come back."""
     found: dict[str, list[_Loose]] = {}
     catalog = work.snapshot.catalog
     for key, ids in removed.items():
@@ -130,7 +133,7 @@ def _endless(work: Work, rule: Ends, loosened: Sequence[_Loose]) -> Iterator[Row
 
 
 def _orphaned(work: Work, rule: Orphans) -> Iterator[Row]:
-    """Deleting takes a node's edges along; replacing all nodes does not, so it is refused."""
+    """Deleting a node deletes its edges. Replacing all nodes does not, so it is refused."""
     kept = set(work.overlays[rule.kind.table_key].rows["id"].to_pylist())
     shown = 0
     for batch in work.read(rule.edge).scan(work.ledger, columns=["id", rule.end]):

@@ -1,9 +1,10 @@
-"""Owns finding an idempotency key on a branch: in the head, and behind it for as long as keys are
-kept, also in the archive.
+"""Owns finding an idempotency key on a branch: in the head and, for as long as keys are kept, in
+older versions, including archived ones.
 
-A version holds the newest keys and says where those before them are. What was read there is kept
-for the chain, so that a handle reads a version for so many commits of others once, and none for
-its own. Most branches never come to that: a key that is older than `KEPT` may be forgotten.
+A version holds the newest keys and says where the older ones are. Keys that were read are
+remembered for the chain, so a handle reads one version for many commits of others, and none for its
+own. On most branches no such read is needed, because a key that is older than `KEPT` may be
+forgotten.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from omnigraph.model.version import GraphVersion, chain_key
 
 CHAINS = 64
 REMEMBERED = 1 << 16
-"""Keys of a chain that are kept in memory; the others are read again."""
+"""How many keys of a chain are kept in memory. The others are read again."""
 
 ReadKeys = Callable[[int], Keys]
-"""The keys of an older version of the chain; none if it is not there any more."""
+"""The keys of an older version of the chain, empty if that is gone."""
 
 
 class KnownKeys:
@@ -29,7 +30,7 @@ class KnownKeys:
 
     @classmethod
     def shared_by(cls, session: Session) -> KnownKeys:
-        """The one of everything that is done through this handle."""
+        """The one of all handles of this session."""
         return session.shared(_known_keys)
 
     def __init__(self) -> None:
@@ -40,7 +41,7 @@ class KnownKeys:
         """The version of this chain that used the key."""
         if (found := head.keys.find(key)) is not None:
             return found
-        # Neither a clock here that is ahead nor one that made the head may make keys older.
+        # Neither a fast clock here nor the clock that made the head may age the keys.
         horizon = min(now, head.commit.created_at) // 1_000_000 - KEPT
         if not head.keys.older or head.keys.since < horizon:
             return None
@@ -54,8 +55,8 @@ class KnownKeys:
 
 
 class _Chain:
-    """All keys that were used from some version on up to `_high`; those before them begin at the
-    version `_older`."""
+    """All keys that were used from some version up to `_high`. Older keys begin at the version
+    `_older`."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -76,14 +77,14 @@ class _Chain:
         return None if found is None else found[0]
 
     def _learn_new(self, head: GraphVersion, horizon: int, read: ReadKeys) -> None:
-        """From the head down to what is known, or as far as it matters."""
+        """Reads from the head down to what is known, or as far back as matters."""
         keys = head.keys
         new = [keys]
         while keys.older > self._high and keys.since >= horizon:
             keys = read(keys.older)
             new.append(keys)
         if keys.older > self._high or not self._high:
-            # Between what was known and what matters now lies too much.
+            # There is a gap between what was known and what matters now.
             self._used, self._high = {}, 0
             self._older, self._since = keys.older, keys.since
         for one in new:
@@ -91,7 +92,7 @@ class _Chain:
         self._high = head.version
 
     def _add(self, keys: Keys, *, above: int = 0) -> None:
-        """A key that was forgotten, and used again after that, belongs to the later commit."""
+        """A key that was forgotten and then used again belongs to the later commit."""
         for entry in keys.entries():
             if entry.version <= above:
                 return

@@ -1,5 +1,5 @@
-"""Owns the record of a commit, made from the options of its call, and the search for an earlier
-call with the same idempotency key."""
+"""Owns the record of a commit, which is made from the options of its call, and the search for an
+earlier call with the same idempotency key."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def make_lineage(
     message: str | None = None,
     actor: str | None = None,
 ) -> Lineage:
-    """`call` is what tells this call from others that use the same key; `message` and `actor`
-    stand where the caller says nothing."""
+    """`call` distinguishes this call from others with the same key. `message` and `actor` are
+    defaults for options that the caller left out."""
     key = hash_key(options.idempotency_key)
     return Lineage(
         kind=kind,
@@ -37,14 +37,14 @@ def make_lineage(
 def find_repeated(
     session: Session, branch: str, lineage: Lineage, ledger: Ledger
 ) -> GraphVersion | None:
-    """The version that an earlier call with this key made on a branch. It is asked for before
-    anything else: that call was checked, and the branch is another one by now."""
+    """The version that an earlier call with this key made on a branch. This is looked up first:
+    that call was checked, and the branch has changed since."""
     if lineage.key is None:
         return None
     try:
         head = session.live_head(branch, ledger)
     except BranchNotFound:
-        return None  # which the call itself has better words for
+        return None  # the call itself has a better message for this
     first = find_keyed(session, lineage.key, head, ledger)
     if first is not None:
         recalled(first, lineage.call)

@@ -1,4 +1,4 @@
-"""Owns schema changes as writes: plans them, checks the data, and publishes one commit."""
+"""Owns schema changes as writes: it plans them, checks the data, and publishes one commit."""
 
 from __future__ import annotations
 
@@ -63,18 +63,19 @@ _PARALLEL = 8
 
 @dataclass(frozen=True)
 class Applied:
-    """`applied` is False and `commit` None when the schema was that already."""
+    """`applied` is False and `commit` None if the graph had this schema already."""
 
     applied: bool
     commit: Commit | None
     plan: MigrationPlan
     io: Ledger
     repeated: bool = False
-    """An earlier call with the same idempotency key had done it; `plan` has no steps then."""
+    """An earlier call with the same idempotency key had made the change; `plan` then has no
+    steps."""
 
 
 def read_schema(text: str, path: str = "schema.pg", *, columns: int = SHOWN_COLUMNS) -> Schema:
-    """A checked schema, or `InvalidSchema` with every mistake."""
+    """A checked schema, or `InvalidSchema` with every error."""
     checked = compile_schema(text)
     errors = [d for d in checked.diagnostics if d.severity == "error"]
     if checked.schema is None or errors:
@@ -87,7 +88,8 @@ def read_schema(text: str, path: str = "schema.pg", *, columns: int = SHOWN_COLU
 def create_tables(
     tables: Tables, runtime: Runtime, kinds: list[GraphType], ledger: Ledger
 ) -> list[TablePin]:
-    """One empty table per type. Two branches may create the same type, so the place is unique."""
+    """One empty table for each type. Two branches may create the same type, so locations are
+    unique."""
 
     def create(kind: GraphType) -> tuple[TablePin, Ledger]:
         own = Ledger()
@@ -121,7 +123,7 @@ def fnv1a64(text: str) -> int:
 
 @dataclass
 class Migration:
-    """A schema change under way, as the publisher sees it."""
+    """A schema change as the publisher sees it."""
 
     session: Session
     snapshot: GraphView
@@ -144,7 +146,7 @@ class Migration:
         return self.snapshot.graph_version
 
     def prepare(self) -> None:
-        """Checks the data and creates what can be created unseen."""
+        """Checks the data and creates what can be created before the commit."""
         snapshot = self.snapshot
         self._began = self.session.runtime.now()
         catalog = apply_steps(snapshot.catalog, self.steps.steps)
@@ -168,7 +170,8 @@ class Migration:
         raise Conflict("The graph moved while the schema was changed.")
 
     def stale(self, head: GraphVersion) -> bool:
-        """Tables that were created for it may be gone (hazard 7); its caller begins anew."""
+        """Whether tables that were created for it may be gone (hazard 7). Its caller then starts
+        again."""
         return self.session.outlived(self._began, head)
 
     def _refuse_unsupported(self) -> None:
@@ -210,8 +213,8 @@ class Migration:
                 yield DropColumns(table=renamed.get(key, key), columns=tuple(columns))
 
     def _validate(self, catalog: Catalog) -> set[str]:
-        """Existing rows against the new rules, for the types that have a validated step. Returns
-        the tables that were looked at."""
+        """Checks existing rows against the new rules of types with a validated step. Returns the
+        tables that were checked."""
         by_id = {kind.id: kind for kind in catalog.by_key.values()}
         keys = {step.type for step in self.steps.of_tier(Tier.VALIDATED)}
         old_of = {
@@ -232,7 +235,7 @@ class Migration:
             yield from check_rows(new, _as_new(pa.Table.from_batches([batch]), new, kept))
 
     def _check_rules(self, catalog: Catalog, old_of: dict[str, GraphType]) -> list[Violation]:
-        """Ends do not change with a schema, so only the others are looked at."""
+        """Ends do not change with a schema, so only the other rules are checked."""
 
         def read(new: GraphType, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
             old = old_of[new.table_key]
@@ -256,19 +259,19 @@ class Migration:
 
 
 def _kept(old: GraphType, new: GraphType) -> dict[str, str]:
-    """What the properties are called that the type has already."""
+    """The present names of the properties that the type has already."""
     was = {p.id: p.name for p in old.properties}
     return {p.name: was[p.id] for p in new.properties if p.id in was}
 
 
 def _can_clash(old: GraphType, rule: UniqueRule) -> bool:
-    """Rows have no values yet of a property that is new: the planner answers for those."""
+    """Rows have no values yet for a new property; the planner guarantees that."""
     kept = _kept(old, rule.kind)
     return all(name in kept or name in system_columns(rule.kind) for name in rule.columns)
 
 
 def _as_new(rows: pa.Table, new: GraphType, kept: dict[str, str]) -> pa.Table:
-    """Old rows as the new type sees them, in the columns that there are."""
+    """Old rows in the form of the new type, with the columns that exist."""
     columns = {name: rows[name] for name in system_columns(new) if name in rows.column_names}
     for p in new.properties:
         if kept.get(p.name) in rows.column_names:
@@ -317,8 +320,8 @@ def apply_schema(
     *,
     allow_data_loss: bool = False,
 ) -> Applied:
-    """Publishes a schema as one commit. Rows written meanwhile make it start again; another
-    schema change does not, because the plan was made against the one before it."""
+    """Publishes a schema as one commit. If rows are written meanwhile, it starts again. If another
+    schema change comes first, it fails, because the plan was made for the schema before that."""
     ledger = Ledger()
     lineage = make_lineage(session, "schema", options, text, branch, allow_data_loss)
     if (known := find_repeated(session, branch, lineage, ledger)) is not None:
@@ -352,7 +355,8 @@ def apply_schema(
 
 
 def schema_text(schema: str | os.PathLike[str]) -> str:
-    """A schema is a text if it holds a brace or is empty, else the path of a file."""
+    """A text that contains a brace or is empty is a schema; any other text is the path of a
+    file."""
     if not isinstance(schema, str | os.PathLike):
         raise InvalidArgument(f"A schema is a text or a path, not {type(schema).__name__}.")
     if isinstance(schema, str) and ("{" in schema or "\n" in schema or not schema.strip()):

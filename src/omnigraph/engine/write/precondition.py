@@ -1,5 +1,5 @@
-"""Owns `if_commit`: whether a branch still shows what the caller saw, apart from what
-maintenance has done since."""
+"""Owns `if_commit`: whether a branch still shows what the caller saw. Maintenance since then does
+not count."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from omnigraph.telemetry import Ledger
 
 
 def require_commit(session: Session, head: GraphVersion, commit: str, ledger: Ledger) -> str:
-    """The commit that stands for the one given from here on: what a reader sees at the head, which
-    maintenance does not change. Raises if something has come since that a reader can see."""
+    """The commit that replaces the given one from here on: the one that a reader sees at the head,
+    which maintenance does not change. Raises an error if a visible commit has come since."""
     if not _shows(session, head, commit, ledger):
         raise moved_on(head, commit)
     return head.visible
@@ -22,7 +22,7 @@ def require_commit(session: Session, head: GraphVersion, commit: str, ledger: Le
 def pin_commit(
     session: Session, head: GraphVersion, options: CommitOptions, ledger: Ledger
 ) -> str | None:
-    """As `require_commit`, of the options of a call, which may have no such condition."""
+    """The same for the options of a call, which may have no such condition."""
     if options.if_commit is None:
         return None
     return require_commit(session, head, options.if_commit, ledger)
@@ -38,9 +38,9 @@ def moved_on(head: GraphVersion, commit: str) -> PreconditionFailed:
 
 
 def _shows(session: Session, head: GraphVersion, commit: str, ledger: Ledger) -> bool:
-    """The head's own commit and the one that is seen there are told without a read. One that
-    maintenance made in between is looked for among the versions since then: ids grow along a
-    branch, but another branch may have made one between two of them, by whatever clock."""
+    """The head's own commit and the visible one are compared without a read. A commit that
+    maintenance made in between is looked for among the versions since then. Ids grow along a
+    branch, but another branch may have made a commit between two of them, by any clock."""
     if head.holds(commit):
         return True
     seen = head.seen
@@ -56,14 +56,14 @@ def _shows(session: Session, head: GraphVersion, commit: str, ledger: Ledger) ->
     oldest = _read(session, head.branch, low, ledger)
     if oldest is None or oldest.commit.id <= commit:
         return oldest is not None and oldest.commit.id == commit
-    # It began on the branch that this one was made from.
+    # The commit may belong to the branch that this one was made from.
     fork = oldest.forked_from
     origin = None if fork is None else _read(session, fork.branch, fork.version, ledger)
     return origin is not None and _shows(session, origin, commit, ledger)
 
 
 def _read(session: Session, branch: str, number: int, ledger: Ledger) -> GraphVersion | None:
-    """A copy of some branches has not all of them."""
+    """A copy of some branches may lack it."""
     try:
         return session.read_record(branch, number, ledger)
     except Absent:

@@ -1,4 +1,4 @@
-"""Owns the outcome of a write: the version that it made, or that an earlier call had already
+"""Owns the outcome of a write: the version that it made, or the one that an earlier call had
 made."""
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from omnigraph.telemetry import Ledger
 
 @dataclass(frozen=True)
 class Published:
-    """`commit` of an earlier call with the same idempotency key when `repeated`, and `first` the
-    version that it made. `tables` holds the versions of each table before and after."""
+    """If `repeated`, `commit` is that of an earlier call with the same idempotency key, and `first`
+    is the version that it made. `tables` holds the versions of each table before and after."""
 
     version: GraphVersion | None
     commit: str
@@ -31,14 +31,14 @@ class Published:
 
 
 def hash_key(key: str | None) -> str | None:
-    """What of an idempotency key is written down."""
+    """The part of an idempotency key that is stored."""
     return None if key is None else hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 def recall(
     session: Session, lineage: Lineage, head: GraphVersion, ledger: Ledger
 ) -> Published | None:
-    """An earlier call with this idempotency key, or of this batch, has done the work already."""
+    """An earlier call with this idempotency key, or for this batch, has done the work already."""
     if lineage.stream is not None and (mark := head.streams.get(lineage.stream)) is not None:
         if mark.batch > lineage.batch:
             raise IdempotencyMismatch(
@@ -57,7 +57,8 @@ def recall(
 def find_keyed(
     session: Session, key: str, head: GraphVersion, ledger: Ledger
 ) -> GraphVersion | None:
-    """The record of the version whose commit used a key, cleaned up or not."""
+    """The record of the version whose commit used a key, even if cleanup has deleted the
+    version."""
 
     def read(number: int) -> Keys:
         try:
@@ -76,8 +77,8 @@ def find_keyed(
 
 
 def recalled(first: GraphVersion, call: str | None) -> Published:
-    """The answer to a call whose key the commit of this version used. Before format 2, calls
-    were not recorded."""
+    """The answer to a call whose key the commit of this version used. Before format 2, calls were
+    not recorded."""
     if first.keys.call and first.keys.call.hex() != call:
         raise another_call(first)
     return Published(None, first.commit.id, repeated=True, first=first)

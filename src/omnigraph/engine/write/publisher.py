@@ -46,16 +46,16 @@ class Publishable(Protocol):
     def base(self) -> GraphVersion: ...
 
     def replan(self, head: GraphVersion) -> None:
-        """Makes the plan again on a new base; raises what the statements raise there."""
+        """Makes the plan again on a new base. Raises the errors that the statements raise there."""
 
     def stale(self, head: GraphVersion) -> bool:
-        """Whether staged files may be gone by the time that the plan is bound."""
+        """Whether staged files may be gone by the time the plan is bound."""
 
 
 @dataclass(frozen=True)
 class _Bindings:
-    """What the actions of a plan made of the tables: the pins of the next version, the tables
-    before and after, and the files that came with them."""
+    """The result of a plan's actions: the pins of the next version, the tables before and after,
+    and the new files."""
 
     pins: tuple[TablePin, ...]
     statistics: dict[str, TableStatistics]
@@ -71,13 +71,14 @@ def publish(
     retry_for: float,
     after: Sequence[Path] = (),
 ) -> Published:
-    """One commit, or an error that says what became of the write. The files `after` are on the
-    disk before it can be seen, beside those that it wrote itself."""
+    """One commit, or an error that says what became of the write. The files in `after`, and those
+    that the write made itself, are on disk before the commit can be seen."""
     return _Publication(session, work, ledger, after).run(retry_for)
 
 
 class _Publication:
-    """One write on its way into a branch: known already, or bound to the end of the chain."""
+    """One write on its way into a branch. It may be known already, or it is bound to the end of the
+    chain."""
 
     def __init__(
         self, session: Session, work: Publishable, ledger: Ledger, after: Sequence[Path]
@@ -111,12 +112,12 @@ class _Publication:
         work = self._work
         assert head is not None  # there is no branch without a version
         if head.deleted or head.incarnation != work.plan.base_incarnation:
-            raise branch_moved(head.branch)  # whose keys and streams are not ours
+            raise branch_moved(head.branch)  # its keys and streams are not ours
         self._known = recall(self._session, work.plan.lineage, head, self._ledger)
         if self._known is not None:
             return None
         self._rebase(work, head)
-        plan = work.plan  # which may be another one now
+        plan = work.plan  # it may be another one now
         self._require_tables(plan, head)
         self._bound = self._bind(plan, head, self._ledger)
         change = Advance(
@@ -169,7 +170,7 @@ class _Publication:
                 assert_never(verdict)
 
     def _bind(self, plan: PublishPlan, head: GraphVersion, ledger: Ledger) -> _Bindings:
-        """Detached commits on the head's own tables, side by side."""
+        """Makes detached commits on the head's own tables, in parallel."""
         statistics: dict[str, TableStatistics] = {}
         tables: dict[str, tuple[Table, Table]] = {}
 
@@ -196,6 +197,6 @@ class _Publication:
 
 
 def require_unprotected(head: GraphVersion, kind: str) -> None:
-    """A protected branch takes merges, and what no reader can see."""
+    """A protected branch accepts merges, and changes that no reader can see."""
     if head.protected and kind not in PASSES_PROTECTION:
         raise ProtectedBranch(f"The branch {head.branch!r} is protected against direct writes.")

@@ -22,17 +22,18 @@ _EFFECTS: tuple[Effect, ...] = ("inserted", "updated", "deleted")
 
 
 def pack_numbers(told: Sequence[tuple[Statement, int]]) -> tuple[int, ...]:
-    """The numbers that the statements of a block returned, also those that it took back, where
-    the statement alone does not give them."""
+    """The numbers that the statements of a block returned, including undone ones, where the
+    statement alone does not determine them."""
     return tuple(number for one, number in told if not isinstance(one, AppendRows))
 
 
 def number_of(statement: Statement, before: Sequence[Statement], first: GraphVersion) -> int:
-    """What a statement of a repeated block was told, given those before it. A statement that the
-    first call did not have makes it another call, which is found out when the block ends."""
+    """The number that a statement of a repeated block returned, given those before it. A statement
+    that the first call did not have makes this a different call, which is found out when the block
+    ends."""
     if isinstance(statement, AppendRows):
         return statement.rows
-    if not first.keys.call:  # of which no numbers were kept
+    if not first.keys.call:  # no numbers were kept for it
         return _from_statistics(statement, first)
     place = sum(not isinstance(one, AppendRows) for one in before)
     return first.keys.answers[place] if place < len(first.keys.answers) else 0
@@ -49,7 +50,7 @@ def _names(key: str, statement: Statement) -> bool:
 
 
 def pack_effects(effects: Effects, catalog: Catalog) -> tuple[int, ...]:
-    """The effects of a mutation: for each type that has any its place in the schema, and three
+    """The effects of a mutation: for each affected type, its place in the schema and three
     numbers."""
     packed: list[int] = []
     for place, kind in enumerate(catalog.types):
@@ -60,7 +61,7 @@ def pack_effects(effects: Effects, catalog: Catalog) -> tuple[int, ...]:
 
 
 def effects_of(first: GraphVersion, catalog: Catalog) -> Effects:
-    """Those of a mutation that made this version under this schema."""
+    """The effects of the mutation that made this version under this schema."""
     effects: Effects = Counter()
     if not first.keys.call:
         for key, statistics in first.commit.statistics.items():

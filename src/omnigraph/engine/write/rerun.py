@@ -1,5 +1,5 @@
-"""Owns running a unit of work until it is published: a function of a transaction, called again when
-what it read has changed."""
+"""Owns running a unit of work until it is published. The unit is a function of a transaction,
+called again if what it read has changed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Owns which rows a condition of a mutation keeps: by a lookup, by a filter that Lance answers, or
-by looking at the columns that it needs. Pending rows are judged by the condition itself."""
+"""Owns which rows meet the condition of a mutation: by a lookup, by a filter that Lance evaluates,
+or by reading the columns that the condition needs. Pending rows are tested by the condition
+itself."""
 
 from __future__ import annotations
 
@@ -22,13 +23,13 @@ from omnigraph.store.tables import ADDRESS
 from omnigraph.telemetry import Ledger
 
 AT_ONCE = 65_536
-"""Rows that are looked at together: a column of texts may be more than one array can hold."""
+"""Rows that are tested together: a column of texts may be too large for one array."""
 _FEW = 1000
 
 
 @dataclass(frozen=True)
 class Selected:
-    """`rows` of the table with their `addresses`, and the positions of `pending` ones."""
+    """`rows` of the table with their `addresses`, and the positions of `pending` rows."""
 
     rows: pa.Table
     addresses: np.ndarray
@@ -47,7 +48,7 @@ class Ahead:
     rows: pa.Table | None = None
 
     def take(self, addresses: np.ndarray, names: Sequence[str]) -> pa.Table | None:
-        """None if they are not all here."""
+        """None if some of them are missing."""
         if self.rows is None or not np.isin(addresses, self.addresses).all():
             return None
         places = np.searchsorted(self.addresses, addresses)
@@ -60,7 +61,7 @@ NOTHING_AHEAD = Ahead(np.array([], dtype=np.uint64))
 def fetch_ahead(
     view: TableView, conditions: Sequence[Expression], bindings: Bindings, ledger: Ledger
 ) -> Ahead:
-    """The rows of all conditions that give an id: one read, and not one for each."""
+    """The rows of all conditions that give an id, in one read instead of one for each."""
     if len(conditions) < 2 or view.table.blobs:
         return NOTHING_AHEAD
     texts: dict[str, None] = {}
@@ -84,7 +85,7 @@ def select_rows(
     *,
     ahead: Ahead = NOTHING_AHEAD,
 ) -> Selected:
-    """`columns` of the rows that the condition keeps; `id` is one of them."""
+    """`columns` of the rows that meet the condition, including `id`."""
     pending = _pending(view, where, bindings)
     tests = split_tests(where)
     lookup = find_lookup(view.kind, tests, bindings)
@@ -110,7 +111,7 @@ def _look_up(
     columns: Sequence[str],
     ahead: Ahead,
 ) -> tuple[pa.Table, np.ndarray] | None:
-    """None where so many rows have the values that reading all is cheaper."""
+    """None if so many rows have the values that reading everything is cheaper."""
     positions, addresses = view.find_stored(lookup.columns, lookup.texts, ledger)
     names = list(columns)
     by_id = lookup.columns == ("id",)
@@ -160,7 +161,7 @@ def _scan(
     ledger: Ledger,
     columns: Sequence[str],
 ) -> tuple[pa.Table, np.ndarray]:
-    """First which rows, from the columns that decide it; then the rest of these."""
+    """First finds the rows, from the columns that decide it, and then reads the rest of them."""
     together, rest = push_tests(view, tests, bindings)
     names = list(dict.fromkeys(["id", *(c for test in rest for c in used_columns(test))]))
     parts = list(_kept_batches(view, together, names, rest, bindings, ledger))
@@ -193,7 +194,7 @@ def _kept_batches(
 def _whole(
     view: TableView, ids: pa.Array, addresses: np.ndarray, ledger: Ledger
 ) -> tuple[pa.Table, np.ndarray]:
-    """Whole rows, each with its address."""
+    """Whole rows with their addresses."""
     rows = view.rows_at(addresses, ledger)
     places = pc.index_in(rows["id"].combine_chunks(), value_set=ids)
     return rows, addresses[places.to_numpy()]
@@ -202,7 +203,7 @@ def _whole(
 def _kept(
     tests: Sequence[Expression], rows: pa.Table, view: TableView, bindings: Bindings
 ) -> np.ndarray:
-    """Where all tests hold; what cannot be computed names its row."""
+    """Where all tests hold. An error during the computation names its row."""
 
     def decide(part: pa.Table) -> np.ndarray:
         leaves = RowLeaves(bindings, part)
@@ -227,7 +228,7 @@ def blame_row(
     compute: Callable[[pa.Table], object],
     type_name: str,
 ) -> ValueOutOfRange:
-    """The error with the name of the first row that it happens in, found by halves."""
+    """The error with the name of the first row in which it happens, found by bisection."""
     low, high = 0, rows.num_rows
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Owns the step from pending rows to table actions: it writes their files."""
+"""Owns the step from pending rows to table actions, which writes their files."""
 
 from __future__ import annotations
 
@@ -22,22 +22,24 @@ _PARALLEL = 8
 
 @dataclass(frozen=True)
 class StagedWork:
-    """`rows` holds for each table the rows written, by column, and the addresses hidden."""
+    """`rows` holds for each table the rows that were written, by column, and the addresses that
+    were hidden."""
 
     actions: tuple[TableAction, ...]
     rows: dict[str, tuple[pa.Table, np.ndarray]]
 
 
 class StagedAppends:
-    """Fragments of appends, kept over rebases: the same rows need not be written twice. `since` is
-    when the oldest of them was staged: cleanup goes by the age of files, not of attempts."""
+    """Fragments of appends, kept over rebases, so the same rows are not written twice. `since` is
+    when the oldest of them was staged, because cleanup goes by the age of files and not of
+    attempts."""
 
     def __init__(self) -> None:
         self._staged: dict[str, tuple[tuple[pa.Table, ...], Staged]] = {}
         self.since = 0
 
     def begin(self, now: int) -> None:
-        """More are going to be staged from now on."""
+        """More files are going to be staged from now on."""
         if not self._staged:
             self.since = now
 
@@ -134,7 +136,7 @@ def _row_change(
     inserted = int(np.count_nonzero(overlay.origins == NEW))
     updated = len(overlay.origins) - inserted
     if not fragments and not len(overlay.hidden):
-        return None  # what was inserted was also deleted
+        return None  # the inserted rows were also deleted
     make = Delete if not fragments else Upsert if inserted else Update
     return make(
         table=view.kind.table_key,
@@ -150,7 +152,7 @@ def _row_change(
 
 
 def by_column(kind: GraphType, rows: pa.Table) -> pa.Table:
-    """Rows under the names of their columns, which may be older than the properties'."""
+    """Rows under the names of their columns, which may be older than those of the properties."""
     schema = table_schema(kind)
     if rows.schema.names != row_schema(kind).names:
         rows = rows.select(row_schema(kind).names)

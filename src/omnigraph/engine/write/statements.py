@@ -1,4 +1,4 @@
-"""Owns statements: what a transaction was asked to do, as values that can be run again."""
+"""Owns statements: the requests made of a transaction, as values that can be run again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from omnigraph.plan.values.rows import Bindings
 
 @dataclass(frozen=True)
 class AppendRows:
-    """`raw` is what the caller gave, in a form that can be read again under another schema. We
-    have made up all ids (`generated_ids`), or those in `made_up`."""
+    """`raw` is what the caller passed, in a form that can be read again under another schema. If
+    `generated_ids`, all ids were generated; otherwise those in `made_up` were."""
 
     type: str
     raw: Any = field(repr=False)
@@ -35,7 +35,7 @@ class AppendRows:
         return sum(int(group.table.num_rows) for group in self.shaped.groups)
 
     def own_ids(self) -> list[str]:
-        """Those that we have made up, in the order in which we did."""
+        """The generated ids, in their order."""
         if not self.generated_ids:
             return [*self.made_up]
         return [one for group in self.shaped.groups for one in group.table["id"].to_pylist()]
@@ -43,7 +43,7 @@ class AppendRows:
 
 @dataclass(frozen=True)
 class UpsertRows(AppendRows):
-    """`merged` counts rows that were given before others of the same id, and went into these."""
+    """`merged` counts rows that were merged into later ones of the same id."""
 
     merged: int = 0
 
@@ -55,14 +55,14 @@ class OverwriteRows(AppendRows):
 
 @dataclass(frozen=True)
 class WhereText:
-    """A condition of the query language, and the moment that `now()` means in it."""
+    """A condition of the query language, and the value of `now()` in it."""
 
     text: str
     now: int
 
 
 Where: TypeAlias = pc.Expression | WhereText | None
-"""None: everywhere."""
+"""None means every row."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +96,8 @@ class DeleteWhere:
 
 @dataclass(frozen=True)
 class EmbedRows:
-    """Vectors for entities, each with the text that it is of: `rows` has `id`, `text`, `vector`.
-    An entity that has another text by now, or a vector, is left as it is."""
+    """Vectors for entities, each with its text: `rows` has `id`, `text`, `vector`. An entity that
+    by now has another text, or a vector, is left as it is."""
 
     type: str
     property: str
@@ -118,7 +118,7 @@ Statement = (
 
 
 def hash_statements(statements: list[Statement], catalog: Catalog) -> str:
-    """The same for the same call under one schema, whatever its values are held in."""
+    """The same for equal calls under one schema, whatever libraries hold the values."""
     return digest_values(part for one in statements for part in _parts(one, catalog))
 
 
@@ -155,7 +155,7 @@ def _plain(where: Where) -> object:
 
 
 def _given_ids(ids: pa.ChunkedArray, made_up: tuple[str, ...]) -> pa.ChunkedArray:
-    """Those that we made up are others when the call is repeated."""
+    """Without generated ids, which differ when a call is repeated."""
     if not made_up:
         return ids
     ours = pc.is_in(ids, value_set=pa.array(made_up, pa.string()))
@@ -163,7 +163,7 @@ def _given_ids(ids: pa.ChunkedArray, made_up: tuple[str, ...]) -> pa.ChunkedArra
 
 
 def _as_typed(value: Any, kind: PropertyType | None) -> object:
-    """What the property will hold, which may be given in several ways."""
+    """The values that the property will hold, which can be written in several ways."""
     if kind is None or isinstance(value, pc.Expression):
         return value
     done = convert_values([value], kind)

@@ -148,8 +148,8 @@ class Transaction:
             self.commit = None if published.version is None else published.version.commit
 
     def savepoint(self) -> Savepoint:
-        """A point to go back to, by its `rollback()`, or as a block that is taken back when it
-        raises. The rest of the transaction stays.
+        """A point to go back to, by its `rollback()`, or as a block that is undone if it raises.
+        The rest of the transaction stays.
 
         >>> with g.transaction() as tx:
         ...     count = tx.append("Person", {"name": "Dan"})
@@ -346,7 +346,8 @@ class Transaction:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """The code of the block may go on after an error, knowing what it says."""
+        """The code of the block may go on after an error, so it has learned something about the
+        graph."""
         try:
             yield
         except OmnigraphError:
@@ -354,7 +355,7 @@ class Transaction:
             raise
 
     def _try_rows(self, make: type[AppendRows], name: str, rows: Any) -> int:
-        # Rows that can clash with nothing need no look at the head.
+        # New rows with ids of our own can clash with nothing, so the head is not needed.
         kind = find_type(self._write.catalog(reading=False), name)
         self._write.require_write(kind.name, reading=False)
         if make is not AppendRows or kind.key:
@@ -368,7 +369,7 @@ class Transaction:
     def _shape(
         self, make: type[AppendRows], kind: GraphType, rows: Any, told: Sequence[str] = ()
     ) -> AppendRows:
-        """Ids that we made up before are used again: the block may have read them."""
+        """Ids that were generated before are used again, because the block may have read them."""
         made: list[str] = []
 
         def new_ids(count: int) -> list[str]:
@@ -388,7 +389,7 @@ class Transaction:
         return make(kind.name, rows, shaped, generated, () if generated else tuple(made))
 
     def _reshape(self, statements: list[Statement], snapshot: GraphView) -> list[Statement]:
-        """Rows read again under another schema."""
+        """Reads the rows again under another schema."""
         return [
             self._shape(type(one), snapshot.type(one.type), one.raw, one.own_ids())
             if isinstance(one, AppendRows)
@@ -403,7 +404,7 @@ class Transaction:
 
 
 def _rereadable(rows: Any) -> Any:
-    """Streams can be read only once, and a lost race reads again."""
+    """A stream can be read only once, and a lost race reads again."""
     if isinstance(rows, pa.RecordBatchReader):
         return rows.read_all()
     if hasattr(rows, "__next__"):

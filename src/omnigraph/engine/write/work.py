@@ -1,7 +1,7 @@
 """Owns the working state of a transaction: statements applied to a snapshot, in memory.
 
-It is a function of the snapshot and the statements, so after a lost race it is simply made
-again on the new snapshot.
+It is a function of the snapshot and the statements, so after a lost race it is simply made again on
+the new snapshot.
 """
 
 from __future__ import annotations
@@ -54,9 +54,10 @@ _MANY_CHUNKS = 64
 
 
 class Work:
-    """Pending rows over a pinned snapshot. `checks` collects the tables that decisions rest on,
-    `only_appended` holds for each type the rows of its appends while nothing else touched it,
-    `effects` how many entities of each table the statements inserted, updated and deleted."""
+    """Pending rows over a pinned snapshot. `checks` collects the tables that decisions depend on.
+    `only_appended` holds for each type the rows of its appends, as long as nothing else has touched
+    it. `effects` counts how many entities of each table the statements inserted, updated and
+    deleted."""
 
     def __init__(self, snapshot: GraphView) -> None:
         self.snapshot = snapshot
@@ -73,7 +74,7 @@ class Work:
         return self.snapshot.view(kind, self.overlays.get(kind.table_key))
 
     def read(self, kind: GraphType) -> TableView:
-        """A view on whose contents a decision will rest."""
+        """A view whose contents a decision will depend on."""
         self.checks.add(kind.table_key)
         return self.view(kind)
 
@@ -125,8 +126,8 @@ class Work:
     def change(
         self, kind: GraphType, rows: pa.Table, origins: np.ndarray, gone: np.ndarray
     ) -> None:
-        """Puts rows and hides addresses without a check: the caller has looked at the table and
-        answers for the consequences."""
+        """Puts rows and hides addresses without a check: the caller has examined the table and is
+        responsible for the consequences."""
         self._put(kind, self._overlay(kind).hiding(gone).adding(rows, origins))
 
     def _append(self, kind: GraphType, statement: AppendRows) -> int:
@@ -170,7 +171,7 @@ class Work:
     def _complete(
         self, view: TableView, group: RowGroup, found: Any, origins: np.ndarray
     ) -> pa.Table:
-        """Full rows: given properties, then what the entity had, then defaults."""
+        """Full rows: given properties, then the entity's old values, then defaults."""
         kind, given = view.kind, group.table
         absent = [p.name for p in kind.properties if p.name not in group.given]
         known = np.union1d(found.base_positions, found.pending_positions)
@@ -199,7 +200,7 @@ class Work:
         return clear_stale(kind, group.given, rows, kept) if watched else rows
 
     def _check_ends(self, view: TableView, given: pa.Table, found: Any) -> None:
-        """An edge keeps its ends: another end is another edge."""
+        """An edge keeps its ends: an edge with other ends is another edge."""
         if not isinstance(view.kind, EdgeType) or view.kind.key:
             return
         pairs = []
@@ -242,7 +243,7 @@ class Work:
         return self._replace(view, found, rows)
 
     def _select(self, view: TableView, where: Where, names: list[str]) -> Selected:
-        """The rows that a condition keeps, in the table and among those that are pending."""
+        """The rows that meet a condition, in the table and among the pending ones."""
         if isinstance(where, WhereText):
             condition = read_condition(self.snapshot.catalog, view.kind, where.text, where.now)
             assert not isinstance(condition.test, pc.Expression)
@@ -272,7 +273,7 @@ class Work:
         return done
 
     def _replace(self, view: TableView, found: Selected, rows: pa.Table) -> int:
-        """Other rows for those found, in the same order."""
+        """Puts other rows in place of those found, in the same order."""
         origins = np.concatenate([found.addresses, view.overlay.origins[found.pending]])
         overlay = view.overlay.without(found.pending).adding(rows, origins.astype(np.uint64))
         self._put(view.kind, overlay)
@@ -289,7 +290,8 @@ class Work:
         return self._remove(view, found)
 
     def _embed(self, kind: GraphType, statement: EmbedRows) -> int:
-        """Vectors, where the text is still that which was embedded and nobody gave another."""
+        """Stores vectors where the text is still the embedded one and nobody has set another
+        vector."""
         given, vector, view = statement.rows, statement.property, self.read(kind)
         ids = given["id"].combine_chunks()
         found = view.find(("id",), ids.to_pylist(), self.ledger)
@@ -312,7 +314,7 @@ class Work:
         replaced = found.pending[kept[kept >= len(stored)] - len(stored)]
         overlay = view.overlay.without(replaced)
         self._put(kind, overlay.adding(rows, origins[kept].astype(np.uint64)))
-        # Pending rows were counted by the statement that put them there.
+        # Pending rows were counted by the statement that added them.
         self._count(kind, "updated", int(np.count_nonzero(kept < len(stored))))
         return len(kept)
 
@@ -329,7 +331,7 @@ class Work:
         return len(ids)
 
     def _cascade(self, node: NodeType, ids: list[str]) -> None:
-        """Edges of a removed node go with it."""
+        """Removes the edges of a removed node."""
         for edge, end in edges_of(self.snapshot.catalog, node):
             view = self.read(edge)
             found = view.find((end,), ids, self.ledger)
@@ -340,7 +342,7 @@ class Work:
 
 
 def refuse(violations: Any, *, more: int = 0) -> None:
-    """Raises when there is anything to refuse."""
+    """Raises an error if there is anything to refuse."""
     violations = list(violations)
     if not violations:
         return
@@ -370,7 +372,7 @@ def _check_settable(kind: GraphType, values: Mapping[str, Any]) -> None:
 
 
 def _with_values(kind: GraphType, old: pa.Table, values: Mapping[str, Any]) -> pa.Table:
-    """The rows with some properties set, by constants or by expressions over the old row."""
+    """The rows with some properties set, to constants or to expressions over the old row."""
     expressions = {n: v for n, v in values.items() if isinstance(v, pc.Expression)}
     computed = None
     if expressions:
