@@ -80,9 +80,9 @@ def test_a_stream_may_tell_of_several_types(g: Graph, spark: Any) -> None:
         g.stream_writer(mapping={"Person": {"name": "whon"}}, stream_id="calls")(calls, 1)
     with pytest.raises(InvalidArgument, match="either `type` or `mapping`"):
         g.stream_writer()
-    for word in ({"if_commit": g.commit.id}, {"idempotency_key": "k"}):
+    for options in (CommitOptions(if_commit=g.commit.id), CommitOptions(idempotency_key="k")):
         with pytest.raises(InvalidArgument, match="neither if_commit nor idempotency_key"):
-            g.stream_writer("Note", options=CommitOptions(**word))
+            g.stream_writer("Note", options=options)
 
 
 def test_a_writer_without_a_stream_needs_a_name(g: Graph, spark: Any) -> None:
