@@ -224,6 +224,40 @@ def test_scores_are_the_formula_a_filter_changes_none_and_ties_go_by_id(where: s
         assert column(view, only, "score", w="red") == {k: full[k] for k in ("d5", "d6", "d7")}
 
 
+def test_more_ties_than_are_asked_for_go_by_id(where: str) -> None:
+    texts = {f"d{999 - n}": "red fox" for n in range(400)}
+    with holding(where, texts) as view:
+        best = SCORES.removesuffix("}") + "limit 2 }"
+        assert list(column(view, best, "score", w="red")) == ["d600", "d601"]
+
+
+def test_a_misspelt_word_finds_however_many_words_are_near_it(where: str) -> None:
+    texts = {f"d{n}": f"w{n:02d}" for n in range(100)}
+    fuzzy = WORDS.replace("search", "fuzzy")
+    with holding(where, texts) as view:
+        assert len(docs(view, fuzzy, w="wzz")) == 100
+
+
+def test_rows_behind_an_index_are_scored_as_those_under_it() -> None:
+    """Hazard 20: both by the statistics of all, whatever maintenance has got to."""
+    first = {f"a{n}": "red fox" for n in range(6)}
+    later = {f"b{n}": "red blue blue " + "on " * n for n in range(4)}
+    with new() as g, limits(**SEGMENTS):
+        for texts in (first, later):
+            with g.transaction() as tx:
+                tx.append("Doc", [{"slug": slug, "text": text} for slug, text in texts.items()])
+            if texts is first:
+                g.optimize()
+        assert "4 rows that it does not cover yet" in g.explain(SCORES, params={"w": "red"})
+        corpus = Corpus.of([*first.values(), *later.values()])
+        for words in ("red", "blue fox"):
+            assert column(g, SCORES, "score", w=words) == {
+                slug: pytest.approx(corpus.score(text, words), abs=1e-6)
+                for slug, text in {**first, **later}.items()
+            }
+        assert docs(g, WORDS.replace("search", "fuzzy"), w="blux") == list(later)
+
+
 def test_a_direction_is_obeyed_and_what_has_no_rank_is_last(where: str) -> None:
     with holding(where, {"a": "red", "b": None, "c": "red red blue", "d": "blue"}) as view:
         up = SCORES.replace("order { bm25($d.text, $w) }", "order { bm25($d.text, $w) asc }")

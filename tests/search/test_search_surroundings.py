@@ -14,10 +14,11 @@ import pytest
 import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.query.search import texts, vectors
+from omnigraph.model import indexes
 from omnigraph.store.text_search import build_scratch
 from omnigraph.store.vector_search import find_vectors
 from tests.search.compare import mismatch
-from tests.search.oracle import Corpus
+from tests.search.oracle import Corpus, cosine_distance
 from tests.search.questions import draw_question
 from tests.search.test_search_edges import NEAR, SCHEMA, SCORES, SETTINGS, WORDS, column, docs, new
 from tests.search.world import SEGMENTS, World, limits, plain
@@ -259,13 +260,15 @@ def test_vectors_beside_pending_ones_are_found_by_their_index(
     near = NEAR.replace("limit 100", "limit 3")
     with new() as g, limits(**SEGMENTS):
         with g.transaction() as tx:
-            tx.append("Doc", [{"slug": f"d{n:03d}", "v": [n, 1, 0]} for n in range(300)])
+            tx.append("Doc", [{"slug": f"d{n:03d}", "v": [1, 3 - n / 100, 0]} for n in range(300)])
         g.optimize()
         with g.transaction() as tx:
-            tx.delete("Doc", where='slug = "d299"')
-            tx.upsert("Doc", [{"slug": "d298", "v": [0, 1, 0]}, {"slug": "new", "v": [2, 0, 0]}])
+            tx.delete("Doc", where='slug > "d288"')
+            tx.upsert("Doc", [{"slug": "d288", "v": [0, 1, 0]}, {"slug": "new", "v": [-1, 1, 0]}])
             found = list(column(tx, near, "far", q=[1, 0, 0]))
-            assert found == ["new", "d297", "d296"]
+            assert found == ["d287", "d286", "d285"], "what is hidden takes no place"
+            tx.upsert("Doc", [{"slug": "new", "v": [2, 0, 0]}])
+            assert list(column(tx, near, "far", q=[1, 0, 0])) == ["new", "d287", "d286"]
             assert asked, "the index is asked"
 
 
@@ -295,3 +298,38 @@ def test_the_vector_of_another_entity_is_looked_for_by_index(
         g.optimize()
         assert g.query(text, params={"m": others}).to_pylist() == expected
         assert len(asked) == others - 1, "a zero vector is not asked for"
+
+
+def test_candidates_are_filtered_before_they_are_ranked_by_an_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where they are too many to be looked at one by one, and the nearest are none of them."""
+    monkeypatch.setattr(vectors, "_FEW", 0)
+    text = """match { $d: Doc $d.year > 100 } return { $d.slug as d }
+      order { %s } limit 3"""
+    near = text % "nearest($d.v, [1.0, 0.0, 0.0])"
+    words = text % 'bm25($d.text, "red")'
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", [
+                {"slug": f"d{n:03d}", "v": [500, n, 0], "year": n, "text": "red " + "on " * n}
+                for n in range(300)
+            ])  # fmt: skip
+        g.optimize()
+        assert [row["d"] for row in g.query(near).to_pylist()] == ["d101", "d102", "d103"]
+        assert [row["d"] for row in g.query(words).to_pylist()] == ["d101", "d102", "d103"]
+
+
+def test_every_partition_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexes, "_PARTITION", 4)
+    chance = Random(3)
+    rows = {f"d{n:03d}": [chance.uniform(-1, 1) for _ in range(3)] for n in range(400)}
+    near = NEAR.replace("limit 100", "limit 20")
+    with new() as g, limits(**SEGMENTS):
+        with g.transaction() as tx:
+            tx.append("Doc", [{"slug": slug, "v": v} for slug, v in rows.items()])
+        g.optimize()
+        for _ in range(20):
+            asked = [chance.uniform(-1, 1) for _ in range(3)]
+            wanted = sorted(rows, key=lambda slug: cosine_distance(rows[slug], asked) or 0.0)
+            assert list(column(g, near, "far", q=asked)) == wanted[:20]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
+from math import isnan
 from numbers import Integral, Real
 from typing import Any, Final
 
@@ -25,6 +26,8 @@ from omnigraph.model.types import (
     type_text,
 )
 
+_SURELY: Final = 3e38
+"""Numbers below this fit into single precision."""
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,40}", re.ASCII)
 
 
@@ -88,12 +91,23 @@ def convert(value: Any, kind: PropertyType) -> Any:
         case ListType(item=item):
             return tuple(_scalar(part, item) for part in _items(value, kind))
         case VectorType(dimension=dimension):
-            parts = tuple(_scalar(part, Base.F32) for part in _items(value, kind))
+            given = _items(value, kind)
+            if not _are_floats(given):
+                given = [_scalar(part, Base.F32) for part in given]
+            parts = tuple(given)
             if len(parts) != dimension:
                 raise ValueError(f"has {len(parts)} numbers, and a vector of {dimension} is needed")
             return parts
         case EnumType():
             return _scalar(value, Base.STRING)
+
+
+def _are_floats(parts: Sequence[Any]) -> bool:
+    """Whether all are plain numbers that surely fit: looking at each by itself takes longer than a
+    search."""
+    if not parts or set(map(type, parts)) != {float}:
+        return False
+    return min(parts) > -_SURELY and max(parts) < _SURELY and not any(map(isnan, parts))
 
 
 def _items(value: Any, kind: PropertyType) -> list[Any]:

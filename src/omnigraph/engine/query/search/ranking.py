@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame, concat
 from omnigraph.engine.query.guard import Booking
@@ -277,10 +276,10 @@ def _places(
     numbers = np.concatenate([ranked.positions + rows.base for rows, _, _, ranked in best])
     values = np.concatenate([ranked.scores for _, _, _, ranked in best])
     kinds = run.kinds(leg.target.variable)
-    keys = [
-        (ranks(pa.array(values)), isinstance(leg, Bm25)),
-        (ranks(run.ids(kinds, numbers)), False),
-    ]
+    distinct, value_ranks = np.unique(values, return_inverse=True)
+    keys = [(value_ranks, isinstance(leg, Bm25))]
+    if len(distinct) < len(values):
+        keys.append((ranks(run.ids(kinds, numbers)), False))
     if len(kinds) > 1:
         names = sorted(kind.name for kind in kinds)
         owner = np.zeros(len(numbers), np.int64)
