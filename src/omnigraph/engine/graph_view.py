@@ -13,6 +13,7 @@ from omnigraph.engine.condition import Filter, scan_rows
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.permissions import Sight
+from omnigraph.engine.row_masks import RowMasks
 from omnigraph.engine.session import Session
 from omnigraph.engine.view import TableView
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
@@ -113,7 +114,16 @@ class GraphView:
         return find_type(self.catalog, name)
 
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        """The rows of a type, with pending rows on top, for the engine."""
+        """The rows of a type, with pending rows on top, for the engine. What the caller does not
+        see is hidden in the same way as what is deleted: whoever reads, reads through here."""
+        view = self._open(kind, overlay)
+        if self.sight is None or self.sight.sees_all(kind):
+            return view
+        masks = RowMasks(self._session, self.catalog, self.sight, self._open)
+        hidden = masks.hidden(self._open(kind), self.io)
+        return replace(view, overlay=view.overlay.hiding(hidden))
+
+    def _open(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         pin = self.graph_version.pins[kind.table_key]
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)
@@ -161,7 +171,10 @@ def as_seen(view: GraphView) -> GraphView:
     permissions = view._session.permissions  # noqa: SLF001
     if not permissions.restricted or view.sight is not None:
         return view
-    sight = permissions.sight(view.catalog)
+    session, ledger = view._session, view.io  # noqa: SLF001
+    # A type that was renamed was always the same type: a rule holds for its past too.
+    newest = session.read_catalog(session.head("main", ledger, fresh=False).catalog, ledger)
+    sight = permissions.sight(view.catalog, newest)
     return replace(view, catalog=sight.visible, sight=sight)
 
 

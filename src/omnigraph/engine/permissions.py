@@ -28,7 +28,7 @@ from omnigraph.model.permission import (
     Verdict,
     owner_of,
 )
-from omnigraph.model.row_rule import EVERY_ROW, NO_ROW, EveryRow, NoRow, RowRule
+from omnigraph.model.row_rule import EVERY_ROW, NO_ROW, EveryRow, NoRow, RowRule, all_of
 from omnigraph.model.version import UNSEEN, Commit, GraphVersion
 
 _READS: tuple[BranchAction, ...] = ("read", "query", "export")
@@ -131,13 +131,22 @@ class Permissions:
         side = "edge" if isinstance(kind, EdgeType) else "node"
         return TypeResource(self.graph, kind.name, side)  # type: ignore[arg-type]
 
-    def rows(self, kind: GraphType) -> RowRule:
+    def rows(self, kind: GraphType, name: str | None = None) -> RowRule:
         if self._authorizer is None or self.caller is None:
             return EVERY_ROW
-        return self._authorizer.rows(self.caller, self.type_of(kind), kind)
+        asked = self.type_of(kind) if name is None else replace(self.type_of(kind), name=name)
+        return self._authorizer.rows(self.caller, asked, kind)
 
-    def sight(self, catalog: Catalog) -> Sight:
-        return Sight(catalog, {kind.table_key: self.rows(kind) for kind in catalog.types})
+    def sight(self, catalog: Catalog, newest: Catalog | None = None) -> Sight:
+        """With the `newest` schema a type is also asked for under the name that it has there."""
+        later = {} if newest is None else {kind.id: kind.name for kind in newest.types}
+        rules = {}
+        for kind in catalog.types:
+            rule, name = self.rows(kind), later.get(kind.id, kind.name)
+            if name != kind.name:
+                rule = all_of((rule, self.rows(kind, name)))
+            rules[kind.table_key] = rule
+        return Sight(catalog, rules)
 
     def require_whole(self, catalog: Catalog, action: BranchAction, branch: BranchResource) -> None:
         """What is done to all rows at once is not for who may not see all of them."""
@@ -252,6 +261,11 @@ class Sight:
     @cached_property
     def whole(self) -> bool:
         return all(isinstance(rule, EveryRow) for rule in self.rules.values())
+
+    @cached_property
+    def mark(self) -> frozenset[tuple[str, RowRule]] | None:
+        """The same for all who see the same."""
+        return None if self.whole else frozenset(self.rules.items())
 
     def rule(self, kind: GraphType) -> RowRule:
         return self.rules.get(kind.table_key, NO_ROW)

@@ -136,8 +136,15 @@ def _rows(
     ledger: Ledger,
     entity: str | None,
 ) -> pa.Table:
-    parts = [view.fragment_rows(fragments, ledger, filter=_only(entity))] if fragments else []
     single = np.concatenate([np.array([], dtype=np.uint64), *addresses])
+    hidden = view.overlay.hidden
+    if len(hidden):  # from who reads: here nothing is pending
+        single = single[~np.isin(single, hidden)]
+        names = view.schema.names
+        found = view.located(names, ledger, filter=_only(entity), fragments=fragments)
+        parts = [pa.Table.from_batches([b.select(names) for b in found], schema=view.schema)]
+    else:
+        parts = [view.fragment_rows(fragments, ledger, filter=_only(entity))] if fragments else []
     if len(single) and entity is not None:
         ids = view.take(single, ["id"], ledger)["id"]
         single = single[pc.equal(ids, entity).to_numpy()]

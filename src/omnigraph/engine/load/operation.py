@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Generic
 
 from omnigraph.engine import branches_and_tags
-from omnigraph.engine.graph_view import full_view_of
+from omnigraph.engine.graph_view import as_seen, full_view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import H, LoadEngine, Pinned, ReadRows, Resolved
@@ -58,7 +58,9 @@ class Load(Generic[H]):
     def _run(self, reason: str) -> LoadResult:
         self._pinned = self._engine.pin(self._pin(self._engine.remaining_options(self._options)))
         options = self._pinned.options
-        self._read = self._engine.read(self._pinned)
+        seen = replace(self._pinned, base=as_seen(self._pinned.base))
+        self._read = self._engine.read(seen)
+        self._require_types()
         reach("load read")
         self._resolve()
         commit = None
@@ -81,6 +83,13 @@ class Load(Generic[H]):
             ),
             io=self._ledger,
         )
+
+    def _require_types(self) -> None:
+        """Asks before anything is compared with what is there: a refusal would tell of it."""
+        permissions, catalog = self._session.permissions, self._pinned.base.catalog
+        for rows in self._read.types.values():
+            overwrites = self._pinned.mode == "overwrite"
+            permissions.require_write(catalog, rows.kind, deletes=overwrites)
 
     def _pin(self, options: LoadOptions) -> Pinned:
         """Finds the base that everything is checked against."""

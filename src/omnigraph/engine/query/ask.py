@@ -96,7 +96,8 @@ def ask(
     _check_bounds(timeout, memory_limit, kernel, engine)
     values = bound(prepared, parameters)
     pins = snapshot.graph_version.pins
-    plan = prepared.plan({name: pins[name].rows for name in prepared.types if name in pins})
+    # A plan shows how many rows it counts on: those that are seen.
+    plan = prepared.plan({name: snapshot.count(name) for name in prepared.types if name in pins})
     if engine != "local":
         executor: QueryExecutor = find_executor(engine)
         return executor.query(
@@ -221,6 +222,7 @@ class Asked:
             version.version,
             version.commit.id,
             self._kernel,
+            None if self._snapshot.sight is None else self._snapshot.sight.mark,
         )
         pool = Workspaces.shared_by(self._session)
         workspace = pool.take(key)

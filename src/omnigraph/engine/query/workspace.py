@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from omnigraph.engine.cache import Cache
@@ -19,8 +20,8 @@ from omnigraph.engine.session import Session
 _VERSIONS = 4
 _EACH = 4
 
-Key = tuple[str, int, int, str, Kernel]
-"""Branch, incarnation, version, commit and kernel."""
+Key = tuple[str, int, int, str, Kernel, Hashable]
+"""Branch, incarnation, version, commit, how edges are followed, and what the caller sees of it."""
 
 
 @dataclass(frozen=True)
