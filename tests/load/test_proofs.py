@@ -30,6 +30,8 @@ def _optional(**fields: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, A
     return st.fixed_dictionaries({}, optional={n: st.none() | s for n, s in fields.items()})
 
 
+_COORDINATE = st.sampled_from([0.0, -1.5]) | st.floats(2.0**-20, 2.0**20, width=32)
+"""A vector has a length that a distance can be computed with, or is zero."""
 _PERSON = _optional(
     age=st.integers(0, 150),
     mood=st.sampled_from(["calm", "wild"]),
@@ -38,9 +40,7 @@ _PERSON = _optional(
 )
 _MEDIA = _optional(
     cover=st.sampled_from(["base64:", "base64:AAAA"]),
-    place=st.lists(
-        st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=3, max_size=3
-    ),
+    place=st.lists(_COORDINATE, min_size=3, max_size=3),
     day=st.dates().map(str),
     at=st.integers(-(10**12), 10**12),
     scores=st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=3),

@@ -26,6 +26,8 @@ from tests.model.query_data import Dataset
 from tests.model.query_values import instant_text
 from tests.model.query_worlds import draw_value
 
+PATTERNS: Final = ("^a", "a|b", "[a-c]+z?", "", "z")
+"""What RE2 and Python read alike."""
 ORDERED: Final = ("<", "<=", ">", ">=")
 AWKWARD: Final[tuple[tuple[Base, int | float], ...]] = (
     (Base.U64, 2**64 - 1), (Base.U64, 2**63), (Base.U64, 1), (Base.I64, -(2**63)),
@@ -191,6 +193,8 @@ class Expressions:
             return f"(-{self.number(scope, 0)})"
         if pick < 0.88:
             return self._measured(scope, depth)
+        if pick < 0.9:
+            return self._case(scope, depth, lambda: self.number(scope, 0))
         if pick < 0.93:
             return self._coalesced(scope, "int", lambda: self.number(scope, 0))
         return self._over_pattern(scope, depth, ("int", "float"), ("sum", "avg", "min", "max"))
@@ -201,9 +205,22 @@ class Expressions:
         if moments and self.chance.random() < 0.7:
             part = self.chance.choice(["year", "month", "day"])
             return f"{part}({self.chance.choice(moments)})"
+        measure = self.chance.choice(["length", "size"])
         if lists and self.chance.random() < 0.5:
-            return f"length({self.chance.choice(lists)})"
-        return f"length({self.text(scope, depth - 1)})"
+            return f"{measure}({self.chance.choice(lists)})"
+        if self.chance.random() < 0.2:
+            mark = self.text(scope, 0)
+            return f"{measure}(split({self.text(scope, depth - 1)}, {mark}))"
+        return f"{measure}({self.text(scope, depth - 1)})"
+
+    def _case(self, scope: list[Known], depth: int, value: Callable[[], str]) -> str:
+        """Numbers of a branch are integers or floats, so that all have a common type."""
+        branches = " ".join(
+            f"when {self.condition(scope, depth - 1)} then {value()}"
+            for _ in range(self.chance.randint(1, 2))
+        )
+        otherwise = f" else {value()}" if self.chance.random() < 0.6 else ""
+        return f"case {branches}{otherwise} end"
 
     def _coalesced(self, scope: list[Known], kind: str, other: Callable[[], str]) -> str:
         """Unsigned 64-bit numbers have no common type with signed ones."""
@@ -246,6 +263,15 @@ class Expressions:
         if pick < 0.65:
             text, part, by = (self.text(scope, depth - 1) for _ in range(3))
             return f"replace({text}, {part}, {by})"
+        if pick < 0.69:
+            start = self.constant(self.chance.randint(-1, 3), ScalarType(Base.I64))
+            length = f", {self.constant(self.chance.randint(-1, 3), ScalarType(Base.I64))}"
+            some = length if self.chance.random() < 0.6 else ""
+            return f"substring({self.text(scope, depth - 1)}, {start}{some})"
+        if pick < 0.72:
+            return self._case(scope, depth, lambda: self.text(scope, 0))
+        if pick < 0.74 and scope:
+            return f"${self.chance.choice(scope).name}.@type"
         if pick < 0.8:
             function = self.chance.choice(["lower", "upper", "trim", "toString"])
             return f"{function}({self.text(scope, depth - 1)})"
@@ -260,6 +286,8 @@ class Expressions:
         held = [text for text, _ in self.references(scope, kind)]
         other = [t for t, _ in self.references(scope, "datetime" if kind == "date" else "date")]
         base = Base.DATE if kind == "date" else Base.DATETIME
+        if self.chance.random() < 0.25:
+            return self._moved(scope, kind)
         if other and self.chance.random() < 0.25:
             return f"{kind}({self.chance.choice(other)})"
         if held and self.chance.random() < 0.7:
@@ -267,6 +295,15 @@ class Expressions:
         if kind == "datetime" and self.chance.random() < 0.2:
             return "now()"
         return f"{kind}({written(draw_value(self.chance, ScalarType(base)))})"
+
+    def _moved(self, scope: list[Known], kind: str) -> str:
+        units = ["weeks", "days"] + ["hours", "minutes", "seconds"] * (kind == "datetime")
+        length = f"{self.chance.choice(units)}({self.chance.randint(0, 40)})"
+        moment = self.moment(scope, kind)
+        sign = self.chance.choice("+-")
+        if self.chance.random() < 0.3:
+            return f"({length} + {moment})"
+        return f"({moment} {sign} {length})"
 
     # Conditions.
 
@@ -303,7 +340,13 @@ class Expressions:
             return f"{_bare(left)} {operator} {self.number(scope, depth - 1)}"
         if pick < 0.8:
             left = self.text(scope, depth)
-            word = self.chance.choice([operator, "contains", "starts_with", "ends_with"])
+            tests = ["contains", "starts_with", "ends_with"]
+            if self.chance.random() < 0.1:
+                return f"{self.chance.choice(tests)}({left}, {self.text(scope, depth - 1)})"
+            if self.chance.random() < 0.1:
+                pattern = self.constant(self.chance.choice(PATTERNS), ScalarType(Base.STRING))
+                return f"matches({left}, {pattern})"
+            word = self.chance.choice([operator, *tests])
             return f"{_bare(left)} {word} {self.text(scope, depth - 1)}"
         kind = self.chance.choice(["date", "datetime"])
         return f"{self.moment(scope, kind)} {operator} {self.moment(scope, kind)}"

@@ -18,6 +18,7 @@ WANTED = frozenset(
     + [f"text {o}" for o in ("contains", "starts_with", "ends_with")]
     + [f"hop {d.value}" for d in c.Direction]
     + ["And", "Or", "Not", "Exists", "NullTest", "Membership", "SameEntity", "TypeTest", "Negative"]
+    + ["Case", "moved by days", "moved by milliseconds"]
     + ["Concatenation", "SystemValue", "EntityValue", "PropertyValue", "ParameterValue"]
     + ["aggregate distinct", "two hops", "bounds", "from zero", "alternatives", "edge variable"]
     + ["anonymous node", "anonymous edge", "many types", "optional", "optional in a block"]
@@ -114,8 +115,12 @@ def _of_expression(value: c.Expression, depth: int = 0) -> Iterator[str]:
                 yield f"{name}()"
             case c.Comparison(operator=operator):
                 yield f"compare {operator}"
-            case c.Arithmetic(operator=sign):
-                yield f"arithmetic {sign}"
+            case c.Arithmetic(operator=sign, right=right):
+                length = right.type.kind
+                if isinstance(length, c.DurationKind):
+                    yield f"moved by {length.unit}s"
+                else:
+                    yield f"arithmetic {sign}"
             case c.TextTest(operator=word):
                 yield f"text {word}"
             case c.PatternAggregate(function=function):

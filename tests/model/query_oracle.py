@@ -230,6 +230,8 @@ class Oracle:
                 return self._computed(node, frame)
             case c.PatternAggregate():
                 return self._pattern(node, frame)
+            case c.Case():
+                return self._case(node, frame)
             case (
                 c.And() | c.Or() | c.Not() | c.Comparison() | c.SameEntity() | c.TypeTest()
                 | c.Membership() | c.TextTest() | c.NullTest() | c.Exists()
@@ -259,6 +261,9 @@ class Oracle:
         match node:
             case c.Negative():
                 return v.negative(self.value(node.operand, frame), kind)
+            case c.Arithmetic(right=right) if isinstance(right.type.kind, c.DurationKind):
+                moment, length = self.value(node.left, frame), self.value(right, frame)
+                return v.moved(node.operator, moment, length, right.type.kind.unit)
             case c.Arithmetic():
                 left, right = self.value(node.left, frame), self.value(node.right, frame)
                 return v.arithmetic(node.operator, left, right, kind)
@@ -278,6 +283,13 @@ class Oracle:
                 return v.function(node.function, values, node.arguments[0].type.kind, kind)
             case _:
                 assert_never(node)
+
+    def _case(self, node: c.Case, frame: Frame) -> Any:
+        """What stands in a branch that is not taken is not looked at."""
+        for condition, result in zip(node.conditions, node.results, strict=True):
+            if self.value(condition, frame) is True:
+                return v.converted(self.value(result, frame), node.type.kind)
+        return v.converted(self.value(node.otherwise, frame), node.type.kind)
 
     def _pattern(self, node: c.PatternAggregate, frame: Frame) -> Any:
         rows, error = self.solve(node.match, frame.variables)

@@ -207,6 +207,10 @@ class Translator:
         match node:
             case c.Concatenation(left=left, right=right):
                 return f"({self._value(left)} || {self._value(right)})"
+            case c.Case():
+                return self._case(node)
+            case c.Arithmetic(right=right) if isinstance(right.type.kind, c.DurationKind):
+                raise Untranslatable
             case c.Arithmetic(operator=operator, left=left, right=right):
                 return self._arithmetic(operator, left, right, node.type)
             case c.PatternAggregate(function="count", argument=None, match=match):
@@ -220,6 +224,11 @@ class Translator:
                 return f"{node.function}({self._value(argument)})"
             case _:
                 raise Untranslatable
+
+    def _case(self, node: c.Case) -> str:
+        pairs = zip(node.conditions, node.results, strict=True)
+        taken = " ".join(f"when {self._value(a)} then {self._value(b)}" for a, b in pairs)
+        return f"(case {taken} else {self._value(node.otherwise)} end)"
 
     def _tested(self, node: c.Membership | c.TextTest | c.SameEntity) -> str:
         match node:

@@ -4,6 +4,7 @@ at a time, written from the language page. Nothing here is shared with the engin
 from __future__ import annotations
 
 import math
+import re
 import struct
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -296,14 +297,6 @@ def function(name: str, values: Sequence[Any], argument: Any, result: Any) -> An
             return as_date(value)
         case "datetime":
             return as_datetime(value)
-        case "lower" | "upper":
-            return _simple_case(value, upper=name == "upper")
-        case "trim":
-            return value.strip()
-        case "replace":
-            return _with_parts_replaced(value, *rest)
-        case "length":
-            return len(value)
         case "toString":
             return as_text(value, argument)
         case "year" | "month" | "day":
@@ -312,8 +305,41 @@ def function(name: str, values: Sequence[Any], argument: Any, result: Any) -> An
             return converted(abs(value), result)
         case "round" | "floor" | "ceil":
             return _whole(value, name) if isinstance(value, float) else converted(value, result)
+        case "weeks" | "days" | "hours" | "minutes" | "seconds":
+            return fitting(value * _LENGTHS[name], Base.I64)
         case _:
-            raise AssertionError(name)
+            return _TEXTS[name](value, *rest)
+
+
+_LENGTHS: Final = {"weeks": 7, "days": 1, "hours": 3_600_000, "minutes": 60_000, "seconds": 1000}
+"""In days, the others in milliseconds."""
+
+
+def moved(operator: str, moment: Any, length: int | None, unit: str) -> Any:
+    """A date or a datetime, later or earlier by a length of time."""
+    if moment is None or length is None:
+        return None
+    step = length if operator == "+" else -length
+    try:
+        return moment + (timedelta(days=step) if unit == "day" else timedelta(milliseconds=step))
+    except OverflowError:
+        raise EvaluationError(f"{moment} moved by {step} {unit}s") from None
+
+
+def _split(text: str, mark: str) -> tuple[str, ...]:
+    if not mark:
+        return (text,)
+    found, rest = [], text
+    while (at := rest.find(mark)) >= 0:
+        found.append(rest[:at])
+        rest = rest[at + len(mark) :]
+    return (*found, rest)
+
+
+def _window(text: str, start: int, length: int | None = None) -> str:
+    """Characters by their places, each asked for by itself."""
+    places = range(len(text))
+    return "".join(text[i] for i in places if i >= start and (length is None or i < start + length))
 
 
 def _with_parts_replaced(text: str, part: str, by: str) -> str:
@@ -323,6 +349,19 @@ def _with_parts_replaced(text: str, part: str, by: str) -> str:
         found += by if here else text[at]
         at += len(part) if here else 1
     return found
+
+
+_TEXTS: Final[dict[str, Callable[..., Any]]] = {
+    "lower": lambda text: _simple_case(text, upper=False),
+    "upper": lambda text: _simple_case(text, upper=True),
+    "trim": str.strip,
+    "length": len,
+    "size": len,
+    "replace": _with_parts_replaced,
+    "split": _split,
+    "substring": _window,
+    "matches": lambda text, pattern: re.search(pattern, text) is not None,
+}
 
 
 # Aggregates: nulls are left out.

@@ -6,7 +6,7 @@ import math
 import re
 from datetime import date, datetime
 from functools import lru_cache
-from typing import assert_never
+from typing import Final, assert_never
 
 from omnigraph.model import types
 from omnigraph.model.schema import Atom, Literal
@@ -118,6 +118,9 @@ def pattern_error(pattern: str) -> str | None:
         text = str(error).removeprefix("Invalid regular expression: ")
         return text.splitlines()[0] if text else "it cannot be compiled"
     return None
+
+
+PATTERN_HELP: Final = "patterns are those of RE2: no look-around, no back-references"
 
 
 def pattern_matches(pattern: str, value: str) -> bool:

@@ -148,6 +148,13 @@ class ExpressionBuilder:
         kind: Any = children[0].text
         return tree.Pattern(kind, children[1].clauses, _span(children))
 
+    def case(self, children: Children) -> tree.Case:
+        otherwise = children[-2] if _has(children[-3:-2], "ELSE") else None
+        return tree.Case(_all(children, tree.When), otherwise, _span(children))
+
+    def branch_of_case(self, children: Children) -> tree.When:
+        return tree.When(children[1], children[3], _span(children))
+
     def word(self, children: Children) -> tree.Name:
         return _name(children[0])
 

@@ -44,7 +44,15 @@ class EntityListKind:
     item: NodeKind | EdgeKind
 
 
-Kind = PropertyType | NullKind | NodeKind | EdgeKind | EntityListKind
+@dataclass(frozen=True, slots=True)
+class DurationKind:
+    """A length of time, in days or in milliseconds. It moves a Date or DateTime, and is no value
+    that could be returned or stored."""
+
+    unit: Literal["day", "millisecond"]
+
+
+Kind = PropertyType | NullKind | NodeKind | EdgeKind | EntityListKind | DurationKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,10 +221,11 @@ class SameEntity:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
-    """`$x: T` inside a block, for a variable from outside it: is it one of these?"""
+    """Whether an entity has one of these types: `$x: T` inside a block, for a variable from outside
+    it, and `$x.@type`."""
 
     variable: int
-    types: tuple[NodeType, ...]
+    types: tuple[NodeType | EdgeType, ...]
     type: Type
 
 
@@ -252,7 +261,8 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Done in the type of the result: I64, U64 or F64."""
+    """Done in the type of the result: I64, U64 or F64, or a Date or DateTime that is moved by a
+    duration."""
 
     operator: Literal["+", "-", "*", "/", "%"]
     left: Expression
@@ -273,6 +283,17 @@ class FunctionCall:
 
     function: str
     arguments: tuple[Expression, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The first result whose condition is true, else the last one. Only the branch that is taken is
+    evaluated."""
+
+    conditions: tuple[Expression, ...]
+    results: tuple[Expression, ...]
+    otherwise: Expression
     type: Type
 
 
@@ -396,6 +417,7 @@ Expression = (
     | Arithmetic
     | Concatenation
     | FunctionCall
+    | Case
     | Aggregate
     | Exists
     | PatternAggregate

@@ -19,6 +19,8 @@ from omnigraph.lang.tokens import COMMENTS, END, Token
 _NO_SPACE_AFTER: Final = frozenset({"LPAR", "LSQB", "DOT", "AT"})
 _NO_SPACE_BEFORE: Final = frozenset({"RPAR", "RSQB", "COMMA", "COLON", "QMARK", "DOT"})
 _CALLERS: Final = frozenset({"NAME", "TYPE"})
+_BEFORE_VALUES: Final = frozenset({"where", "when", "then", "else"})
+"""Words that call nothing, so a parenthesis after one stands apart."""
 
 
 class Formatted(msgspec.Struct, frozen=True):
@@ -140,4 +142,5 @@ class _Writer:
             return False
         if left in _NO_SPACE_AFTER or right in _NO_SPACE_BEFORE:
             return False
-        return not (right == "LPAR" and left in _CALLERS)
+        calls = left in _CALLERS and self.before.text not in _BEFORE_VALUES
+        return not (right == "LPAR" and calls)

@@ -25,6 +25,10 @@ _OPERANDS: Final = frozenset(
     {"VAR", "NAME", "TYPE", "STRING", "INTEGER", "FLOAT", "LPAR", "LSQB", "LBRACE"}
     | {"TRUE", "FALSE", "NULL", "NOT"}
 )
+_OPENING: Final = frozenset({"LPAR", "LSQB", "LBRACE"})
+_CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
+_ARGUMENTS: Final = 4096
+"""How many tokens are looked through for the comma between two arguments."""
 _BLOCKS: Final = frozenset({"OPTIONAL", "EXISTS", "COUNT"})
 _HEADS: Final = frozenset({"MATCH", "RETURN", "ORDER"})
 _REF = re.compile(r"[A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*")
@@ -117,11 +121,26 @@ class Reader:
         after = self.ahead(1).type
         if terminal in _BLOCKS and after != "LBRACE":
             return None
-        if token.text in OPERATOR_WORDS and after == "COLON":
+        if token.text in OPERATOR_WORDS and (after == "COLON" or self._has_two_arguments()):
             return None
         if terminal == "DISTINCT" and after not in _OPERANDS:
             return None
+        if terminal == "CASE" and self.ahead(1).text != "when":
+            return None
         return terminal
+
+    def _has_two_arguments(self) -> bool:
+        """Whether parentheses with a comma follow: `contains($p.name, "a")` is a call, whatever
+        stands before it."""
+        depth = 0
+        for distance in range(1, _ARGUMENTS):
+            kind = self.ahead(distance).type
+            depth += (kind in _OPENING) - (kind in _CLOSING)
+            if depth <= 0 or kind == END:
+                return False
+            if depth == 1 and kind == "COMMA":
+                return True
+        return False
 
     def is_head(self, token: Token) -> bool:
         """Whether the word can only begin a part of a query, so that one that does not fit shows

@@ -115,6 +115,20 @@ class NullTest(msgspec.Struct, frozen=True):
     span: Span
 
 
+class When(msgspec.Struct, frozen=True):
+    condition: Expression
+    result: Expression
+    span: Span
+
+
+class Case(msgspec.Struct, frozen=True):
+    """`case when a then b … else c end`; without `else` it ends in null."""
+
+    branches: tuple[When, ...]
+    otherwise: Expression | None
+    span: Span
+
+
 Expression = (
     Constant
     | ListOf
@@ -128,6 +142,7 @@ Expression = (
     | Chain
     | Comparison
     | NullTest
+    | Case
 )
 
 

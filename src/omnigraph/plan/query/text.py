@@ -14,6 +14,7 @@ from omnigraph.lang.gq.checked import (
     And,
     Arithmetic,
     Bm25,
+    Case,
     Comparison,
     Concatenation,
     Constant,
@@ -98,6 +99,10 @@ class _Text:
                 return "[" + ", ".join(map(self.of, items)) + "]"
             case FunctionCall(function=function, arguments=arguments):
                 return f"{function}({', '.join(map(self.of, arguments))})"
+            case Case(conditions=conditions, results=results, otherwise=otherwise):
+                pairs = zip(conditions, results, strict=True)
+                taken = " ".join(f"when {self.of(a)} then {self.of(b)}" for a, b in pairs)
+                return f"case {taken} else {self.of(otherwise)} end"
             case Aggregate(function=function, argument=argument, distinct=distinct):
                 return f"{function}({'distinct ' if distinct else ''}{self.of(argument)})"
             case SameEntity(left=one, right=other, negated=negated):

@@ -8,15 +8,18 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, Final, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.gq.checked import (
     And,
     Arithmetic,
+    Case,
     Comparison,
     Concatenation,
     Constant,
+    DurationKind,
     Expression,
     FunctionCall,
     ListValue,
@@ -42,8 +45,10 @@ from omnigraph.plan.values.kinds import (
     broadcast,
     cast,
     constant,
+    is_array,
 )
 from omnigraph.plan.values.texts import test_text
+from omnigraph.plan.values.times import move
 
 
 class Leaves(Protocol):
@@ -112,8 +117,17 @@ def _negative(value: Negative, leaves: Leaves) -> Value:
 
 
 def _arithmetic(value: Arithmetic, leaves: Leaves) -> Value:
+    if isinstance(value.right.type.kind, DurationKind):
+        return _moved(value, value.right.type.kind, leaves)
     left, right = _number(value.left, leaves), _number(value.right, leaves)
     return calculate(value.operator, left, right, arrow_kind(value.type.kind))
+
+
+def _moved(value: Arithmetic, length: DurationKind, leaves: Leaves) -> Value:
+    moment, by = evaluate(value.left, leaves), evaluate(value.right, leaves)
+    if value.operator == "-":
+        by = negate(by, I64)
+    return move(moment, by, length.unit)
 
 
 def _number(operand: Expression, leaves: Leaves) -> Value:
@@ -178,6 +192,51 @@ def _call(call: FunctionCall, leaves: Leaves) -> Value:
     return call_function(name, [evaluate(a, leaves) for a in call.arguments], kind)
 
 
+class _SomeRows:
+    """Some of the rows of other leaves."""
+
+    def __init__(self, leaves: Leaves, wanted: pa.Array) -> None:
+        self._leaves = leaves
+        self._wanted = wanted
+        self.rows = int(pc.sum(wanted).as_py() or 0)
+
+    def leaf(self, expression: Expression) -> Value:
+        value = self._leaves.leaf(expression)
+        return value.filter(self._wanted) if is_array(value) else value
+
+
+def _case(case: Case, leaves: Leaves) -> Value:
+    """Each row is worked out by the branch that it takes, and by no other."""
+    kind, rows = arrow_kind(case.type.kind), leaves.rows
+    left = np.arange(rows)
+    places: list[np.ndarray] = []
+    parts: list[pa.Array] = []
+    everything = leaves
+    for condition, result in zip(
+        (*case.conditions, None), (*case.results, case.otherwise), strict=True
+    ):
+        if not len(left) and rows:
+            break
+        wanted = np.zeros(rows, bool)
+        wanted[left] = True
+        here = everything if len(left) == rows else _SomeRows(leaves, pa.array(wanted))
+        taken = left
+        if condition is not None:
+            true = holds(condition, here).to_numpy(zero_copy_only=False)
+            taken, left = left[true], left[~true]
+            wanted = np.zeros(rows, bool)
+            wanted[taken] = True
+            here = everything if len(taken) == rows else _SomeRows(leaves, pa.array(wanted))
+        if len(taken):
+            places.append(taken)
+            parts.append(broadcast(cast(evaluate(result, here), kind), len(taken)))
+    if not places:
+        return pa.array([], kind)
+    order = np.empty(rows, np.int64)
+    order[np.concatenate(places)] = np.arange(rows)
+    return pa.concat_arrays(parts).take(pa.array(order))
+
+
 _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
     Constant: _constant,
     And: _and,
@@ -192,4 +251,5 @@ _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
     Concatenation: _concatenation,
     ListValue: _listed,
     FunctionCall: _call,
+    Case: _case,
 }

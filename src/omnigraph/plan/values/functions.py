@@ -10,9 +10,16 @@ from typing import Final, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.plan.values.arithmetic import absolute, rounded
+from omnigraph.plan.values.arithmetic import absolute, calculate, rounded
 from omnigraph.plan.values.kinds import I64, Value, cast, is_array
-from omnigraph.plan.values.texts import change_text, replace_text, text_of
+from omnigraph.plan.values.texts import (
+    change_text,
+    match_pattern,
+    part_of_text,
+    replace_text,
+    split_text,
+    text_of,
+)
 from omnigraph.plan.values.times import part_of, to_date, to_instant
 
 Kernel: TypeAlias = Callable[[Sequence[Value], pa.DataType], Value]
@@ -53,6 +60,15 @@ KERNELS: Final[dict[str, Kernel]] = {
     "datetime": _of_one(to_instant),
     "toString": _of_one(text_of),
     "replace": lambda values, _: replace_text(*values),
+    "size": _of_one(_length),
+    "split": lambda values, _: split_text(*values),
+    "substring": lambda values, _: part_of_text(*values),
+    "matches": lambda values, _: match_pattern(*values),
+    "weeks": lambda values, _: calculate("*", values[0], pa.scalar(7, I64), I64),
+    "days": lambda values, _: cast(values[0], I64),
+    "hours": lambda values, _: calculate("*", values[0], pa.scalar(3_600_000, I64), I64),
+    "minutes": lambda values, _: calculate("*", values[0], pa.scalar(60_000, I64), I64),
+    "seconds": lambda values, _: calculate("*", values[0], pa.scalar(1000, I64), I64),
 }
 
 

@@ -9,7 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ValueOutOfRange
-from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, NullKind
+from omnigraph.lang.gq.checked import (
+    DurationKind,
+    EdgeKind,
+    EntityListKind,
+    Kind,
+    NodeKind,
+    NullKind,
+)
 from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import FLOATS, ListType, ScalarType
 
@@ -29,6 +36,8 @@ def arrow_kind(kind: Kind) -> pa.DataType:
     match kind:
         case NullKind():
             return pa.null()
+        case DurationKind():
+            return I64
         case NodeKind() | EdgeKind() | EntityListKind():
             raise TypeError("entities have no one Arrow type")
         case _:

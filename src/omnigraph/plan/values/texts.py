@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import ValueOutOfRange
+from omnigraph.lang.values import PATTERN_HELP
 from omnigraph.model.identity import float_text
 from omnigraph.model.temporal import EPOCH
 from omnigraph.plan.values.kinds import NULL_BOOL, TEXT, Value, broadcast, is_array
@@ -68,6 +70,67 @@ def replace_text(text: Value, part: Value, by: Value) -> Value:
         ],
         TEXT,
     )
+
+
+def split_text(text: Value, mark: Value) -> Value:
+    """The parts between the marks. A text without the mark, and any text by an empty mark, is one
+    part."""
+    if not is_array(text) and not is_array(mark):
+        return split_text(broadcast(text, 1), mark)[0]
+    rows = len(text) if is_array(text) else len(mark)
+    pairs = zip(broadcast(text, rows).to_pylist(), broadcast(mark, rows).to_pylist(), strict=True)
+    return pa.array(
+        [
+            None if None in pair else pair[0].split(pair[1]) if pair[1] else [pair[0]]
+            for pair in pairs
+        ],
+        pa.list_(TEXT),
+    )
+
+
+def part_of_text(text: Value, start: Value, length: Value | None = None) -> Value:
+    """So many characters from a place on, which counts from 0; without a length all of the rest.
+    What lies outside of the text is empty."""
+    given = [value for value in (text, start, length) if value is not None]
+    if not any(map(is_array, given)):
+        return part_of_text(broadcast(text, 1), start, length)[0]
+    rows = next(len(value) for value in given if is_array(value))
+    columns = [broadcast(value, rows).to_pylist() for value in given]
+    return pa.array(
+        [None if None in row else _window(*row) for row in zip(*columns, strict=True)], TEXT
+    )
+
+
+def _window(text: str, start: int, length: int | None = None) -> str:
+    end = len(text) if length is None else max(0, start + length)
+    return text[max(0, start) : end]
+
+
+def match_pattern(text: Value, pattern: Value) -> Value:
+    """Whether a regular expression of RE2 is found anywhere in the text."""
+    if not is_array(pattern):
+        if not pattern.is_valid:
+            return NULL_BOOL
+        return _searched(text, pattern.as_py())
+    texts = broadcast(text, len(pattern))
+    found: list[bool | None] = [None] * len(pattern)
+    for known in pc.unique(pattern).drop_null().to_pylist():
+        here = pc.fill_null(pc.equal(pattern, known), False)
+        places = pc.indices_nonzero(here).to_pylist()
+        verdicts = _searched(texts.filter(here), known).to_pylist()
+        for place, verdict in zip(places, verdicts, strict=True):
+            found[place] = verdict
+    return pa.array(found, pa.bool_())
+
+
+def _searched(text: Value, pattern: str) -> Value:
+    try:
+        return pc.match_substring_regex(text, pattern)
+    except pa.ArrowInvalid as error:
+        reason = str(error).splitlines()[0].removeprefix("Invalid regular expression: ")
+        raise ValueOutOfRange(
+            f"{pattern!r} is not a regular expression: {reason}.", help=f"The {PATTERN_HELP}."
+        ) from None
 
 
 def test_text(operator: str, text: Value, part: Value) -> Value:

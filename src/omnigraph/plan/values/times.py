@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,6 +14,10 @@ from omnigraph.plan.values.kinds import Value, broadcast, cast, is_array
 
 DAY = pa.date32()
 INSTANT = pa.timestamp("ms", tz="UTC")
+EPOCH_DAY = date(1970, 1, 1).toordinal()
+_DAY_MILLISECONDS = 86_400_000
+_DAYS = (date.min.toordinal() - EPOCH_DAY, date.max.toordinal() - EPOCH_DAY)
+_INSTANTS = (_DAYS[0] * _DAY_MILLISECONDS, (_DAYS[1] + 1) * _DAY_MILLISECONDS - 1)
 _PARTS: dict[str, Callable[[Value], Value]] = {"year": pc.year, "month": pc.month, "day": pc.day}
 
 
@@ -37,6 +42,31 @@ def to_instant(value: Value) -> Value:
     if pa.types.is_date(value.type):
         return pc.cast(pc.cast(value, pa.timestamp("ms")), INSTANT)
     return _parsed(value, INSTANT, parse_instant, "DateTime")
+
+
+def move(moment: Value, by: Value, unit: str) -> Value:
+    """A Date by days, or a DateTime by days or milliseconds; beyond the years 1 to 9999 there is
+    nothing."""
+    if pa.types.is_null(moment.type) or pa.types.is_null(by.type):
+        return pa.scalar(None, DAY if pa.types.is_date(moment.type) else INSTANT)
+    kind = moment.type
+    days = pa.types.is_date(kind)
+    counted = cast(pc.cast(moment, pa.int32() if days else pa.int64()), pa.int64())
+    try:
+        step = by if days or unit == "millisecond" else pc.multiply_checked(by, _DAY_MILLISECONDS)
+        moved = pc.add_checked(counted, step)
+    except pa.ArrowInvalid:
+        raise _beyond(kind) from None
+    low, high = _DAYS if days else _INSTANTS
+    inside = pc.and_(pc.greater_equal(moved, low), pc.less_equal(moved, high))
+    if pc.all(inside if is_array(inside) else broadcast(inside, 1)).as_py() is False:
+        raise _beyond(kind)
+    return pc.cast(cast(moved, pa.int32()) if days else moved, kind)
+
+
+def _beyond(kind: pa.DataType) -> ValueOutOfRange:
+    name = "Date" if pa.types.is_date(kind) else "DateTime"
+    return ValueOutOfRange(f"A {name} that is moved leaves the years 1 to 9999.")
 
 
 def _parsed(value: Value, kind: pa.DataType, parse: Callable[[str], object], name: str) -> Value:

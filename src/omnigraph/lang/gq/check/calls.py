@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
-from omnigraph.lang.gq.check import searches
+from omnigraph.lang.gq.check import operators, searches
 from omnigraph.lang.gq.check.checker import Checker
-from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS
+from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS, TEXT_TESTS
 from omnigraph.lang.gq.check.kinds import (
+    BOOL,
     DATE,
     DATETIME,
+    NULL,
     fitted,
     is_entity,
     joined,
@@ -20,6 +24,7 @@ from omnigraph.lang.gq.check.kinds import (
 )
 from omnigraph.lang.gq.checked import (
     Aggregate,
+    Case,
     Constant,
     Expression,
     FunctionCall,
@@ -28,9 +33,9 @@ from omnigraph.lang.gq.checked import (
     PatternAggregate,
     Type,
 )
-from omnigraph.lang.values import MisfitError
+from omnigraph.lang.values import PATTERN_HELP, MisfitError, pattern_error
 
-SCALARS: Final = (*FUNCTIONS, COALESCE)
+SCALARS: Final = (*FUNCTIONS, COALESCE, *TEXT_TESTS)
 NAMES: Final = (*SCALARS, *AGGREGATES, *searches.FUNCTIONS)
 _COUNTS: Final = ("nothing", "one value", "two values", "three values")
 
@@ -52,6 +57,8 @@ def check_call(checker: Checker, node: tree.Call, depth: int) -> Expression | No
         return None
     if name in AGGREGATES:
         return _aggregate(checker, node, depth)
+    if name in TEXT_TESTS:
+        return _text_test(checker, node, depth)
     arguments = [checker.check(a.value, depth + 1) for a in node.arguments]
     held = [a for a in arguments if a is not None]
     return _scalar(checker, node, held) if len(held) == len(arguments) else None
@@ -75,12 +82,14 @@ def _scalar(checker: Checker, node: tree.Call, arguments: list[Expression]) -> E
     if name == COALESCE:
         return _coalesce(checker, node, arguments)
     row = FUNCTIONS[name]
-    if len(arguments) != len(row.takes):
+    least = len(row.takes) - row.optional
+    if not least <= len(arguments) <= len(row.takes):
         given = f", and {len(arguments)} are given" if row.takes else ""
-        checker.add("T7", node.span, f"`{name}` takes {_COUNTS[len(row.takes)]}{given}")
+        takes = " or ".join(_COUNTS[count] for count in range(least, len(row.takes) + 1))
+        checker.add("T7", node.span, f"`{name}` takes {takes}{given}")
         return None
     kinds = [argument.type.kind for argument in arguments]
-    for argument, taken, written in zip(arguments, row.takes, node.arguments, strict=True):
+    for argument, taken, written in zip(arguments, row.takes, node.arguments, strict=False):
         kind = argument.type.kind
         if not taken.fits(kind) and not isinstance(kind, NullKind):
             message = f"`{name}` takes {taken.words}, not {shown(argument)}"
@@ -88,6 +97,8 @@ def _scalar(checker: Checker, node: tree.Call, arguments: list[Expression]) -> E
             return None
     if name in ("date", "datetime") and isinstance(arguments[0], Constant):
         return _moment(checker, node, arguments[0])
+    if name == "matches" and isinstance(arguments[1], Constant):
+        return _matched(checker, node, arguments, arguments[1])
     nullable = any(argument.type.nullable for argument in arguments)
     return FunctionCall(name, tuple(arguments), Type(row.gives(kinds), nullable))
 
@@ -109,19 +120,77 @@ def _moment(checker: Checker, node: tree.Call, argument: Constant) -> Expression
         return None
 
 
+def _text_test(checker: Checker, node: tree.Call, depth: int) -> Expression | None:
+    """`contains(a, b)` is `a contains b`."""
+    name = node.function.text
+    if len(node.arguments) != 2:
+        given = len(node.arguments)
+        checker.add("T7", node.span, f"`{name}` takes two values, and {given} are given")
+        return None
+    text, part = (argument.value for argument in node.arguments)
+    return operators.check_comparison(checker, tree.Comparison(name, text, part, node.span), depth)
+
+
+def _matched(
+    checker: Checker, node: tree.Call, arguments: list[Expression], pattern: Constant
+) -> Expression | None:
+    """`matches(…)` with a literal pattern, which is read at once."""
+    wrong = pattern_error(pattern.value) if isinstance(pattern.value, str) else None
+    if wrong is not None:
+        message = f"the pattern is not a regular expression: {wrong}"
+        checker.add("T3", node.arguments[1].span, message, PATTERN_HELP)
+        return None
+    nullable = any(argument.type.nullable for argument in arguments)
+    return FunctionCall("matches", tuple(arguments), Type(BOOL, nullable))
+
+
+def check_case(checker: Checker, node: tree.Case, depth: int) -> Expression | None:
+    """All results have one type; without `else` the last one is null."""
+    conditions = [checker.check(branch.condition, depth + 1) for branch in node.branches]
+    written = [branch.result for branch in node.branches]
+    results = [checker.check(result, depth + 1) for result in written]
+    if node.otherwise is not None:
+        written.append(node.otherwise)
+        results.append(checker.check(node.otherwise, depth + 1))
+    else:
+        results.append(Constant(None, Type(NULL, True)))
+    if any(value is None for value in (*conditions, *results)):
+        return None
+    tests = [value for value in conditions if value is not None]
+    values = [value for value in results if value is not None]
+    for test, branch in zip(tests, node.branches, strict=True):
+        if test.type.kind != BOOL and not isinstance(test.type.kind, NullKind):
+            message = f"`when` takes a condition, and this is {shown(test)}"
+            checker.add("T7", branch.condition.span, message)
+            return None
+    kind = _common_kind(checker, "case", values, [result.span for result in written])
+    if kind is None:
+        return None
+    nullable = any(value.type.nullable for value in values)
+    return Case(tuple(tests), tuple(values[:-1]), values[-1], Type(kind, nullable))
+
+
+def _common_kind(
+    checker: Checker, name: str, values: Sequence[Expression], spans: Sequence[Span]
+) -> Kind | None:
+    kind: Kind = NullKind()
+    for value, mine, span in zip(values, kinds_together(values), spans, strict=False):
+        common = joined(kind, mine)
+        if common is None or is_entity(value.type.kind):
+            message = f"`{name}` takes values of one type, and this is {shown(value)}"
+            checker.add("T7", span, message)
+            return None
+        kind = common
+    return kind
+
+
 def _coalesce(checker: Checker, node: tree.Call, arguments: list[Expression]) -> Expression | None:
     if not arguments:
         checker.add("T7", node.span, "`coalesce` takes at least one value")
         return None
-    kind: Kind = NullKind()
-    own = kinds_together(arguments)
-    for argument, written, mine in zip(arguments, node.arguments, own, strict=True):
-        common = joined(kind, mine)
-        if common is None or is_entity(argument.type.kind):
-            message = f"`coalesce` takes values of one type, and this is {shown(argument)}"
-            checker.add("T7", written.span, message)
-            return None
-        kind = common
+    kind = _common_kind(checker, COALESCE, arguments, [one.span for one in node.arguments])
+    if kind is None:
+        return None
     nullable = all(argument.type.nullable for argument in arguments)
     return FunctionCall(COALESCE, tuple(arguments), Type(kind, nullable))
 

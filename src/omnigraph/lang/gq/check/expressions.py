@@ -12,7 +12,7 @@ from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check import operators
-from omnigraph.lang.gq.check.calls import check_call
+from omnigraph.lang.gq.check.calls import check_call, check_case
 from omnigraph.lang.gq.check.kinds import (
     BLOB,
     BOOL,
@@ -22,14 +22,14 @@ from omnigraph.lang.gq.check.kinds import (
     STRING,
     TEXT,
     U64,
-    is_entity,
-    item_kind,
+    is_scalar,
     joined,
     kinds_together,
     shown,
 )
 from omnigraph.lang.gq.check.scope import Context, Known, Scope, report_unknown
 from omnigraph.lang.gq.checked import (
+    Case,
     Constant,
     EdgeKind,
     EntityValue,
@@ -38,12 +38,14 @@ from omnigraph.lang.gq.checked import (
     ListValue,
     Match,
     NodeKind,
+    NullKind,
     NullTest,
     ParameterValue,
     PatternAggregate,
     PropertyValue,
     SystemValue,
     Type,
+    TypeTest,
 )
 from omnigraph.model.catalog import Property
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType
@@ -118,6 +120,8 @@ class Expressions:
             case tree.NullTest():
                 operand = self.read(node.operand, depth + 1)
                 return NullTest(operand, node.is_negated, Type(BOOL)) if operand else None
+            case tree.Case():
+                return check_case(self, node, depth)
             case _:
                 assert_never(node)
 
@@ -219,13 +223,15 @@ class Expressions:
         if found is None:
             return None
         known, may_be_null = found
-        columns = ("id", "src", "dst") if known.is_edge else ("id",)
+        columns = ("id", "type", "src", "dst") if known.is_edge else ("id", "type")
         column: Any = node.column.text
         if column not in columns:
             message = f"there is no `@{column}` here"
             help_ = f"use {' or '.join('@' + c for c in columns)}"
             self.add("T6", node.column.span, message, help_)
             return None
+        if column == "type":
+            return _type_name(known.id, known.kind(self.context.names), may_be_null)
         return SystemValue(known.id, column, Type(STRING, may_be_null))
 
     def bare(self, node: tree.Bare) -> Expression | None:
@@ -244,7 +250,7 @@ class Expressions:
             return None
         kind: Any = NULL
         for item, part, own in zip(held, node.items, kinds_together(held), strict=True):
-            if is_entity(item.type.kind) or item_kind(item.type.kind) is not None:
+            if not is_scalar(item.type.kind) and not isinstance(item.type.kind, NullKind):
                 self.add("T7", part.span, f"a list cannot hold {shown(item)}")
                 return None
             common = joined(kind, own)
@@ -290,6 +296,17 @@ class Expressions:
             condition = operators.equal_to(self, left, value, entry)
             if condition is not None:
                 yield condition
+
+
+def _type_name(variable: int, kind: NodeKind | EdgeKind, may_be_null: bool) -> Expression:
+    """`$x.@type`: which of its types the entity has."""
+    names = tuple(Constant(owner.name, TEXT) for owner in kind.types)
+    there = NullTest(SystemValue(variable, "id", Type(STRING, may_be_null)), True, Type(BOOL))
+    tests = tuple(
+        TypeTest(variable, (owner,), Type(BOOL, may_be_null)) for owner in kind.types[:-1]
+    )
+    nothing = Constant(None, Type(NULL, True))
+    return Case((*tests, there), names, nothing, Type(STRING, may_be_null))
 
 
 def constant(value: Any) -> Constant:

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from omnigraph.lang.gq.check.kinds import (
+    BOOL,
     DATE,
     DATETIME,
+    DAYS,
     F64,
     I64,
+    MILLISECONDS,
     STRING,
     arithmetic_kind,
     is_integer,
@@ -35,10 +38,12 @@ class Taken:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of values: null of any null argument, and never null otherwise."""
+    """A function of values: null of any null argument, and never null otherwise. The last so many
+    arguments are `optional`."""
 
     takes: tuple[Taken, ...]
     gives: Callable[[Sequence[Kind]], Kind]
+    optional: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class GatheringFunction:
 _Gives: TypeAlias = Callable[[Sequence[Kind]], Kind]
 _TEXT: Final = Taken(is_text, "a text")
 _NUMBER: Final = Taken(is_number, "a number")
+_WHOLE: Final = Taken(is_integer, "an integer")
 _DATED: Final = Taken(lambda kind: kind in (DATE, DATETIME), "a Date or DateTime")
 _SINGLE: Final = Taken(is_scalar, "a single value")
 _SIZED: Final = Taken(lambda kind: is_text(kind) or item_kind(kind) is not None, "a text or a list")
@@ -94,7 +100,18 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "day": Function((_DATED,), _always(I64)),
     "toString": Function((_SINGLE,), _always(STRING)),
     "replace": Function((_TEXT, _TEXT, _TEXT), _always(STRING)),
+    "size": Function((_SIZED,), _always(I64)),
+    "split": Function((_TEXT, _TEXT), _always(ListType(Base.STRING))),
+    "substring": Function((_TEXT, _WHOLE, _WHOLE), _always(STRING), optional=1),
+    "matches": Function((_TEXT, _TEXT), _always(BOOL)),
+    "weeks": Function((_WHOLE,), _always(DAYS)),
+    "days": Function((_WHOLE,), _always(DAYS)),
+    "hours": Function((_WHOLE,), _always(MILLISECONDS)),
+    "minutes": Function((_WHOLE,), _always(MILLISECONDS)),
+    "seconds": Function((_WHOLE,), _always(MILLISECONDS)),
 }
+TEXT_TESTS: Final = ("contains", "starts_with", "ends_with")
+"""Operators that may also be written as calls of two values."""
 COALESCE: Final = "coalesce"
 """The one function that is not null where an argument is; it takes any number of one type."""
 
@@ -104,7 +121,8 @@ def _number_or_none(gives: Callable[[Kind], Kind]) -> Callable[[Kind], Kind | No
 
 
 def _ordered(kind: Kind) -> Kind | None:
-    return kind if is_ordered(kind) else None
+    """False is below true, as in `order`."""
+    return kind if is_ordered(kind) or kind == BOOL else None
 
 
 def _listed(kind: Kind) -> Kind | None:

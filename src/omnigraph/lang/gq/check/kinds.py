@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from omnigraph.lang.gq.checked import (
     Constant,
+    DurationKind,
     EdgeKind,
     EntityListKind,
     Expression,
@@ -38,6 +39,8 @@ U64: Final = ScalarType(Base.U64)
 F64: Final = ScalarType(Base.F64)
 DATE: Final = ScalarType(Base.DATE)
 DATETIME: Final = ScalarType(Base.DATETIME)
+DAYS: Final = DurationKind("day")
+MILLISECONDS: Final = DurationKind("millisecond")
 BLOB: Final = ScalarType(Base.BLOB)
 NULL: Final = NullKind()
 TEXT: Final = Type(STRING)
@@ -182,6 +185,8 @@ def kind_text(kind: Kind) -> str:
             return "|".join(t.name for t in types)
         case EntityListKind(item=item):
             return f"[{kind_text(item)}]"
+        case DurationKind():
+            return "duration"
         case _:
             return type_text(kind)
 

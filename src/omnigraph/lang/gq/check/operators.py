@@ -11,6 +11,7 @@ from omnigraph.lang.gq.check.kinds import (
     BOOL,
     DATE,
     DATETIME,
+    DAYS,
     F64,
     I64,
     STRING,
@@ -33,6 +34,7 @@ from omnigraph.lang.gq.checked import (
     Comparison,
     Concatenation,
     Constant,
+    DurationKind,
     EntityValue,
     Expression,
     Kind,
@@ -131,6 +133,8 @@ def _calculate(
 ) -> Expression | None:
     kinds = (left.type.kind, right.type.kind)
     nullable = left.type.nullable or right.type.nullable
+    if any(isinstance(k, DurationKind) for k in kinds):
+        return _moved(checker, operator, left, right, span)
     if operator == "+" and any(is_text(k) for k in kinds):
         if all(is_text(k) or isinstance(k, NullKind) for k in kinds):
             return Concatenation(left, right, Type(STRING, nullable))
@@ -144,6 +148,29 @@ def _calculate(
     help_ = "use `toString(…)`" if operator == "+" and any(is_text(k) for k in kinds) else None
     checker.add("T7", span, message, help_)
     return None
+
+
+def _moved(
+    checker: Checker, operator: Any, left: Expression, right: Expression, span: Span
+) -> Expression | None:
+    """A Date or DateTime by a duration: `now() - days(30)`."""
+    moment, duration = (right, left) if operator == "+" and _is_moment(right) else (left, right)
+    kind, length = moment.type.kind, duration.type.kind
+    fits = operator in ("+", "-") and _is_moment(moment) and isinstance(length, DurationKind)
+    if fits and (kind == DATETIME or length == DAYS):
+        nullable = moment.type.nullable or duration.type.nullable
+        return Arithmetic(operator, moment, duration, Type(kind, nullable))
+    message = f"`{operator}` does not take {shown(left)} and {shown(right)}"
+    help_ = "a duration is added to a Date or DateTime, or taken from it: `now() - days(30)`"
+    if fits:
+        message = "a Date has no hours, minutes and seconds to move by"
+        help_ = "make it a DateTime by `datetime(…)`, or move it by `days(…)`"
+    checker.add("T7", span, message, help_)
+    return None
+
+
+def _is_moment(value: Expression) -> bool:
+    return value.type.kind in (DATE, DATETIME)
 
 
 def _arithmetic(left: Expression, right: Expression) -> ScalarType:

@@ -20,6 +20,7 @@ from omnigraph.lang.gq.checked import (
     AggregateValue,
     Bm25,
     Column,
+    DurationKind,
     EntityValue,
     Exists,
     Expression,
@@ -121,6 +122,10 @@ class _Return:
         names: set[str] = set()
         for projection in self.node.projections:
             value = expressions.check(projection.value)
+            if value is not None and isinstance(value.type.kind, DurationKind):
+                message = "a duration is no value of its own"
+                help_ = "add it to a Date or DateTime: `now() + days(30)`"
+                self.add("T7", projection.span, message, help_)
             name = self._name(projection)
             if name in names:
                 span = projection.alias.span if projection.alias else projection.span
@@ -140,6 +145,10 @@ class _Return:
                 return f"{variable.name}.{prop.text}"
             case tree.SystemRef(variable=tree.Variable(name=name), column=column):
                 return f"{name}.@{column.text}"
+            case tree.Call(function=function) if function.text in AGGREGATES:
+                return function.text
+            case tree.Pattern(kind="count"):
+                return "count"
             case _:
                 message = "this result needs a name"
                 self.add("Q011", projection.span, message, "add `as name`")

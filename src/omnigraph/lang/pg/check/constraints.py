@@ -10,6 +10,7 @@ from omnigraph.lang.pg.check.annotations import CONSTRAINT_FORMS
 from omnigraph.lang.pg.check.body import BodyDraft, Flag, describe_type
 from omnigraph.lang.pg.tree import ConstraintNode, LiteralNode, Name, RangeNode
 from omnigraph.lang.values import (
+    PATTERN_HELP,
     MisfitError,
     fit_float,
     fit_integer,
@@ -253,7 +254,7 @@ def _add_check(
     check = Check(name.text, pattern)
     if problem is not None:
         message = f"the pattern is not a regular expression: {problem}"
-        help_ = "patterns are those of RE2: no look-around, no back-references"
+        help_ = PATTERN_HELP
         findings.add("P138", argument.span, message, help_)
     elif check in found.checks:
         findings.add("P134", node.span, f"`{name.text}` already has this check")
