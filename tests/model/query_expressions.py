@@ -186,10 +186,10 @@ class Expressions:
         if pick < 0.6:
             operator = self.chance.choice("+-*/%")
             return f"({self.number(scope, depth - 1)} {operator} {self.number(scope, depth - 1)})"
-        if pick < 0.75:
+        if pick < 0.71:
             function = self.chance.choice(["abs", "round", "floor", "ceil"])
             return f"{function}({self.number(scope, depth - 1)})"
-        if pick < 0.8:
+        if pick < 0.75:
             return f"(-{self.number(scope, 0)})"
         if pick < 0.88:
             return self._measured(scope, depth)
@@ -286,9 +286,9 @@ class Expressions:
         held = [text for text, _ in self.references(scope, kind)]
         other = [t for t, _ in self.references(scope, "datetime" if kind == "date" else "date")]
         base = Base.DATE if kind == "date" else Base.DATETIME
-        if self.chance.random() < 0.25:
+        if self.chance.random() < 0.15:
             return self._moved(scope, kind)
-        if other and self.chance.random() < 0.25:
+        if other and self.chance.random() < 0.45:
             return f"{kind}({self.chance.choice(other)})"
         if held and self.chance.random() < 0.7:
             return self.chance.choice(held)
