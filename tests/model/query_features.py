@@ -18,7 +18,7 @@ WANTED = frozenset(
     + [f"text {o}" for o in ("contains", "starts_with", "ends_with")]
     + [f"hop {d.value}" for d in c.Direction]
     + ["And", "Or", "Not", "Exists", "NullTest", "Membership", "SameEntity", "TypeTest", "Negative"]
-    + ["Case", "moved by days", "moved by milliseconds"]
+    + ["Conditional", "moved by days", "moved by milliseconds"]
     + ["Concatenation", "SystemValue", "EntityValue", "PropertyValue", "ParameterValue"]
     + ["aggregate distinct", "two hops", "bounds", "from zero", "alternatives", "edge variable"]
     + ["anonymous node", "anonymous edge", "many types", "optional", "optional in a block"]

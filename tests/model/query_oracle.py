@@ -230,7 +230,7 @@ class Oracle:
                 return self._computed(node, frame)
             case c.PatternAggregate():
                 return self._pattern(node, frame)
-            case c.Case():
+            case c.Conditional():
                 return self._case(node, frame)
             case (
                 c.And() | c.Or() | c.Not() | c.Comparison() | c.SameEntity() | c.TypeTest()
@@ -284,7 +284,7 @@ class Oracle:
             case _:
                 assert_never(node)
 
-    def _case(self, node: c.Case, frame: Frame) -> Any:
+    def _case(self, node: c.Conditional, frame: Frame) -> Any:
         """What stands in a branch that is not taken is not looked at."""
         for condition, result in zip(node.conditions, node.results, strict=True):
             if self.value(condition, frame) is True:

@@ -207,7 +207,7 @@ class Translator:
         match node:
             case c.Concatenation(left=left, right=right):
                 return f"({self._value(left)} || {self._value(right)})"
-            case c.Case():
+            case c.Conditional():
                 return self._case(node)
             case c.Arithmetic(right=right) if isinstance(right.type.kind, c.DurationKind):
                 raise Untranslatable
@@ -225,7 +225,7 @@ class Translator:
             case _:
                 raise Untranslatable
 
-    def _case(self, node: c.Case) -> str:
+    def _case(self, node: c.Conditional) -> str:
         pairs = zip(node.conditions, node.results, strict=True)
         taken = " ".join(f"when {self._value(a)} then {self._value(b)}" for a, b in pairs)
         return f"(case {taken} else {self._value(node.otherwise)} end)"

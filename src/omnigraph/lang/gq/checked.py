@@ -287,7 +287,7 @@ class FunctionCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Conditional:
     """The first result whose condition is true, else the last one. Only the branch that is taken is
     evaluated."""
 
@@ -417,7 +417,7 @@ Expression = (
     | Arithmetic
     | Concatenation
     | FunctionCall
-    | Case
+    | Conditional
     | Aggregate
     | Exists
     | PatternAggregate

@@ -14,9 +14,9 @@ from omnigraph.lang.gq.checked import (
     And,
     Arithmetic,
     Bm25,
-    Case,
     Comparison,
     Concatenation,
+    Conditional,
     Constant,
     EntityValue,
     Exists,
@@ -99,7 +99,7 @@ class _Text:
                 return "[" + ", ".join(map(self.of, items)) + "]"
             case FunctionCall(function=function, arguments=arguments):
                 return f"{function}({', '.join(map(self.of, arguments))})"
-            case Case(conditions=conditions, results=results, otherwise=otherwise):
+            case Conditional(conditions=conditions, results=results, otherwise=otherwise):
                 pairs = zip(conditions, results, strict=True)
                 taken = " ".join(f"when {self.of(a)} then {self.of(b)}" for a, b in pairs)
                 return f"case {taken} else {self.of(otherwise)} end"

@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 from omnigraph.lang.gq.checked import (
     And,
     Arithmetic,
-    Case,
     Comparison,
     Concatenation,
+    Conditional,
     Constant,
     DurationKind,
     Expression,
@@ -205,15 +205,15 @@ class _SomeRows:
         return value.filter(self._wanted) if is_array(value) else value
 
 
-def _case(case: Case, leaves: Leaves) -> Value:
+def _conditional(choice: Conditional, leaves: Leaves) -> Value:
     """Each row is worked out by the branch that it takes, and by no other."""
-    kind, rows = arrow_kind(case.type.kind), leaves.rows
+    kind, rows = arrow_kind(choice.type.kind), leaves.rows
     left = np.arange(rows)
     places: list[np.ndarray] = []
     parts: list[pa.Array] = []
     everything = leaves
     for condition, result in zip(
-        (*case.conditions, None), (*case.results, case.otherwise), strict=True
+        (*choice.conditions, None), (*choice.results, choice.otherwise), strict=True
     ):
         if not len(left) and rows:
             break
@@ -251,5 +251,5 @@ _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
     Concatenation: _concatenation,
     ListValue: _listed,
     FunctionCall: _call,
-    Case: _case,
+    Conditional: _conditional,
 }

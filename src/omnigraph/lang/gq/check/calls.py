@@ -24,7 +24,7 @@ from omnigraph.lang.gq.check.kinds import (
 )
 from omnigraph.lang.gq.checked import (
     Aggregate,
-    Case,
+    Conditional,
     Constant,
     Expression,
     FunctionCall,
@@ -167,7 +167,7 @@ def check_case(checker: Checker, node: tree.Case, depth: int) -> Expression | No
     if kind is None:
         return None
     nullable = any(value.type.nullable for value in values)
-    return Case(tuple(tests), tuple(values[:-1]), values[-1], Type(kind, nullable))
+    return Conditional(tuple(tests), tuple(values[:-1]), values[-1], Type(kind, nullable))
 
 
 def _common_kind(

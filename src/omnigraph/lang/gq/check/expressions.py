@@ -29,7 +29,7 @@ from omnigraph.lang.gq.check.kinds import (
 )
 from omnigraph.lang.gq.check.scope import Context, Known, Scope, report_unknown
 from omnigraph.lang.gq.checked import (
-    Case,
+    Conditional,
     Constant,
     EdgeKind,
     EntityValue,
@@ -306,7 +306,7 @@ def _type_name(variable: int, kind: NodeKind | EdgeKind, may_be_null: bool) -> E
         TypeTest(variable, (owner,), Type(BOOL, may_be_null)) for owner in kind.types[:-1]
     )
     nothing = Constant(None, Type(NULL, True))
-    return Case((*tests, there), names, nothing, Type(STRING, may_be_null))
+    return Conditional((*tests, there), names, nothing, Type(STRING, may_be_null))
 
 
 def constant(value: Any) -> Constant:
