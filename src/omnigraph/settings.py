@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_type_hints
+from urllib.parse import urlsplit
 
 from omnigraph.arguments import check_fields
 from omnigraph.errors import InvalidArgument
@@ -50,6 +51,8 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_fields(self, _FIELDS)
+        if self.embed_url:
+            check_address(self.embed_url)
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> Settings:
@@ -63,6 +66,26 @@ class Settings:
 
 
 _FIELDS = get_type_hints(Settings)
+
+
+def check_address(address: str) -> None:
+    """Settings are shown and travel to executors, so the address of a model holds no secret, nor
+    a place where one could be."""
+    if set("@?#").intersection(address):
+        raise InvalidArgument(
+            "The address of the embeddings has a user, a password, ? or # in it.",
+            help="Give the address alone in OMNIGRAPH_EMBED_URL, the key in OMNIGRAPH_EMBED_KEY.",
+        )
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        known = False
+    if not known or not address.isprintable() or " " in address:
+        raise InvalidArgument(
+            f"The address of the embeddings, {address!r}, is no http or https address.",
+            help="Set OMNIGRAPH_EMBED_URL to one like http://localhost:11434/v1.",
+        )
 
 
 def _read(name: str, kind: str, text: str) -> object:

@@ -15,13 +15,13 @@ import msgspec
 import urllib3
 
 from omnigraph.errors import (
-    InvalidArgument,
     InvalidEmbedding,
     ProviderRefused,
     ProviderUnavailable,
     TextRefused,
 )
 from omnigraph.runtime import Runtime
+from omnigraph.settings import check_address
 
 T = TypeVar("T")
 _BUSY = frozenset({408, 409, 425, 429})
@@ -31,6 +31,8 @@ _SHORTEST, _LONGEST = 0.25, 20.0
 _MOST = 512 * 1024 * 1024
 _SHOWN = 300
 _PIECE = 1024 * 1024
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What is wrong with an answer that is no JSON, or too deep."""
 _LOOK_AT_KEY = "Look at the key: OMNIGRAPH_EMBED_KEY or OPENAI_API_KEY."
 _LOOK_AT_ADDRESS = "Look at the address (OMNIGRAPH_EMBED_URL) and at the model's name."
 
@@ -53,12 +55,7 @@ class Endpoint:
     def __init__(
         self, address: str, runtime: Runtime, *, request_timeout: float, retry_for: float
     ) -> None:
-        parts = urlsplit(address)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise InvalidArgument(
-                f"The address of the embeddings, {address!r}, is no http or https address.",
-                help="Set OMNIGRAPH_EMBED_URL to one like http://localhost:11434/v1.",
-            )
+        check_address(address)
         self.address = address
         self._runtime = runtime
         self._request_timeout = request_timeout
@@ -138,7 +135,7 @@ class Endpoint:
         return b"".join(pieces)
 
     def _refuse(self, answer: urllib3.BaseHTTPResponse, data: bytes, key: str) -> NoReturn:
-        status, shown = answer.status, _without(key, _excerpt(data))
+        status, shown = answer.status, _excerpt(data, key)
         if status in _BUSY or status >= 500:
             raise _Again(f"status {status}{shown}", _retry_after(answer.headers.get("Retry-After")))
         message = f"{self.address} refuses: status {status}{shown}."
@@ -188,15 +185,16 @@ def _told(error: Exception) -> str:
             return f"the connection broke ({type(error).__name__})"
 
 
-def _excerpt(data: bytes) -> str:
-    """What the other side says about the failure, in one line."""
-    text = data[: 16 * _SHOWN].decode("utf-8", "replace")
+def _excerpt(data: bytes, key: str) -> str:
+    """What the other side says about the failure, in one line. The key goes before anything is
+    cut: half of it would be shown."""
+    text = data.decode("utf-8", "replace")
     try:
-        told = msgspec.json.decode(data)
-        text = told["error"]["message"]
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError, IndexError):
+        text = str(msgspec.json.decode(data)["error"]["message"])
+    except (*UNREADABLE, TypeError, KeyError, IndexError):
         pass
-    line = "".join(c if c.isprintable() else " " for c in str(text))
+    text = _without(key, text)[: 16 * _SHOWN]
+    line = "".join(c if c.isprintable() else " " for c in text)
     line = " ".join(line.split())
     return f": {line[:_SHOWN].rstrip('.')}" if line else ""
 

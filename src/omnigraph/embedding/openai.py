@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from omnigraph.embedding.endpoint import Endpoint, Nonsense
+from omnigraph.embedding.endpoint import UNREADABLE, Endpoint, Nonsense
 from omnigraph.embedding.port import Model, Vectors, normalised
 from omnigraph.errors import InvalidEmbedding, ModelMissing
 from omnigraph.runtime import Runtime
@@ -78,7 +78,7 @@ class OpenAIEmbedder:
         """Raises `Nonsense` where another attempt may give a better answer."""
         try:
             answer = msgspec.json.decode(body, type=_Answer)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise Nonsense(f"the answer is no list of embeddings ({error})") from error
         if len(answer.data) != count:
             raise Nonsense(f"{len(answer.data)} vectors came for {count} texts")

@@ -82,9 +82,15 @@ def is_blank(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
+_LARGE = 1e100
+
+
 def normalised(vectors: npt.NDArray[np.floating]) -> Vectors:
     """Each row scaled to length 1. A row of zeros stays."""
     wide = vectors.astype(np.float64)
+    largest = np.abs(wide).max(axis=1, keepdims=True, initial=0)
+    odd = (largest > _LARGE) | ((largest < 1 / _LARGE) & (largest > 0))
+    np.divide(wide, largest, out=wide, where=odd)  # their squares would be no numbers any more
     lengths = np.linalg.norm(wide, axis=1, keepdims=True)
     scaled = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
     return np.asarray(scaled, dtype=np.float32)

@@ -58,8 +58,10 @@ class JournalFile:
         start = self._known.get(_digest(text))
         if start is None:
             return None
-        numbers = os.pread(self._file, self._record - _DIGEST, start + _DIGEST)
-        return np.frombuffer(numbers, dtype="<f4").astype(np.float32)
+        record = os.pread(self._file, self._record, start)
+        if len(record) != self._record or record[:_DIGEST] != _digest(text):
+            return None  # another run of this machine wrote there meanwhile
+        return np.frombuffer(record[_DIGEST:], dtype="<f4").astype(np.float32)
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """If the disk is full nothing is stored. The vectors are still in memory and can be

@@ -283,7 +283,7 @@ class _Run:
         )
         try:
             journal = JournalFile(journal_path(*parts), target.dimension)
-        except OSError:
+        except (OSError, RuntimeError):  # no home either
             return NoJournal()  # nowhere to write, so a run that dies asks again
         self._journals.append(journal)
         return journal
