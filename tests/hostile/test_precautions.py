@@ -25,12 +25,39 @@ def flipped(data: bytes, place: int, bits: int = 0x80) -> bytes:
     return bytes(held)
 
 
+def renamed(data: bytes, old: bytes, new: bytes) -> bytes:
+    assert len(old) == len(new)
+    return data.replace(old, new)
+
+
+def longer(data: bytes) -> bytes:
+    """The name of each encoding goes on into what it is about, where there are NULs."""
+    name = b"/lance.encodings.ColumnEncoding"
+    return data.replace(bytes([len(name)]) + name, bytes([len(name) + 4]) + name)
+
+
 CASES: dict[str, tuple[str, str, Callable[[bytes], bytes]]] = {
     "the count of buffers": ("/data/", "rows", lambda data: flipped(data, -13)),
     "the count of columns": ("/data/", "rows", lambda data: flipped(data, -9)),
     "where the columns are told": ("/data/", "rows", lambda data: flipped(data, -33)),
     "where a column is": ("/data/", "rows", lambda data: flipped(data, -49)),
     "the count in an index": ("page_data.lance", "query", lambda data: flipped(data, -13)),
+    "a NUL in the name of an encoding": (
+        "/data/",
+        "rows",
+        lambda data: renamed(data, b"/lance.encodings.Co", b"/lance\0encodings.Co"),
+    ),
+    "a NUL at the end of the encoding of a page": (
+        "/data/",
+        "rows",
+        lambda data: renamed(data, b".PageLayout", b".PageLayou\0"),
+    ),
+    "the name of an encoding that goes on": ("/data/", "rows", longer),
+    "a NUL in the name of an encoding in an index": (
+        "page_data.lance",
+        "query",
+        lambda data: renamed(data, b"/lance.encodings.Co", b"\0lance.encodings.Co"),
+    ),
     "the length of a message": ("/_deletions/", "rows", lambda data: flipped(data, 678)),
     "a byte that is gone": ("/_deletions/", "rows", lambda data: data[:430] + data[431:]),
     "the length of a buffer": ("/_deletions/", "rows", lambda data: flipped(data, 391)),
@@ -76,3 +103,19 @@ def test_the_length_of_a_large_value_is_not_believed(pristine: Path, tmp_path: P
             assert key in told["message"], (place, told)
             codes.add(told["code"])
     assert codes == {"corrupt"}
+
+
+def test_a_nul_in_the_name_of_a_data_file_is_told(pristine: Path, tmp_path: Path) -> None:
+    root = tmp_path / "graph"
+    shutil.copytree(pristine, root)
+    seen = False
+    for key in stored_objects(root):
+        if key.endswith(".manifest"):
+            data = (root / key).read_bytes()
+            (root / key).write_bytes(data.replace(b".lance", b"\0lance"))
+            seen |= b".lance" in data
+    assert seen
+    for told in ask(root, ["rows", "query", "verify deep"]).values():
+        assert "raw" not in told, told
+        if told:
+            assert (told["code"], "names a file" in told["message"]) == ("corrupt", True), told

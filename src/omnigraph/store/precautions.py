@@ -9,8 +9,9 @@ store holds, it checks by itself.
 from __future__ import annotations
 
 import os
+import re
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -23,9 +24,17 @@ from omnigraph.store.lance_errors import brief
 _FOOTER = struct.Struct("<QQQIIHH4s")
 _PLACE = struct.Struct("<QQ")
 _MAGIC = b"LANC"
+_INDEXES = (".lance", ".idx")
 _MOST_DELETED = 1 << 40
 _MESSAGE = b"\xff\xff\xff\xff"
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+
+_NAME = re.compile(rb"/lance\.encodings[0-9]*\.[A-Za-z]+")
+_ENDS = (b".ColumnEncoding", b".PageLayout", b".ArrayEncoding")
+_ENCODING, _PAGES, _OF_PAGE, _DIRECT, _CONTENT, _TYPE = 1, 2, 4, 2, 1, 1
+_LONGEST = 10
+"""Bytes of a number."""
+_VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 class WatchedTable(Protocol):
@@ -55,6 +64,8 @@ def require_sound_files(table: WatchedTable, fragments: Iterable[int] | None) ->
         if mark is None:
             continue
         for name in mark.files:
+            if "\0" in name:
+                raise Corrupt(f"A version of {table.location} names a file {name!r}.")
             key = f"{table.location}/data/{name}"
             if key not in table.sound_files:
                 require_sound_end(table.directory, [key])
@@ -107,8 +118,8 @@ def wrong_index_files(root: Path, location: str) -> list[str]:
     """Index files are data files too, each in a folder of its segment."""
     return [
         path.relative_to(root).as_posix()
-        for path in (root / location / "_indices").glob("*/*.lance")
-        if find_wrong_end(path) is not None
+        for path in (root / location / "_indices").glob("*/*")
+        if path.suffix in _INDEXES and find_wrong_end(path) is not None
     ]
 
 
@@ -143,7 +154,86 @@ def _look(held: int, size: int) -> str | None:
     )
     if not consistent:
         return "has an end that does not fit its length"
-    for place, length in _PLACE.iter_unpack(os.pread(held, tables, columns)):
-        if place > size or length > size - place:
-            return "names parts of itself that lie beyond its end"
+    places = list(_PLACE.iter_unpack(os.pread(held, tables, columns)))
+    if any(place > size or length > size - place for place, length in places):
+        return "names parts of itself that lie beyond its end"
+    told = os.pread(held, columns - metadata, metadata)
+    if _is_doubtful(told):
+        of_columns = places[:column_count]
+        if any(
+            b"\0" in name
+            for place, length in of_columns
+            for name in _encoding_names(os.pread(held, length, place))
+        ):
+            return "names an encoding that is none"
     return None
+
+
+# A name of an encoding that Lance does not know goes into the words of its error, and a NUL in
+# those words ends the process: they become a text of C on their way to Python.
+
+
+def _is_doubtful(metadata: bytes) -> bool:
+    """Whether it is worth to look at each name: one of them lacks its beginning or its end, or has
+    another length than is told before it."""
+    names = list(_NAME.finditer(metadata))
+    if sum(map(metadata.count, _ENDS)) != len(names):
+        return True
+    return any(
+        metadata[name.start() - 2 : name.start()] != b"\n" + bytes([name.end() - name.start()])
+        for name in names
+    )
+
+
+def _encoding_names(column: bytes) -> Iterator[bytes]:
+    """Those that the description of a column holds, its own and those of its pages, as far as it
+    can be read."""
+    for number, value in _fields(column):
+        if number == _ENCODING:
+            yield from _names(value)
+        elif number == _PAGES:
+            for inner, held in _fields(value):
+                if inner == _OF_PAGE:
+                    yield from _names(held)
+
+
+def _names(encoding: bytes) -> Iterator[bytes]:
+    for content in _inside(encoding, _DIRECT, _CONTENT):
+        yield from (value for number, value in _fields(content) if number == _TYPE)
+
+
+def _inside(message: bytes, *path: int) -> Iterator[bytes]:
+    if not path:
+        yield message
+        return
+    for number, value in _fields(message):
+        if number == path[0]:
+            yield from _inside(value, *path[1:])
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of a protobuf message that are bytes; it ends where nothing can be read."""
+    place = 0
+    while place < len(message):
+        tag, place = _varint(message, place)
+        kind = tag & 7
+        if kind == _VARINT:
+            _, place = _varint(message, place)
+        elif kind == _BYTES:
+            length, place = _varint(message, place)
+            yield tag >> 3, message[place : place + length]
+            place += length
+        elif kind in (_EIGHT, _FOUR):
+            place += 8 if kind == _EIGHT else 4
+        else:
+            return
+
+
+def _varint(message: bytes, start: int) -> tuple[int, int]:
+    """The number, and the place behind it."""
+    value = 0
+    for count, byte in enumerate(message[start : start + _LONGEST]):
+        value |= (byte & 0x7F) << (7 * count)
+        if byte < 0x80:
+            return value, start + count + 1
+    return 0, len(message)
