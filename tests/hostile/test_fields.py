@@ -4,6 +4,7 @@ nothing outside of the root is touched. The objects are walked: a new field is i
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -82,6 +83,17 @@ def read_object(data: bytes, key: str) -> Any:
     return held
 
 
+def put_schema(world: World, data: str) -> None:
+    """A catalog is named by its bytes, so another one is taken for it only under its own name."""
+    digest = hashlib.sha256(data.encode()).hexdigest()
+    (world.root / "_schema" / f"{digest}.json").write_text(data)
+    use_schema(world, digest)
+
+
+def use_schema(world: World, digest: str) -> None:
+    world.change_head(lambda version: version.update(catalog=digest))
+
+
 def attack(world: World, count: int, seed: int) -> None:
     world.write_intent(branch="main", base=3, details={"files": "__spool/x"}, plan="{}")
     draw = random.Random(seed)
@@ -95,12 +107,18 @@ def attack(world: World, count: int, seed: int) -> None:
         if not file.exists():
             continue  # a cleanup before took it
         before = file.read_bytes()
-        file.write_text(json.dumps(replaced(value, path, new)))
+        data = json.dumps(replaced(value, path, new))
+        if key.startswith("_schema/"):
+            put_schema(world, data)
+        else:
+            file.write_text(data)
         names = draw.sample(sorted(USES), 6)
         for name in names:
             use(world, USES[name], (key, path, str(new)[:40], name))
         if file.exists() or not key.startswith("__recovery/"):
             file.write_bytes(before)
+        if key.startswith("_schema/"):
+            use_schema(world, file.stem)
 
 
 # What is no JSON: the archive of old versions, and the ends of edges beside their table.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph import Graph
+from omnigraph.engine.index_state import index_states
 from omnigraph.errors import Corrupt, OmnigraphError
 from tests.hostile.world import SETTINGS, JsonObject, World, read_everything
 
@@ -280,3 +282,51 @@ def test_a_type_that_is_called_like_a_way_out_is_not_exported(world: World, tmp_
     with pytest.raises(OmnigraphError), world.open() as g:
         g.export(to=str(world.root.parent / "results") + "/", format="csv")
     shutil.rmtree(world.root.parent / "results", ignore_errors=True)
+
+
+OF_A_STRANGE_TYPE: dict[str, Callable[[Graph], object]] = {
+    **{name: USES[name] for name in ("read", "optimize", "verify")},
+    "query": lambda g: g.query("match { $p: Stranger } return { $p.name }").to_pylist(),
+    "mutate": lambda g: g.mutate('insert Stranger { name: "x" }'),
+    "search": lambda g: g.search("a").to_pylist(),
+    "export": lambda g: g.export(to=io.BytesIO()),
+    "stats": lambda g: index_states(g.snapshot()),
+}
+
+
+@pytest.mark.parametrize("use", OF_A_STRANGE_TYPE)
+def test_a_schema_that_knows_another_type_than_its_version_is_damage(
+    world: World, use: str
+) -> None:
+    """Each of the two is sound by itself."""
+
+    def rename(catalog: JsonObject) -> None:
+        (person,) = (node for node in catalog["nodes"] if node["name"] == "Person")
+        person["name"] = "Stranger"
+        for edge in catalog["edges"]:
+            edge.update(
+                {end: "Stranger" for end in ("source", "target") if edge.get(end) == "Person"}
+            )
+
+    world.change_catalog(rename)
+    with pytest.raises(Corrupt, match="Stranger"), world.open() as g:
+        OF_A_STRANGE_TYPE[use](g)
+
+
+@pytest.mark.parametrize("use", ["read", "query", "search", "export", "entity"])
+def test_a_schema_that_knows_another_column_than_its_table_is_damage(
+    world: World, use: str
+) -> None:
+    uses = OF_A_STRANGE_TYPE | {
+        "query": USES["query"],
+        "entity": lambda g: g.entity("Person", "a"),
+    }
+
+    def rename(catalog: JsonObject) -> None:
+        for node in catalog["nodes"]:
+            for prop in node["properties"]:
+                prop["column"] = "strange"
+
+    world.change_catalog(rename)
+    with pytest.raises(Corrupt, match=r"strange|column"), world.open() as g:
+        uses[use](g)

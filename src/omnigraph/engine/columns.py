@@ -115,7 +115,7 @@ class Columns:
 def _key(table: Table, mark: FragmentMark, column: str) -> Key:
     """By file, because another fragment may get the same number, and by the meaning of the column:
     on another branch a missing column may be null of another type."""
-    return (table.location, mark.files, table.columns[column])
+    return (table.location, mark.files, table.column(column))
 
 
 def width(kind: pa.DataType) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,6 +26,7 @@ from omnigraph.telemetry import Ledger
 ExportFormat = Literal["jsonl", "csv", "parquet", "arrow"]
 _FORMATS = ("jsonl", "csv", "parquet", "arrow")
 _SUFFIXES = {f".{name}" for name in _FORMATS}
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
 
 
@@ -94,6 +96,16 @@ def _refuse_foreign(to: str | os.PathLike[str]) -> None:
         os.fsdecode(to).encode()
     except UnicodeEncodeError:
         raise InvalidArgument(f"The path {os.fsdecode(to)!r} is not a text in UTF-8.") from None
+    refuse_address(os.fsdecode(to))
+
+
+def refuse_address(to: str) -> None:
+    """A folder called `s3:` would be made, and the user would look for his files elsewhere."""
+    if _ADDRESS.match(to):
+        raise InvalidArgument(
+            f"{to} is an address, and files are written on this machine.",
+            help="Name a path; copy writes a graph to another store.",
+        )
 
 
 def refuse_place_in_graph(root: Path | None, to: Path) -> None:

@@ -20,7 +20,8 @@ from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
 from omnigraph.lang.pg.print import print_schema
 from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, GraphType, declared
-from omnigraph.model.version import Commit, GraphVersion
+from omnigraph.model.version import Commit, GraphVersion, TablePin
+from omnigraph.store.versions import version_key
 from omnigraph.telemetry import Ledger
 
 
@@ -81,7 +82,7 @@ class GraphView:
         kind = self.type(type)
         if self.sight is not None and not self.sight.sees_all(kind):
             return self.view(kind).count()
-        return self.graph_version.pins[kind.table_key].rows
+        return self.pin(kind).rows
 
     def scan(
         self,
@@ -113,6 +114,17 @@ class GraphView:
         """A node or edge type by its name, in the form that the engine uses."""
         return find_type(self.catalog, name)
 
+    def pin(self, kind: GraphType) -> TablePin:
+        """Where the rows of a type are. Schema and version come from two objects, so it is no
+        matter of course that they know the same types."""
+        pin = self.graph_version.pins.get(kind.table_key)
+        if pin is None:
+            raise Corrupt(
+                f"{version_key(self.branch, self.version)} names no table of {kind.name}, which is "
+                "in its schema."
+            )
+        return pin
+
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         """The rows of a type, with pending rows on top, for the engine. What the caller does not
         see is hidden in the same way as what is deleted: whoever reads, reads through here."""
@@ -124,7 +136,7 @@ class GraphView:
         return replace(view, overlay=view.overlay.hiding(hidden))
 
     def _open(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        pin = self.graph_version.pins[kind.table_key]
+        pin = self.pin(kind)
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)
         except Corrupt:

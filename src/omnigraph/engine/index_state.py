@@ -30,9 +30,9 @@ def index_states(snapshot: GraphView) -> list[IndexState]:
     """In the order of the schema. Within a type, ids and ends of edges come first."""
     found = []
     for kind in snapshot.catalog.types:
-        pin = snapshot.graph_version.pins[kind.table_key]
         if snapshot.sight is not None and not snapshot.sight.sees_all(kind):
             continue  # how many rows an index covers tells how many there are
+        pin = snapshot.pin(kind)
         names = {name: name for name in system_columns(kind)}
         names |= {prop.column: prop.name for prop in kind.properties}
         marks: dict[int, FragmentMark] = {}

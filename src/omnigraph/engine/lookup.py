@@ -61,7 +61,7 @@ class Lookups:
         """Positions in `texts`, and the addresses of live rows whose columns have that text."""
         if not texts or not table.marks:
             return np.array([], dtype=np.int64), NO_ROWS
-        known = tuple(table.columns[name] for name in columns)
+        known = tuple(table.column(name) for name in columns)
         index = self._known(table, known, ledger)
         if index is None and self._worth_building(table, columns, len(texts)):
             keys, addresses = _read_keys(table, columns, ledger, fragments=None)

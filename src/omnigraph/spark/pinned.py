@@ -42,7 +42,7 @@ class PinnedTable:
 
 def pin_table(root: Root | str, snapshot: GraphView, kind: GraphType) -> PinnedTable:
     """The root is resolved here: executors need no variables of their own to reach it."""
-    pin = snapshot.graph_version.pins[kind.table_key]
+    pin = snapshot.pin(kind)
     found = parse_root(root) if isinstance(root, str) else root
     return PinnedTable(
         root=found.uri,

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import Corrupt
 from omnigraph.store.damaged_files import reading
 from omnigraph.store.disk import (
     files_below,
@@ -127,6 +128,13 @@ class Table:
         with explained(self.location):
             ids = {field.name(): field.id() for field in self.handle.lance_schema.fields()}
         return {f.name: TableColumn(f.name, ids[f.name], str(f.type)) for f in self.schema}
+
+    def column(self, name: str) -> TableColumn:
+        """One that the schema names; the schema is another object than the table."""
+        if (found := self.columns.get(name)) is None:
+            named = version_file(self.location, self.version)
+            raise Corrupt(f"{named} has no column {name!r}, which its schema names.")
+        return found
 
     @cached_property
     def highest_fragment(self) -> int:

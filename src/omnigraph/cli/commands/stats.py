@@ -128,7 +128,7 @@ def _pending(found: Snapshot) -> list[dict[str, Any]]:
 def _type_rows(found: Snapshot) -> list[dict[str, Any]]:
     rows = []
     for kind in found.catalog.types:
-        pin = found.graph_version.pins[kind.table_key]
+        pin = found.pin(kind)
         rows.append(
             {
                 "type": kind.name,

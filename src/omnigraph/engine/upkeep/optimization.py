@@ -128,12 +128,12 @@ class Optimization:
             else [snapshot.type(name) for name in self._types]
         )
         self.tables = [kind.table_key for kind in chosen]
-        _open_tables(self._session, [head.pins[key] for key in self.tables], self._ledger)
+        _open_tables(self._session, [snapshot.pin(kind) for kind in chosen], self._ledger)
         actions = []
         for done, kind in enumerate(chosen):
             if self._progress is not None:
                 self._progress(Progress(done, len(chosen), kind.name, "looking"))
-            pin = head.pins[kind.table_key]
+            pin = snapshot.pin(kind)
             action = self._stage_type(kind, pin, (done, len(chosen)))
             if action is not None:
                 actions.append(action)

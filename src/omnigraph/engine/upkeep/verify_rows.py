@@ -122,7 +122,7 @@ class RowChecks:
     def _check_type(self, snapshot: GraphView, kind: GraphType, joins: Joins) -> None:
         try:
             for rule, example in self._broken_rules(snapshot, kind, joins):
-                pin = snapshot.graph_version.pins[kind.table_key]
+                pin = snapshot.pin(kind)
                 self._report.found(rule, version_file(*pinned(pin)), example)
         except OutOfMemory:
             raise  # it says nothing about the graph

@@ -91,7 +91,7 @@ class Compiling:
         return pin_table(self.root, self.snapshot, kind)
 
     def rows(self, kind: GraphType) -> int:
-        return self.snapshot.graph_version.pins[kind.table_key].rows
+        return self.snapshot.pin(kind).rows
 
     def sizes(self, kind: GraphType) -> list[tuple[int, int]]:
         return [(mark.id, mark.rows) for mark in self.snapshot.view(kind).table.marks.values()]
