@@ -15,12 +15,19 @@ from omnigraph.store.intents import Intent, write_intent
 from tests.bench.aging import age
 
 SCHEMA = """
-node Person { name: String @key age: I32? @index photo: Blob? }
+node Person {
+  name: String @key
+  age: I32? @index
+  photo: Blob?
+  about: String? @index @analyzer("english")
+  taste: Vector(4)? @index
+}
 node Note { text: String? }
 edge Knows: Person -> Person { since: I32? }
 """
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False, grace=1.0)
 PEOPLE = 1100
+LIKES = ("likes", "loved", "is hating")
 
 
 def build_graph(root: Path) -> None:
@@ -35,6 +42,8 @@ def build_graph(root: Path) -> None:
                         "name": f"p{n}",
                         "age": n % 7,
                         "photo": bytes([n % 251]) * (10 if n else 80_000),
+                        "about": f"somebody who {LIKES[n % 3]} the number {n}",
+                        "taste": [1.0, float(n), float(n % 7), 0.5],
                     }
                     for n in range(PEOPLE)
                 ],
@@ -99,6 +108,14 @@ READS: dict[str, Callable[[Graph], Any]] = {
         "return { $p.name as a, $q.name as b } order { a }"
     ).to_pylist(),
     "entity": lambda g: g.entity("Person", "p8"),
+    "words": lambda g: g.search("loves 17", limit=5).to_pylist(),
+    "phrase": lambda g: g.query(
+        'match { $p: Person match_text($p.about, "the number 500") } return { $p.name }'
+    ).to_pylist(),
+    "nearest": lambda g: g.query(
+        "match { $p: Person } return { $p.name as n } "
+        "order { nearest($p.taste, [1.0, 5.0, 5.0, 0.5]) } limit 3"
+    ).to_pylist(),
     "blob": lambda g: b"".join([(g.blob("Person", "p0", "photo") or _none()).read()]),
     "export": _export,
     "log": lambda g: [commit.id for commit in g.log(all=True)],
