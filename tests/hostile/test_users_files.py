@@ -224,3 +224,37 @@ def test_an_output_that_is_full_is_one_sentence(words: tuple[str, ...]) -> None:
     assert ran.stderr == (
         "error: No space is left for the output.\nhelp: Free some space, or choose another place.\n"
     )
+
+
+def test_files_are_never_written_to_an_address(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder called `s3:` came to be, and the password of the address was shown."""
+    place = tmp_path / "here"
+    place.mkdir()
+    monkeypatch.chdir(place)
+    given = rows(tmp_path / "rows" / "a.jsonl", "Ada")
+    for address in ("s3://ada:hush@bucket/x.jsonl", "https://ada:hush@host/x.jsonl"):
+        for words in (
+            ["export", address],
+            ["load", str(given), "--on-error", "quarantine", "--rejected", address],
+        ):
+            ran = Program()(["--root", str(root), *words])
+            assert (ran.code, "is an address" in ran.err) == (2, True), ran
+            assert "hush" not in ran.out + ran.err
+    with omnigraph.open(root) as g, pytest.raises(InvalidArgument, match="is an address"):
+        g.export(to="file:///tmp/x.jsonl")
+    assert not list(place.iterdir())
+
+
+@pytest.mark.parametrize(
+    "words", [["mutate", "-e", 'insert Person { name: "x" }'], ["embed"], ["load", "a.jsonl"]]
+)
+def test_a_key_that_a_script_left_empty_is_refused(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """The second of two such calls would count as a repeat of the first."""
+    monkeypatch.chdir(tmp_path)
+    rows(tmp_path / "a.jsonl", "Ada")
+    ran = Program()(["--root", str(root), *words, "--idempotency-key", ""])
+    assert (ran.code, "An idempotency key has 1 to 10,000 characters" in ran.err) == (2, True), ran

@@ -18,7 +18,7 @@ class _Word(NamedTuple):
 WORDS = {
     "actor": _Word("An actor", 1_000),
     "message": _Word("A message", 100_000),
-    "idempotency_key": _Word("An idempotency key", 10_000),
+    "idempotency_key": _Word("An idempotency key", 10_000, 1),
     "if_commit": _Word("The commit that a branch must be at", 1_000),
     "job": _Word("The name of a job", 200, 1),
     "stream_id": _Word("The name of a stream", 1_000, 1),

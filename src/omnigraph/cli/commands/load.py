@@ -224,9 +224,10 @@ def _refuse_input(path: str, files: tuple[str, ...], mapping: str | None) -> Non
 
 def _refuse_loss(path: str, cli: Invocation) -> None:
     """Overwrites only files of rejected rows: the user has agreed to no more."""
-    from omnigraph.engine.export import refuse_place_in_graph
+    from omnigraph.engine.export import refuse_address, refuse_place_in_graph
     from omnigraph.store.roots import parse_root
 
+    refuse_address(path)
     place = Path(path)
     refuse_place_in_graph(parse_root(cli.root).directory, place)
     if not place.is_file():

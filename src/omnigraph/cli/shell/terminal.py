@@ -20,8 +20,12 @@ def history_path(environment: Mapping[str, str]) -> Path:
     given = environment.get("OMNIGRAPH_HISTORY")
     if given:
         return Path(given)
-    state = environment.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
-    return Path(state) / "omnigraph" / "history"
+    state = environment.get("XDG_STATE_HOME")
+    try:
+        place = Path(state) if state else Path.home() / ".local" / "state"
+    except RuntimeError:  # a user without a home remembers nothing
+        return Path("/dev/null")
+    return place / "omnigraph" / "history"
 
 
 class _Interrupts:

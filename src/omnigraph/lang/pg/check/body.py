@@ -121,9 +121,10 @@ def _check_analyzer(
     nodes: tuple[AnnotationNode, ...], kind: PropertyType, findings: Findings
 ) -> None:
     """`@analyzer("english")` is kept as any other annotation; search knows what it names."""
-    for node in nodes:
-        if node.name.text != ANNOTATION:
-            continue
+    given_here = [node for node in nodes if node.name.text == ANNOTATION]
+    for node in given_here[1:]:
+        findings.add("P140", node.span, f"`@{ANNOTATION}` is given twice")
+    for node in given_here:
         arguments = node.arguments or ()
         value = arguments[0].value if len(arguments) == 1 else None
         given = value.value if isinstance(value, LiteralNode) else None
