@@ -13,6 +13,7 @@ from omnigraph.errors import (
     BranchNotFound,
     IdempotencyMismatch,
     InvalidArgument,
+    InvalidData,
     PreconditionFailed,
     ProtectedBranch,
     ReadOnly,
@@ -175,6 +176,17 @@ def test_nothing_matched_is_success_without_a_commit(g: Graph) -> None:
     assert (result.commit, result.commit_id, result.repeated) == (None, None, False)
     assert result.branch == "main"
     assert g.snapshot().commit == before
+
+
+def test_null_for_a_required_property_is_refused_also_when_no_row_matches(g: Graph) -> None:
+    text = "query q($t: String?) { update Note set { text: $t } where text = "
+    for known in ('"there"', '"not there"'):
+        g.mutate('insert Note { text: "there" }')
+        with pytest.raises(InvalidData, match=r"`text` of Note is required, but it is null"):
+            g.mutate(f"{text}{known} }}")
+    with g.transaction() as tx, pytest.raises(InvalidData, match="`text` of Note is required"):
+        tx.update("Note", set={"text": None}, where='text = "not there"')
+    assert g.mutate(f'{text}"not there" }}', params={"t": "x"}).commit is None
 
 
 def test_a_failure_anywhere_leaves_nothing(g: Graph) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -50,7 +50,7 @@ def check_rows(
         column = columns.get(name)
         if column is not None and column.null_count:
             shown = ENDS.get(name, name) if name in system_columns(kind) else name
-            message = f"`{shown}` of {kind.name} is required, but it is null."
+            message = _null_sentence(kind, shown)
             for index in _unexcused(column, columns.get(source or ""))[: findings.room].tolist():
                 _add(findings, "required", message, name, index, columns, positions)
     for rule in value_rules(kind):
@@ -61,6 +61,22 @@ def check_rows(
             message = sentence(kind.name, rule, column[index].as_py())
             _add(findings, rule.rule, message, rule.column, index, columns, positions)
     return sorted(findings.violations, key=lambda v: v.row or 0)
+
+
+def check_nulls(kind: GraphType, names: Iterable[str]) -> list[Violation]:
+    """What is wrong with setting these properties to null, whichever rows there are."""
+    never_null = {name for name, source in _required(kind) if source is None}
+    return [
+        Violation(
+            type=kind.name, rule="required", property=name, message=_null_sentence(kind, name)
+        )
+        for name in names
+        if name in never_null
+    ]
+
+
+def _null_sentence(kind: GraphType, name: str) -> str:
+    return f"`{name}` of {kind.name} is required, but it is null."
 
 
 @lru_cache(maxsize=1024)

@@ -26,7 +26,7 @@ from omnigraph.plan.rows.stale import clear_stale
 from omnigraph.plan.rows.wording import misfit_sentence
 from omnigraph.plan.validate import check_rows
 from omnigraph.plan.values import evaluate_array
-from omnigraph.plan.values.rows import Bindings, RowLeaves, fixed_value
+from omnigraph.plan.values.rows import Bindings, RowLeaves, fixed_value, is_fixed
 
 _DESCRIBED = 100
 
@@ -50,6 +50,15 @@ def python_value(expression: Expression, bindings: Bindings) -> Any:
         case _:
             return fixed_value(expression, bindings).as_py()
     return list(value) if isinstance(value, tuple) else value
+
+
+def always_null(values: Sequence[SetProperty], bindings: Bindings) -> list[str]:
+    """The properties that are set to null whichever rows there are."""
+    return [
+        one.property.name
+        for one in values
+        if is_fixed(one.value) and python_value(one.value, bindings) is None
+    ]
 
 
 def set_values(

@@ -21,7 +21,7 @@ from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
 from omnigraph.engine.view import TableView
-from omnigraph.engine.write.assignments import set_values
+from omnigraph.engine.write.assignments import always_null, set_values
 from omnigraph.engine.write.recorded_answers import Effect, Effects
 from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
@@ -45,7 +45,7 @@ from omnigraph.plan.rows.complete import complete_rows, shape_values
 from omnigraph.plan.rows.stale import clear_stale, watched_sources
 from omnigraph.plan.rows.typed import RowGroup
 from omnigraph.plan.rules.book import ENDS, NewId, describe, describe_move, edges_of
-from omnigraph.plan.validate import check_rows
+from omnigraph.plan.validate import check_nulls, check_rows
 from omnigraph.plan.values.rows import Bindings
 from omnigraph.store.tables import ADDRESS
 
@@ -237,6 +237,7 @@ class Work:
         pending = view.overlay.rows.take(pa.array(found.pending))
         old = pa.concat_tables([found.rows.select(names), pending]).cast(view.schema)
         if not old.num_rows:
+            refuse(check_nulls(kind, [name for name, one in statement.set.items() if one is None]))
             return 0
         rows = clear_stale(kind, statement.set, _with_values(kind, old, statement.set), old)
         refuse(check_rows(kind, rows))
@@ -263,6 +264,7 @@ class Work:
             names = view.schema.names
             found = select_rows(view, update.where, bindings, self.ledger, names, ahead=ahead)
             if not found.count:
+                refuse(check_nulls(kind, always_null(update.values, bindings)))
                 continue
             old = found.rows
             if len(found.pending):
