@@ -181,6 +181,45 @@ class CursorMismatch(InvalidCursor):
         self.differs = differs
 
 
+class NotAcceptable(InvalidArgument):
+    """The answer has none of the forms that the request accepts."""
+
+    code, http_status = "not_acceptable", 406
+    help = "Accept application/json, application/jsonl or application/vnd.apache.arrow.stream."
+
+
+class UnsupportedMediaType(InvalidArgument):
+    """The body of the request has a content type that is not taken there."""
+
+    code, http_status = "unsupported_media_type", 415
+
+
+class MethodNotAllowed(InvalidArgument):
+    """The address is known, and the method is not one that it takes."""
+
+    code, http_status = "method_not_allowed", 405
+
+
+class RangeNotSatisfiable(InvalidArgument):
+    """The range lies beyond the end of the blob."""
+
+    code, http_status = "range_not_satisfiable", 416
+
+
+class TooLarge(Invalid):
+    """A request, or an answer, is larger than the server takes. `limit` names the bound."""
+
+    code, http_status = "too_large", 413
+
+    def __init__(
+        self, message: str, *, limit: str, allowed: int, actual: int | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, limit=limit, allowed=allowed, actual=actual, **details)
+        self.limit = limit
+        self.allowed = allowed
+        self.actual = actual
+
+
 class InvalidSchema(Invalid):
     """`diagnostics` holds every mistake with its place; the message shows them all."""
 
@@ -275,14 +314,14 @@ class LimitReached(OmnigraphError):
 class QueryTimeout(LimitReached):
     """The query took longer than its timeout."""
 
-    code, http_status = "timeout", 408
+    code, http_status = "timeout", 504
     help = "Raise timeout, or ask for less: a filter, a limit, a smaller pattern."
 
 
 class MemoryLimit(LimitReached):
     """The query would need more memory than its limit, or than the machine has."""
 
-    code = "memory_limit"
+    code, http_status = "memory_limit", 413
     help = "Raise memory_limit, or ask for less: a filter, a limit, a smaller pattern."
 
 
@@ -459,6 +498,34 @@ class Unavailable(OmnigraphError):
     """The store does not answer."""
 
     code, kind, http_status, exit_code, retryable = "unavailable", "unavailable", 503, 7, True
+
+
+class RateLimited(Unavailable):
+    """The caller sends more requests than one caller may."""
+
+    code, http_status = "rate_limited", 429
+    help = "Nothing was done; wait as long as Retry-After says, and send fewer at a time."
+
+
+class Overloaded(Unavailable):
+    """The server has too much to do. `limit` names what is used up."""
+
+    code = "overloaded"
+    help = "Nothing was done; try again after a moment."
+
+
+class Draining(Unavailable):
+    """The server is about to end and takes nothing new."""
+
+    code = "draining"
+    help = "Nothing was done; try again, another server will answer."
+
+
+class GraphUnavailable(Unavailable):
+    """The graph could not be opened by the server."""
+
+    code = "graph_unavailable"
+    help = "Nothing was done; the log of the server says why it does not open."
 
 
 class DiskFull(Unavailable):

@@ -7,23 +7,19 @@ from typing import Any
 
 from omnigraph.cli.colours import Paint, fold
 from omnigraph.cli.output import Output
-from omnigraph.cli.value_text import json_text, one_line, plain
+from omnigraph.cli.value_text import one_line
 from omnigraph.errors import (
-    Conflict,
     GraphExists,
     GraphNotFound,
     InvalidData,
-    InvalidParameters,
-    InvalidQuery,
-    InvalidSchema,
     MergeFailed,
     OmnigraphError,
-    OutcomeUnknown,
     PreconditionFailed,
     ProtectedBranch,
     RevertFailed,
-    UnsupportedChange,
 )
+from omnigraph.wire.problems import known_facts
+from omnigraph.wire.values import json_text
 
 _SHOWN = 10
 _REWORDED = {
@@ -67,25 +63,9 @@ def failure_lines(error: OmnigraphError, out: Output) -> Iterator[str]:
 
 
 def failure_row(error: OmnigraphError) -> dict[str, Any]:
-    """An error for programs, with all its details."""
-    row = error.to_dict() | {"exit_code": error.exit_code, "kind": error.kind}
-    match error:
-        case InvalidParameters():
-            row["problems"] = [{"parameter": n, "problem": p} for n, p in error.problems]
-        case InvalidSchema() | InvalidQuery():
-            row["diagnostics"] = [plain(d) for d in error.diagnostics]
-        case InvalidData():
-            row["violations"] = [plain(v) for v in error.violations]
-            row["more"] = error.more
-        case UnsupportedChange():
-            row["steps"] = [plain(step) for step in error.steps]
-        case MergeFailed() | RevertFailed():
-            row["conflicts"] = [plain(conflict) for conflict in error.conflicts]
-        case Conflict() if error.mismatch is not None:
-            row["mismatch"] = plain(error.mismatch)
-        case OutcomeUnknown():
-            row["commit"] = error.commit
-    return row
+    """An error for programs, with everything that it knows."""
+    told = {"exit_code": error.exit_code, "kind": error.kind}
+    return error.to_dict() | told | known_facts(error)
 
 
 def _message(error: OmnigraphError) -> str:

@@ -17,8 +17,9 @@ from typing import IO, TYPE_CHECKING, Any
 from omnigraph.cli.colours import Paint, choose_paint
 from omnigraph.cli.options import Options
 from omnigraph.cli.table import draw_table
-from omnigraph.cli.value_text import csv_text, json_text, plain
+from omnigraph.cli.value_text import csv_text
 from omnigraph.errors import InvalidArgument
+from omnigraph.wire.values import json_text, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

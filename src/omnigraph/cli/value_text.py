@@ -1,47 +1,12 @@
-"""Owns how a single value is written: in JSON, in a cell of a table, in a cell of a CSV file."""
+"""Owns how single values are written for people: in a cell of a table, in a cell of a CSV file."""
 
 from __future__ import annotations
 
-import base64
 import json
-import math
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime
 from typing import Any
 
-import msgspec
-
-
-def plain(value: Any) -> Any:
-    """The value in JSON types: times in RFC 3339, blobs as load files write them."""
-    match value:
-        case None | bool() | int() | str():
-            return str(value) if isinstance(value, str) else value
-        case float():
-            return value if math.isfinite(value) else _unwritable(value)
-        case datetime():
-            return moment_text(value)
-        case date() | time():
-            return value.isoformat()
-        case bytes() | bytearray() | memoryview():
-            return f"base64:{base64.b64encode(value).decode()}"
-        case Mapping():
-            return {str(key): plain(item) for key, item in value.items()}
-        case list() | tuple() | set() | frozenset():
-            return [plain(item) for item in value]
-        case msgspec.Struct():
-            return plain(msgspec.to_builtins(value))
-    if is_dataclass(value) and not isinstance(value, type):
-        return plain(asdict(value))
-    if hasattr(value, "item"):
-        return plain(value.item())
-    return str(value)
-
-
-def json_text(value: Any) -> str:
-    """One line of JSON."""
-    return json.dumps(plain(value), ensure_ascii=False)
+from omnigraph.wire.values import json_text, moment_text, plain
 
 
 def cell_text(value: Any) -> str:
@@ -86,12 +51,6 @@ def csv_text(value: Any) -> str:
     return shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False)
 
 
-def moment_text(moment: datetime) -> str:
-    if moment.tzinfo is None:
-        return moment.isoformat()
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
 def time_text(microseconds: int) -> str:
     """The time of a commit, in UTC, to the second."""
     moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
@@ -117,8 +76,3 @@ def size_text(count: int) -> str:
             return f"{count} bytes" if unit == "bytes" else f"{size:.1f} {unit}"
         size /= 1000
     raise AssertionError
-
-
-def _unwritable(value: float) -> str:
-    """JSON cannot write such numbers. As a text they are kept; as null they would be lost."""
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"

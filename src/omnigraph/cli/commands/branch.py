@@ -51,7 +51,7 @@ def list_(*, cli: Cli) -> None:
         omnigraph branch list
         omnigraph branch list --format csv
     """
-    from omnigraph.cli.views.commits import commit_row
+    from omnigraph.wire.rows import commit_row
 
     with cli.reading() as g:
         rows = []

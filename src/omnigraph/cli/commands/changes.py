@@ -61,17 +61,11 @@ def changes(
 
 
 def _block_rows(blocks: Any, cli: Invocation) -> Any:
-    """Rows as they come. Each is written before the next one is awaited."""
-    from omnigraph.cli.views.changes import change_row
-    from omnigraph.cli.views.commits import commit_row
-    from omnigraph.plan.migrate import step_text
+    """Rows as they come; each is out before the next one is waited for."""
+    from omnigraph.wire.rows import block_row
 
     for block in blocks:
-        row = commit_row(block.commit)
-        row["schema"] = [step_text(step) for step in block.schema.steps]
-        row["changes"] = [change_row(change) for change in block.changes]
-        row["cursor"] = block.cursor
-        yield row
+        yield block_row(block)
         cli.out.flush()
 
 

@@ -47,8 +47,9 @@ def diff(
 
 
 def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> None:
-    from omnigraph.cli.views.changes import change_lines, change_row, summary_lines
+    from omnigraph.cli.views.changes import change_lines, summary_lines
     from omnigraph.plan.migrate import step_text
+    from omnigraph.wire.rows import change_row
 
     steps = [step_text(step) for step in found.schema.steps]
     if summary:

@@ -11,8 +11,9 @@ from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, Limit, O
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.value_text import count_text, plain
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import InvalidArgument
+from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -51,8 +51,9 @@ def history(
         omnigraph history Person Ada
         omnigraph history Person Ada -n 1 --json
     """
-    from omnigraph.cli.views.changes import change_lines, change_row
-    from omnigraph.cli.views.commits import commit_row, log_lines
+    from omnigraph.cli.views.changes import change_lines
+    from omnigraph.cli.views.commits import log_lines
+    from omnigraph.wire.rows import change_row, commit_row
 
     with cli.reading() as g:
         moments = g.at(branch).history(type, id, limit=limit)

@@ -12,8 +12,9 @@ from omnigraph.cli.arguments import AtRef, Cli, Types, Yes
 from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.paths import STDIN, unwritable
-from omnigraph.cli.value_text import count_text, json_text
+from omnigraph.cli.value_text import count_text
 from omnigraph.errors import AlreadyExists, InvalidArgument
+from omnigraph.wire.values import json_text
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -159,8 +159,8 @@ def _catalog(ref: str, schema: str | None, cli: Invocation) -> Catalog:
 def _file_row(
     path: str, text: str, queries: list[Any], diagnostics: tuple[Diagnostic, ...]
 ) -> dict[str, Any]:
-    from omnigraph.cli.value_text import plain
     from omnigraph.lang.diagnostics import Source
+    from omnigraph.wire.values import plain
 
     source = Source(text, path)
     return {

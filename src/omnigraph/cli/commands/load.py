@@ -16,9 +16,10 @@ from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, started
 from omnigraph.cli.paths import STDIN, unwritable
 from omnigraph.cli.progress import progress_bar
-from omnigraph.cli.value_text import count_text, json_text, plain
+from omnigraph.cli.value_text import count_text
 from omnigraph.cli.views.changes import count_lines
 from omnigraph.errors import InvalidArgument, NotFound
+from omnigraph.wire.values import json_text, plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -60,7 +60,8 @@ def log(
         omnigraph log review -n 5 --oneline
         omnigraph log --actor ada --since 2026-01-01 --format jsonl
     """
-    from omnigraph.cli.views.commits import commit_row, graph_lines, log_lines
+    from omnigraph.cli.views.commits import graph_lines, log_lines
+    from omnigraph.wire.rows import commit_row
 
     with cli.reading() as g:
         shown: LogWords = {
@@ -107,8 +108,7 @@ def show(
         omnigraph show main~1 --json
     """
     from omnigraph.cli.commands.diff import show_diff
-    from omnigraph.cli.views.changes import change_row
-    from omnigraph.cli.views.commits import commit_row
+    from omnigraph.wire.rows import change_row, commit_row
 
     with cli.reading() as g:
         snapshot = g.at(ref)

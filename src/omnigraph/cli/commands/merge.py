@@ -74,7 +74,9 @@ def merge(
             raise
         _show_conflicts(error.conflicts, source, into, cli, as_result=False)
         return _CONFLICT
-    row = _row(done, source, into, dry_run)
+    from omnigraph.wire.rows import merge_row
+
+    row = merge_row(done, source, into, dry_run=dry_run)
     if dry_run and done.conflicts:
         if cli.out.is_table:
             _show_conflicts(done.conflicts, source, into, cli, as_result=True)
@@ -83,22 +85,6 @@ def merge(
         return _CONFLICT
     cli.out.value(row, lambda paint: _lines(done, source, into, dry_run, paint))
     return 0
-
-
-def _row(done: Merge, source: str, into: str, dry_run: bool) -> dict[str, Any]:
-    from omnigraph.cli.views.conflicts import conflict_row
-
-    return {
-        "outcome": done.outcome,
-        "source": source,
-        "into": into,
-        "commit": None if done.commit is None else done.commit.id,
-        "dry_run": dry_run,
-        "base": done.base,
-        "adopted": list(done.adopted),
-        "changes": {name: dict(counts) for name, counts in done.changes.items()},
-        "conflicts": [conflict_row(conflict) for conflict in done.conflicts],
-    }
 
 
 def _lines(done: Merge, source: str, into: str, dry_run: bool, paint: Paint) -> Iterator[str]:

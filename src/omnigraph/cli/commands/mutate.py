@@ -17,8 +17,9 @@ from omnigraph.cli.commands.query import (
     read_query,
 )
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.value_text import count_text, plain
+from omnigraph.cli.value_text import count_text
 from omnigraph.cli.views.changes import count_lines
+from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation

@@ -151,7 +151,7 @@ def _read(file: str, cli: Invocation) -> str:
 
 
 def _show_plan(steps: MigrationPlan, cli: Invocation) -> None:
-    from omnigraph.cli.views.plans import plan_row
+    from omnigraph.wire.rows import plan_row
 
     cli.out.value(plan_row(steps), lambda paint: _plan_lines(steps, paint))
 

@@ -44,7 +44,7 @@ def list_(*, cli: Cli) -> None:
     Examples:
         omnigraph tag list
     """
-    from omnigraph.cli.views.commits import commit_row
+    from omnigraph.wire.rows import commit_row
 
     with cli.reading() as g:
         tags = g.tags()

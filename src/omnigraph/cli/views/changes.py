@@ -16,19 +16,6 @@ _SYSTEM = ("id", "src", "dst")
 _WORDS = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 
 
-def change_row(change: Change) -> dict[str, Any]:
-    """A change for programs."""
-    return {
-        "op": str(change.op),
-        "kind": change.kind,
-        "type": change.type,
-        "id": change.id,
-        "changed": list(change.changed),
-        "before": change.before,
-        "after": change.after,
-    }
-
-
 def change_lines(
     changes: Iterable[Change], paint: Paint, width: int | None, *, limit: int | None = None
 ) -> Iterator[str]:

@@ -4,42 +4,14 @@ lanes."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
 
 from omnigraph.cli.colours import Paint, cut, visible_width
-from omnigraph.cli.value_text import moment_text, one_line, time_text
+from omnigraph.cli.value_text import one_line, time_text
 from omnigraph.model.version import Commit
 from omnigraph.plan.log_drawing import LogEntry, draw_lanes, render_lanes
 
 Labels = Mapping[str, tuple[str, ...]]
 _INDENT = "  "
-
-
-def commit_row(commit: Commit, labels: Sequence[str] = ()) -> dict[str, Any]:
-    """A commit for programs."""
-    moment = datetime.fromtimestamp(commit.created_at / 1_000_000, UTC)
-    return {
-        "commit": commit.id,
-        "parents": list(commit.parents),
-        "kind": commit.kind,
-        "actor": commit.actor,
-        "message": commit.message,
-        "created_at": moment_text(moment.replace(microsecond=commit.created_at % 1_000_000)),
-        "labels": list(labels),
-        "statistics": {
-            key.split(":", 1)[1]: {
-                name: count
-                for name, count in (
-                    ("inserted", s.inserted),
-                    ("updated", s.updated),
-                    ("deleted", s.deleted),
-                )
-                if count
-            }
-            for key, s in commit.statistics.items()
-        },
-    }
 
 
 def log_lines(

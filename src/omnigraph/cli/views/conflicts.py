@@ -14,20 +14,6 @@ _SYSTEM = ("id",)
 _ABSENT = "(not there)"
 
 
-def conflict_row(conflict: MergeConflict) -> dict[str, Any]:
-    """A conflict for programs."""
-    return {
-        "kind": str(conflict.kind),
-        "type": conflict.type,
-        "id": conflict.id,
-        "property": conflict.property,
-        "message": conflict.message,
-        "base": conflict.base,
-        "ours": conflict.ours,
-        "theirs": conflict.theirs,
-    }
-
-
 def conflict_lines(
     conflicts: Sequence[MergeConflict],
     paint: Paint,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from omnigraph.cli.colours import Paint, fold
-from omnigraph.cli.value_text import plain
-from omnigraph.plan.migrate import MigrationPlan, Tier, render_plan, step_text
+from omnigraph.plan.migrate import MigrationPlan, Tier, render_plan
 
 _WIDTH = 80
 _STYLES = {
@@ -16,16 +14,6 @@ _STYLES = {
     Tier.DESTRUCTIVE: "red",
     Tier.UNSUPPORTED: "wrong",
 }
-
-
-def plan_row(plan: MigrationPlan) -> dict[str, Any]:
-    """A plan for programs."""
-    return {
-        "steps": [{**plain(step), "text": step_text(step)} for step in plan.steps],
-        "notes": list(plan.notes),
-        "can_be_applied": not plan.unsupported,
-        "is_destructive": bool(plan.of_tier(Tier.DESTRUCTIVE)),
-    }
 
 
 def plan_lines(plan: MigrationPlan, paint: Paint) -> Iterator[str]:

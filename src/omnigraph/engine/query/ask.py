@@ -36,7 +36,7 @@ from omnigraph.lang.gq.checked import Nearest
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.explain import counted, render_plan
-from omnigraph.plan.query.expressions import all_searches
+from omnigraph.plan.query.expressions import all_searches, asks_time
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -112,6 +112,8 @@ def ask(
         cancel=asked.cancel,
         explain=asked.explain,
         graph=asked.network,
+        ordered=bool(plan.query.order),
+        timely=asks_time(plan),
     )
 
 

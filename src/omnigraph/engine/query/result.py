@@ -26,7 +26,8 @@ _SHOWN = 20
 class Result:
     """Iterating gives a dict for each row. Rows come as they are found. Once all rows were read
     they are kept, so a result can be read again. `schema` describes the columns, `commit` is the
-    commit that was read, and `io` counts the requests.
+    commit that was read, and `io` counts the requests. Rows of a result that is `ordered` come in
+    the same order each time; those of one that is `timely` depend on when it was asked.
 
     >>> for row in g.query("match { $p: Person } return { $p.name } order { $p.name } limit 1"):
     ...     print(row)
@@ -43,10 +44,14 @@ class Result:
         cancel: Callable[[], None],
         explain: Callable[[bool], str],
         graph: Callable[[], nx.MultiDiGraph],
+        ordered: bool = False,
+        timely: bool = False,
     ) -> None:
         self.schema = schema
         self.commit = commit
         self.io = io
+        self.ordered = ordered
+        self.timely = timely
         self._batches = batches
         self._cancel = cancel
         self._explain = explain

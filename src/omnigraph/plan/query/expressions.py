@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from omnigraph.lang.gq.checked import Bm25, Expression, Highlight, Nearest, TextSearch
+from omnigraph.lang.gq.checked import (
+    Bm25,
+    Expression,
+    FunctionCall,
+    Highlight,
+    Nearest,
+    TextSearch,
+)
 from omnigraph.lang.gq.walk import walk
 from omnigraph.plan.query.logical import outputs
 from omnigraph.plan.query.steps import (
@@ -54,3 +61,14 @@ def all_searches(plan: Plan) -> Iterator[Nearest | Bm25 | TextSearch | Highlight
         for part in walk(value):
             if isinstance(part, Nearest | Bm25 | TextSearch | Highlight):
                 yield part
+
+
+def asks_time(plan: Plan) -> bool:
+    """Whether the answer depends on when it is asked, and not only on the graph."""
+    if plan.derived.asks_time is None:
+        plan.derived.asks_time = any(
+            isinstance(part, FunctionCall) and part.function == "now"
+            for value in chain(all_values(plan), all_tests(plan))
+            for part in walk(value)
+        )
+    return plan.derived.asks_time

@@ -125,6 +125,7 @@ class Derived:
     """What is worked out of a plan once, by whoever runs it."""
 
     schema: Any = None
+    asks_time: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,63 @@
+"""Owns the application: the routes there are, behind the front that every request passes."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from importlib import import_module
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+from starlette.types import ASGIApp
+
+from omnigraph import __version__
+from omnigraph.server.front import Front
+from omnigraph.server.problems import answer_problems
+from omnigraph.server.routing import StrictRoute
+from omnigraph.server.service import Service
+
+ROUTES = (
+    "server",
+    "graph",
+    "query",
+    "scan",
+    "mutate",
+    "texts",
+    "schema",
+    "names",
+    "merging",
+    "history",
+    "changes",
+    "entities",
+    "keys",
+)
+"""Modules of `omnigraph.server.routes`, each with a `router`."""
+
+
+def make_api(lifespan: Any = None) -> FastAPI:
+    """The routes alone, of which the description is made."""
+    api = FastAPI(
+        title="OmniGraph",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    api.router.route_class = StrictRoute
+    for name in ROUTES:
+        router: APIRouter = import_module(f"omnigraph.server.routes.{name}").router
+        api.include_router(router)
+    answer_problems(api)
+    return api
+
+
+def make_app(service: Service) -> ASGIApp:
+    @contextlib.asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await service.pools.job.run("", service.warm)
+        yield
+        service.close()
+
+    return Front(make_api(lifespan), service)

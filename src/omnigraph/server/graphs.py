@@ -1,0 +1,135 @@
+"""Owns the graphs of one server process: their names, and one open handle on each."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import open as open_graph
+from omnigraph.errors import GraphNotFound, GraphUnavailable, OmnigraphError
+from omnigraph.settings import Settings
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_AGAIN = 5.0
+"""Seconds after which a graph that did not open is tried again."""
+_LOG = logging.getLogger("omnigraph.server")
+
+
+@dataclass
+class _Place:
+    root: str
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    graph: Graph | None = None
+    failed: float | None = None
+
+
+class Graphs:
+    """`prefix` is a root below which every graph is served by its last name."""
+
+    def __init__(
+        self,
+        roots: Mapping[str, str],
+        *,
+        prefix: str | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.prefix = prefix
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._places = {name: _Place(root) for name, root in roots.items()}
+
+    def names(self) -> list[str]:
+        """Those that have a name in the configuration, and those below the prefix that were asked
+        for."""
+        with self._lock:
+            return sorted(self._places)
+
+    def roots(self) -> dict[str, str]:
+        with self._lock:
+            return {name: place.root for name, place in self._places.items()}
+
+    def open(self, name: str) -> Graph:
+        """The handle of this process on a graph. One that does not open is unavailable, and the
+        log says why: the answer must not tell where it is."""
+        place = self._place(name)
+        graph = place.graph
+        if graph is not None:
+            return graph
+        with place.lock:
+            if place.graph is None:
+                place.graph = self._try(name, place)
+            return place.graph
+
+    def is_open(self, name: str) -> bool:
+        with self._lock:
+            place = self._places.get(name)
+        return place is not None and place.graph is not None
+
+    def _place(self, name: str) -> _Place:
+        with self._lock:
+            place = self._places.get(name)
+            if place is not None:
+                return place
+        if self.prefix is None or NAME.fullmatch(name) is None:
+            raise no_graph(name)
+        place = _Place(f"{self.prefix.rstrip('/')}/{name}")
+        try:
+            place.graph = open_graph(place.root, settings=self._settings)
+        except GraphNotFound:
+            raise no_graph(name) from None
+        except OmnigraphError as error:
+            raise self._unavailable(name, place, error) from error
+        with self._lock:
+            return self._places.setdefault(name, place)
+
+    def _try(self, name: str, place: _Place) -> Graph:
+        if place.failed is not None and time.monotonic() - place.failed < _AGAIN:
+            raise GraphUnavailable(f"The graph {name} cannot be opened.")
+        try:
+            return open_graph(place.root, settings=self._settings)
+        except OmnigraphError as error:
+            raise self._unavailable(name, place, error) from error
+
+    def _unavailable(self, name: str, place: _Place, error: OmnigraphError) -> GraphUnavailable:
+        place.failed = time.monotonic()
+        _LOG.error("graph %s at %s does not open: %s", name, place.root, error)
+        return GraphUnavailable(f"The graph {name} cannot be opened.")
+
+    def add(self, name: str, graph: Graph) -> None:
+        with self._lock:
+            self._places[name] = _Place(graph.root, graph=graph)
+
+    def remove(self, name: str) -> None:
+        with self._lock:
+            place = self._places.pop(name, None)
+        if place is not None and place.graph is not None:
+            place.graph.close()
+
+    def replace(self, roots: Mapping[str, str], prefix: str | None) -> None:
+        """Other graphs from now on. Handles on those that stay are kept."""
+        with self._lock:
+            kept = {n: p for n, p in self._places.items() if roots.get(n) == p.root}
+            gone = [p for n, p in self._places.items() if n not in kept]
+            self._places = {name: kept.get(name) or _Place(root) for name, root in roots.items()}
+            self.prefix = prefix
+        for place in gone:
+            if place.graph is not None:
+                place.graph.close()
+
+    def close(self) -> None:
+        with self._lock:
+            places, self._places = list(self._places.values()), {}
+        for place in places:
+            if place.graph is not None:
+                place.graph.close()
+
+
+def no_graph(name: str) -> GraphNotFound:
+    return GraphNotFound(
+        f"There is no graph {name!r} here.", help="GET /graphs lists what there is."
+    )

@@ -1,0 +1,175 @@
+"""Owns the route of the change feed: blocks from a cursor on, waited for, or as events."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from itertools import islice
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.history.feed import FeedBlock
+from omnigraph.errors import OmnigraphError
+from omnigraph.server.answers import VARY, answer, check_items
+from omnigraph.server.call import GraphCall, TheCall
+from omnigraph.server.problems import known
+from omnigraph.server.routes.history import Kinds, Ops, Types
+from omnigraph.server.routing import StrictRoute
+from omnigraph.server.streams import until_gone
+from omnigraph.wire.media import EVENTS, accepts
+from omnigraph.wire.problems import problem_of
+from omnigraph.wire.rows import block_row
+from omnigraph.wire.values import plain
+
+router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+BEGINNING = "beginning"
+_LOOK = 0.5
+"""Seconds between two looks at the head while somebody waits."""
+_PULSE = 15.0
+_BLOCKS = 100
+
+
+class Watched:
+    """What of a branch is watched, and from where on."""
+
+    def __init__(
+        self,
+        branch: str,
+        types: list[str] | None,
+        kinds: list[str] | None,
+        ops: list[str] | None,
+    ) -> None:
+        self.branch = branch
+        self._chosen: dict[str, Any] = {"types": types, "kinds": kinds, "ops": ops}
+
+    def after(self, graph: Graph, since: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
+        """The next blocks, and whether there are more."""
+        found = graph.branch(self.branch).changes(since, **self._chosen)
+        blocks = [self._row(block) for block in islice(found, limit + 1)]
+        return blocks[:limit], len(blocks) > limit
+
+    def _row(self, block: FeedBlock) -> dict[str, Any]:
+        row: dict[str, Any] = plain(block_row(block))
+        return row
+
+
+@router.get("/changes")
+async def changes(
+    call: TheCall,
+    branch: str = "main",
+    since: str = BEGINNING,
+    limit: int | None = None,
+    wait: Annotated[float, Query(ge=0, le=30)] = 0,
+    type: Types = None,
+    kind: Kinds = None,
+    op: Ops = None,
+) -> Response:
+    """What happened on a branch, commit by commit: the blocks after a cursor, waited for if there
+    are none; or all that come, as events."""
+    watched = Watched(branch, type, list(kind) if kind else None, list(op) if op else None)
+    if accepts(call.request.headers.get("accept"), EVENTS):
+        since = call.request.headers.get("last-event-id") or since
+        return await follow(call, watched, since)
+    limits = call.service.limits
+    most = check_items(limit, limits.list_items, limits.most_list_items)
+    until = time.monotonic() + wait
+    gone = None
+    try:
+        while True:
+            blocks, more = await call.read(lambda g: watched.after(g, since, most))
+            left = until - time.monotonic()
+            if blocks or left <= 0 or call.service.draining:
+                break
+            gone = gone or asyncio.ensure_future(until_gone(call.request.receive))
+            await asyncio.wait({gone}, timeout=min(_LOOK, left))
+            if gone.done():
+                break
+    finally:
+        if gone is not None:
+            gone.cancel()
+    cursor = blocks[-1]["cursor"] if blocks else (None if since == BEGINNING else since)
+    told = {"blocks": blocks, "cursor": cursor, "caught_up": not more}
+    return answer(told, headers={"Cache-Control": "no-store"})
+
+
+async def follow(call: GraphCall, watched: Watched, since: str) -> Response:
+    """Events from a cursor on. What is wrong with the cursor is told before the first one."""
+    first = await call.read(lambda g: watched.after(g, since, _BLOCKS))
+    return EventResponse(call, watched, since, first)
+
+
+class EventResponse(Response):
+    """An event for each commit, whose id is the cursor, and a comment when nothing happens."""
+
+    def __init__(
+        self,
+        call: GraphCall,
+        watched: Watched,
+        since: str,
+        first: tuple[list[dict[str, Any]], bool],
+    ) -> None:
+        self.status_code = 200
+        self.background = None
+        self.media_type = EVENTS
+        self._call = call
+        self._watched = watched
+        self._since = since
+        self._blocks, self._more = first
+        self.init_headers({"Cache-Control": "no-store", "Vary": VARY})
+
+    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
+        limits = self._call.service.limits
+        gone = asyncio.ensure_future(until_gone(receive))
+        until = time.monotonic() + limits.longest_stream
+        try:
+            with self._call.service.admission.stream():
+                await send(
+                    {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
+                )
+                await self._send_events(send, gone, until)
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except TimeoutError:
+            if (abort := scope.get("abort")) is not None:
+                abort()
+        finally:
+            gone.cancel()
+
+    async def _send_events(self, send: Send, gone: asyncio.Future[None], until: float) -> None:
+        service, said = self._call.service, time.monotonic()
+        await self._send(send, b": here\n\n")
+        while not gone.done() and time.monotonic() < until and not service.draining:
+            for block in self._blocks:
+                self._since = block["cursor"]
+                await self._send(send, event("commit", block, self._since))
+                said = time.monotonic()
+            if not self._more:
+                await asyncio.wait({gone}, timeout=_LOOK)
+                if time.monotonic() - said > _PULSE:
+                    await self._send(send, b": still here\n\n")
+                    said = time.monotonic()
+            try:
+                self._blocks, self._more = await self._call.read(
+                    lambda g: self._watched.after(g, self._since, _BLOCKS)
+                )
+            except Exception as error:  # noqa: BLE001  told as an event; the answer has begun
+                told: OmnigraphError = known(error)
+                await self._send(send, event("failed", problem_of(told, self._call.request_id)))
+                return
+
+    async def _send(self, send: Send, body: bytes) -> None:
+        async with asyncio.timeout(self._call.service.limits.stalled):
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+def event(name: str, data: Any, id: str | None = None) -> bytes:
+    """One event of a stream. JSON has no line breaks."""
+    lines = [b"event: " + name.encode(), b"data: " + msgspec.json.encode(plain(data))]
+    if id is not None:
+        lines.insert(0, b"id: " + id.encode())
+    return b"\n".join(lines) + b"\n\n"

@@ -1,0 +1,57 @@
+"""Owns the route that tells what is in a graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.snapshot import Snapshot
+from omnigraph.model.catalog import EdgeType
+from omnigraph.server.answers import answer, not_modified
+from omnigraph.server.call import GraphCall, TheCall
+from omnigraph.server.routing import StrictRoute
+from omnigraph.wire.rows import commit_row
+
+router = APIRouter(prefix="/graphs/{graph}", tags=["graph"], route_class=StrictRoute)
+
+
+@router.get("")
+async def stats(call: TheCall, ref: str = "main") -> Response:
+    """What is in a graph: types with their counts, branches and tags with their commits, and the
+    format."""
+    commit, told = await call.read(lambda graph: _stats(graph, ref, call))
+    return not_modified(commit) if told is None else answer(told, commit)
+
+
+def _stats(graph: Graph, ref: str, call: GraphCall) -> tuple[str, dict[str, Any] | None]:
+    snapshot = graph.at(ref)
+    if call.has_seen(snapshot):
+        return snapshot.commit.id, None
+    protected = set(graph.protected_branches())
+    return snapshot.commit.id, {
+        "name": call.name,
+        "ref": ref,
+        "commit": snapshot.commit.id,
+        "format": graph.format().to_dict(),
+        "types": type_rows(snapshot),
+        "branches": [
+            {"name": name, "protected": name in protected, "commit": graph.at(name).commit.id}
+            for name in graph.branches()
+        ],
+        "tags": [{"name": name, **commit_row(held)} for name, held in graph.tags().items()],
+    }
+
+
+def type_rows(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The types of a version, in the order of the schema, with how many entities they have."""
+    return [
+        {
+            "name": kind.name,
+            "kind": "edge" if isinstance(kind, EdgeType) else "node",
+            "count": snapshot.count(kind.name),
+        }
+        for kind in snapshot.catalog.types
+    ]

@@ -1,0 +1,127 @@
+"""Owns the routes that ask: rows of a query, at any ref."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from omnigraph.engine.graph import Graph
+from omnigraph.errors import InvalidArgument
+from omnigraph.plan.digest import digest_values
+from omnigraph.server.answers import answer, not_modified
+from omnigraph.server.bodies import QueryText
+from omnigraph.server.call import GraphCall, TheCall
+from omnigraph.server.limits import ServerLimits
+from omnigraph.server.routing import StrictRoute
+from omnigraph.server.rows import Found, RowsWanted, answer_rows, found_by
+from omnigraph.wire.cursors import read_cursor
+from omnigraph.wire.media import Shape, choose_form
+
+router = APIRouter(prefix="/graphs/{graph}", tags=["query"], route_class=StrictRoute)
+
+
+class QueryBody(QueryText):
+    """`limit` is how many rows a page has, or a stream at most. `cursor` goes on after a page."""
+
+    ref: str | None = None
+    timeout: float | None = None
+    memory_limit: int | None = None
+    limit: int | None = None
+    cursor: str | None = None
+    shape: Literal["rows", "graph"] = "rows"
+
+
+@router.post("/query")
+async def query(call: TheCall, body: QueryBody) -> Response:
+    """The rows of a query: a page of JSON, or a stream of lines or of Arrow, as `Accept` says."""
+    return await ask(call, body)
+
+
+async def ask(call: GraphCall, body: QueryBody) -> Response:
+    """The answer to a query, wherever its text comes from."""
+    if body.shape == "graph":
+        return await _network(call, body)
+    form = choose_form(call.request.headers.get("accept"))
+    of = digest_values([body.query, body.name, body.params, call.name])
+    ref, offset = body.ref or "main", 0
+    if body.cursor is not None:
+        cursor = read_cursor(body.cursor, of)
+        if body.ref is not None:
+            raise InvalidArgument("A cursor says itself of which commit it is; leave ref away.")
+        ref, offset = cursor.commit, cursor.offset
+    limits = call.service.limits
+    seconds, memory = bounds(body.timeout, body.memory_limit, limits)
+    paged = form.shape is Shape.JSON
+
+    def find(graph: Graph) -> Found:
+        snapshot = graph.at(ref)
+        result = snapshot.query(
+            body.query,
+            body.name,
+            body.params,
+            timeout=seconds if paged else None,
+            memory_limit=memory,
+        )
+        return found_by(result, ref, seen=call.has_seen(snapshot))
+
+    return await answer_rows(call, find, RowsWanted(form, of, body.limit, offset, seconds, memory))
+
+
+def bounds(timeout: float | None, memory: int | None, limits: ServerLimits) -> tuple[float, int]:
+    """The bounds of a query: those that were asked for, within what the server allows."""
+    seconds = limits.timeout if timeout is None else timeout
+    if not 0 < seconds <= limits.longest_timeout:
+        raise InvalidArgument(
+            f"timeout is a number of seconds up to {limits.longest_timeout:g}, not {seconds:g}."
+        )
+    size = limits.query_memory if memory is None else memory
+    if size <= 0:
+        raise InvalidArgument(f"memory_limit is a number of bytes above 0, not {size}.")
+    return seconds, size
+
+
+async def _network(call: GraphCall, body: QueryBody) -> Response:
+    """The nodes and edges that the match bound."""
+    if body.cursor is not None or body.limit is not None:
+        raise InvalidArgument("A graph has no pages: leave limit and cursor away.")
+    choose_form(call.request.headers.get("accept"), (Shape.JSON,))
+    ref = body.ref or "main"
+    seconds, memory = bounds(body.timeout, body.memory_limit, call.service.limits)
+
+    def work(graph: Graph) -> tuple[str, dict[str, Any] | None]:
+        snapshot = graph.at(ref)
+        if call.has_seen(snapshot):
+            return snapshot.commit.id, None
+        found = snapshot.query(
+            body.query, body.name, body.params, timeout=seconds, memory_limit=memory
+        )
+        return snapshot.commit.id, _as_graph(found.to_networkx())
+
+    async with call.service.admission.memory(memory):
+        commit, told = await call.read(work)
+    return (
+        not_modified(commit)
+        if told is None
+        else answer(told | {"ref": ref, "commit": commit}, commit)
+    )
+
+
+def _as_graph(network: Any) -> dict[str, Any]:
+    return {
+        "nodes": [
+            {"type": kind, "id": key, "data": data}
+            for (kind, key), data in network.nodes(data=True)
+        ],
+        "edges": [
+            {
+                "type": data["@type"],
+                "id": key,
+                "from": {"type": start[0], "id": start[1]},
+                "to": {"type": end[0], "id": end[1]},
+                "data": {name: value for name, value in data.items() if name != "@type"},
+            }
+            for start, end, key, data in network.edges(keys=True, data=True)
+        ],
+    }

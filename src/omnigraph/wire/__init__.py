@@ -1,0 +1,1 @@
+"""Forms of HTTP that the server and its client share."""

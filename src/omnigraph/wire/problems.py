@@ -1,0 +1,136 @@
+"""Owns problems: an error as the JSON object that a program reads (RFC 9457), and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from omnigraph.errors import (
+    Conflict,
+    InvalidData,
+    InvalidParameters,
+    InvalidQuery,
+    InvalidSchema,
+    MergeFailed,
+    OmnigraphError,
+    OutcomeUnknown,
+    RevertFailed,
+    UnsupportedChange,
+)
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.violation import Violation
+from omnigraph.plan.rebase import ExpectedVersionMismatch
+from omnigraph.wire.values import plain
+
+URN = "urn:omnigraph:"
+MEDIA_TYPE = "application/problem+json"
+_RETRY_AFTER = 1
+_SAID = frozenset(
+    ("type", "title", "status", "code", "error", "help", "retryable", "applied", "request_id")
+)
+
+
+def known_facts(error: OmnigraphError) -> dict[str, Any]:
+    """What an error knows beside its words."""
+    facts: dict[str, Any] = {name: plain(value) for name, value in error.details.items()}
+    match error:
+        case InvalidParameters():
+            facts["problems"] = [{"parameter": n, "problem": p} for n, p in error.problems]
+        case InvalidSchema() | InvalidQuery():
+            facts["diagnostics"] = [plain(d) for d in error.diagnostics]
+        case InvalidData():
+            facts["violations"] = [plain(v) for v in error.violations]
+            facts["more"] = error.more
+        case UnsupportedChange():
+            facts["steps"] = [plain(step) for step in error.steps]
+        case MergeFailed() | RevertFailed():
+            facts["conflicts"] = [plain(conflict) for conflict in error.conflicts]
+        case Conflict() if error.mismatch is not None:
+            facts["manifest_conflict"] = plain(error.mismatch)
+        case OutcomeUnknown():
+            facts["commit"] = error.commit
+    return facts
+
+
+def problem_of(error: OmnigraphError, request_id: str | None = None) -> dict[str, Any]:
+    """The body of an answer that is an error."""
+    facts = known_facts(error)
+    return {name: value for name, value in facts.items() if name not in _SAID} | {
+        "type": URN + error.code,
+        "title": error.code.replace("_", " ").capitalize(),
+        "status": error.http_status,
+        "code": error.code,
+        "error": error.message,
+        "help": error.hint,
+        "retryable": error.retryable,
+        "applied": error.applied,
+        "request_id": request_id,
+    }
+
+
+def retry_after(error: OmnigraphError) -> int | None:
+    """Seconds that a client is told to wait; None where it makes no sense to ask again."""
+    if error.http_status not in (429, 503) or not error.retryable:
+        return None
+    return int(error.details.get("retry_after", _RETRY_AFTER))
+
+
+def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
+    """The error that a problem was made of. A code that is not known here stays as text."""
+    kind = _by_code().get(str(problem.get("code")), OmnigraphError)
+    error = kind.__new__(kind)
+    details = {name: value for name, value in problem.items() if name not in _SAID}
+    for name, (whole, read) in _LISTS.items():
+        if isinstance(error, whole):
+            given = details.pop(name, None) or ()
+            setattr(error, name, tuple(read(one) for one in given))
+    if isinstance(error, InvalidData):
+        error.more = int(details.pop("more", 0))
+    if isinstance(error, Conflict):
+        told = details.pop("manifest_conflict", None)
+        error.mismatch = None if told is None else msgspec.convert(told, ExpectedVersionMismatch)
+    for name in ("commit", "limit", "differs", "allowed", "actual"):
+        if name in details:
+            setattr(error, name, details[name])
+    OmnigraphError.__init__(
+        error, str(problem.get("error", "")), help=str(problem.get("help", "")), **_free(details)
+    )
+    return error
+
+
+def _free(details: dict[str, Any]) -> dict[str, Any]:
+    """Names of details that are not those of the arguments of an error."""
+    return {name: value for name, value in details.items() if name not in ("message", "self")}
+
+
+def _conflict(row: Any) -> MergeConflict:
+    return MergeConflict(**(row | {"kind": ConflictKind(row["kind"])}))
+
+
+_LISTS: dict[
+    str, tuple[type[OmnigraphError] | tuple[type[OmnigraphError], ...], Callable[[Any], Any]]
+] = {
+    "problems": (InvalidParameters, lambda row: (row["parameter"], row["problem"])),
+    "diagnostics": (
+        (InvalidSchema, InvalidQuery),
+        lambda row: msgspec.convert(row, Diagnostic),
+    ),
+    "violations": (InvalidData, lambda row: msgspec.convert(row, Violation)),
+    "steps": (UnsupportedChange, lambda row: row),
+    "conflicts": ((MergeFailed, RevertFailed), _conflict),
+}
+
+
+@cache
+def _by_code() -> dict[str, type[OmnigraphError]]:
+    return {kind.code: kind for kind in _all_kinds(OmnigraphError)}
+
+
+def _all_kinds(kind: type[OmnigraphError]) -> Iterator[type[OmnigraphError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from _all_kinds(below)
