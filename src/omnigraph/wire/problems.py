@@ -1,12 +1,8 @@
-"""Owns problems: an error as the JSON object that a program reads (RFC 9457), and the way back."""
+"""Owns problems: an error as the JSON object that a program reads (RFC 9457)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any
-
-import msgspec
 
 from omnigraph.errors import (
     Conflict,
@@ -20,18 +16,15 @@ from omnigraph.errors import (
     RevertFailed,
     UnsupportedChange,
 )
-from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.violation import Violation
-from omnigraph.plan.rebase import ExpectedVersionMismatch
 from omnigraph.wire.values import plain
 
 URN = "urn:omnigraph:"
 MEDIA_TYPE = "application/problem+json"
 _RETRY_AFTER = 1
-_SAID = frozenset(
+SAID = frozenset(
     ("type", "title", "status", "code", "error", "help", "retryable", "applied", "request_id")
 )
+"""What every problem says. The rest is what the error knows."""
 
 
 def known_facts(error: OmnigraphError) -> dict[str, Any]:
@@ -59,7 +52,7 @@ def known_facts(error: OmnigraphError) -> dict[str, Any]:
 def problem_of(error: OmnigraphError, request_id: str | None = None) -> dict[str, Any]:
     """The body of an answer that is an error."""
     facts = known_facts(error)
-    return {name: value for name, value in facts.items() if name not in _SAID} | {
+    return {name: value for name, value in facts.items() if name not in SAID} | {
         "type": URN + error.code,
         "title": error.code.replace("_", " ").capitalize(),
         "status": error.http_status,
@@ -77,60 +70,3 @@ def retry_after(error: OmnigraphError) -> int | None:
     if error.http_status not in (429, 503) or not error.retryable:
         return None
     return int(error.details.get("retry_after", _RETRY_AFTER))
-
-
-def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
-    """The error that a problem was made of. A code that is not known here stays as text."""
-    kind = _by_code().get(str(problem.get("code")), OmnigraphError)
-    error = kind.__new__(kind)
-    details = {name: value for name, value in problem.items() if name not in _SAID}
-    for name, (whole, read) in _LISTS.items():
-        if isinstance(error, whole):
-            given = details.pop(name, None) or ()
-            setattr(error, name, tuple(read(one) for one in given))
-    if isinstance(error, InvalidData):
-        error.more = int(details.pop("more", 0))
-    if isinstance(error, Conflict):
-        told = details.pop("manifest_conflict", None)
-        error.mismatch = None if told is None else msgspec.convert(told, ExpectedVersionMismatch)
-    for name in ("commit", "limit", "differs", "allowed", "actual"):
-        if name in details:
-            setattr(error, name, details[name])
-    OmnigraphError.__init__(
-        error, str(problem.get("error", "")), help=str(problem.get("help", "")), **_free(details)
-    )
-    return error
-
-
-def _free(details: dict[str, Any]) -> dict[str, Any]:
-    """Names of details that are not those of the arguments of an error."""
-    return {name: value for name, value in details.items() if name not in ("message", "self")}
-
-
-def _conflict(row: Any) -> MergeConflict:
-    return MergeConflict(**(row | {"kind": ConflictKind(row["kind"])}))
-
-
-_LISTS: dict[
-    str, tuple[type[OmnigraphError] | tuple[type[OmnigraphError], ...], Callable[[Any], Any]]
-] = {
-    "problems": (InvalidParameters, lambda row: (row["parameter"], row["problem"])),
-    "diagnostics": (
-        (InvalidSchema, InvalidQuery),
-        lambda row: msgspec.convert(row, Diagnostic),
-    ),
-    "violations": (InvalidData, lambda row: msgspec.convert(row, Violation)),
-    "steps": (UnsupportedChange, lambda row: row),
-    "conflicts": ((MergeFailed, RevertFailed), _conflict),
-}
-
-
-@cache
-def _by_code() -> dict[str, type[OmnigraphError]]:
-    return {kind.code: kind for kind in _all_kinds(OmnigraphError)}
-
-
-def _all_kinds(kind: type[OmnigraphError]) -> Iterator[type[OmnigraphError]]:
-    yield kind
-    for below in kind.__subclasses__():
-        yield from _all_kinds(below)
