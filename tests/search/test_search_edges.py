@@ -47,14 +47,18 @@ def holding(where: str, texts: Mapping[str, Any], name: str = "text") -> Iterato
                 tx.append("Doc", rows)
                 yield tx
             return
+        first = len(rows) // 2 if where == "tail" else len(rows)
         with g.transaction() as tx:
-            tx.append("Doc", rows)
-        if where == "segments":
+            tx.append("Doc", rows[:first])
+        if where in ("segments", "tail"):
             g.optimize()
+        if first < len(rows):
+            with g.transaction() as tx:
+                tx.append("Doc", rows[first:])
         yield g
 
 
-@pytest.fixture(params=["rows", "segments", "pending"])
+@pytest.fixture(params=["rows", "segments", "tail", "pending"])
 def where(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -91,7 +95,7 @@ STRANGE = {
 }
 
 
-@pytest.fixture(scope="module", params=["rows", "segments", "pending"])
+@pytest.fixture(scope="module", params=["rows", "segments", "tail", "pending"])
 def strange(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The strange texts, made once for all that only look."""
     with holding(request.param, STRANGE) as view:

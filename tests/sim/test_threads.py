@@ -70,6 +70,10 @@ class World:
         (found,) = self.g.query(asked).to_pylist()
         assert found["n"] >= self._rows
 
+    def search(self) -> None:
+        found = self.g.search("base17", types=["P"]).to_pylist()
+        assert "base17" in [row["id"] for row in found]
+
     def look_up(self) -> None:
         found = self.g.entity("P", "base17")
         assert found is not None
@@ -118,7 +122,8 @@ def run_together(path: Path, *, rows: int, rounds: int, folding: Folding) -> Non
                 "x": lambda: world.branch("x", rounds // 3),
             }.items()
         ]
-        others = [world.read, world.query, world.look_up, world.maintain, world.verify]
+        others = [world.read, world.query, world.search, world.look_up]
+        others += [world.maintain, world.verify]
         going_on = [threading.Thread(target=world.go_on, args=(work,)) for work in others]
         for thread in (*writing, *going_on):
             thread.start()
