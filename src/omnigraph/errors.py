@@ -89,6 +89,12 @@ class EntityNotFound(NotFound):
     code = "entity_not_found"
 
 
+class QueryNotFound(NotFound):
+    """There is no stored query with this name."""
+
+    code = "query_not_found"
+
+
 class TagNotFound(RefNotFound):
     """There is no tag with this name."""
 
@@ -238,6 +244,17 @@ class UnsupportedChange(Invalid):
     def __init__(self, message: str, *, steps: Sequence[Any] = (), **details: Any) -> None:
         super().__init__(message, **details)
         self.steps = tuple(steps)
+
+
+class BrokenQueries(Invalid):
+    """`queries` holds the stored queries that the schema would not allow, with their mistakes."""
+
+    code = "broken_queries"
+    help = "Change or remove these queries first, with g.store_queries() or `omnigraph queries`."
+
+    def __init__(self, message: str, *, queries: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.queries = tuple(queries)
 
 
 class InvalidData(Invalid):

@@ -23,6 +23,7 @@ KEY_CLASSES: tuple[KeyClass, ...] = get_args(KeyClass)
 _DIRECTORIES: dict[str, KeyClass] = {
     "__manifest": "version",
     "_schema": "schema",
+    "_queries": "schema",
     "__wait": "wait",
     "__hint": "hint",
     "_transactions": "transaction",

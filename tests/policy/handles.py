@@ -21,6 +21,7 @@ edge In: Person -> Team
 """
 QUERY = "match { $p: Person } return { $p.name }"
 WRITE = 'insert Person { name: "Zoe" }'
+STORED = {"names": QUERY, "zoe": WRITE}
 EVE = Caller("eve")
 
 
@@ -44,6 +45,8 @@ Call = Callable[[Any], Any]
 READS: dict[str, Call] = {
     "query": lambda s: s.query(QUERY).to_pylist(),
     "explain": lambda s: s.explain(QUERY),
+    "queries": lambda s: s.queries(),
+    "run_query": lambda s: s.run_query("names").to_pylist(),
     "search": lambda s: s.search("x").to_pylist(),
     "indexes": lambda s: s.indexes(),
     "scan": lambda s: s.scan("Person").read_all(),
@@ -71,6 +74,8 @@ BRANCH: dict[str, Call] = READS | {
     "transaction": lambda b: b.transaction(),
     "run": lambda b: b.run(lambda tx: tx.append("Team", {"name": "Run"})),
     "mutate": lambda b: b.mutate(WRITE),
+    "store_queries": lambda b: b.store_queries({"more": QUERY}),
+    "run_mutation": lambda b: b.run_mutation("zoe"),
     "load": lambda b: b.load([{"name": "Lea"}], type="Person"),
     "embed": lambda b: b.embed(dry_run=True),
     "stream_writer": lambda b: b.stream_writer("Person"),

@@ -10,7 +10,7 @@ import pytest
 import omnigraph
 from omnigraph import Branch, Graph, Snapshot, Transaction
 from omnigraph.errors import Denied, EngineMissing, NotFound
-from tests.policy.handles import ASKS_NOTHING, EVE, SCHEMA, TABLES, Switch, public
+from tests.policy.handles import ASKS_NOTHING, EVE, SCHEMA, STORED, TABLES, Switch, public
 
 
 @pytest.fixture(scope="module")
@@ -20,6 +20,7 @@ def plain() -> Iterator[Graph]:
             tx.append("Person", [{"name": "Ada", "note": "x", "photo": b"1"}, {"name": "Bob"}])
             tx.append("Team", {"name": "Blue"})
             tx.append("Knows", {"src": "Ada", "dst": "Bob"})
+        g.store_queries(STORED)
         for name in ("other", "doomed"):
             g.create_branch(name)
         g.create_tag("t1")
@@ -65,6 +66,7 @@ def test_who_may_do_everything_does_it(kind: type, name: str) -> None:
     with omnigraph.init(f"memory://every-{kind.__name__}-{name}", schema=SCHEMA) as g:
         with g.transaction() as tx:
             tx.append("Person", [{"name": "Ada", "note": "x", "photo": b"1"}])
+        g.store_queries(STORED)
         for branch in ("other", "doomed"):
             g.create_branch(branch)
         g.create_tag("t1")

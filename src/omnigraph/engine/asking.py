@@ -9,6 +9,7 @@ from omnigraph.engine.graph_view import find_type, full_view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.model.permission import BranchAction
+from omnigraph.plan.query_merge import QUERY
 from omnigraph.telemetry import Ledger
 
 
@@ -52,5 +53,8 @@ def ask_resolved(session: Session, branch: str, resolve: Mapping[Any, Any] | Non
         ledger = Ledger()
         catalog = full_view_of(session, session.live_head(branch, ledger), ledger).catalog
         visible = permissions.sight(catalog).visible
-        for name in sorted({key[0] for key in resolve if isinstance(key, tuple) and key}):
+        names = {key[0] for key in resolve if isinstance(key, tuple) and key}
+        if QUERY in names:
+            ask_branch(session, branch, "queries_edit")
+        for name in sorted(names - {QUERY}):
             permissions.require_write(catalog, find_type(visible, name))

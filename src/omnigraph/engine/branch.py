@@ -32,12 +32,14 @@ from omnigraph.engine.mutation.run import mutate
 from omnigraph.engine.reads import Reads, check_limit
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
+from omnigraph.engine.stored_queries import require_stored
 from omnigraph.engine.upkeep.optimize import optimize
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
 from omnigraph.engine.vectors.on_request import embed_loaded, embed_pending, require_models
 from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
 from omnigraph.engine.vectors.run import COMMIT_EVERY, EmbedCall, embed_waiting
 from omnigraph.engine.write.migration import Applied, apply_schema, schema_text
+from omnigraph.engine.write.queries import QueriesStored, store_queries
 from omnigraph.engine.write.rerun import run_unit
 from omnigraph.engine.write.transaction import Transaction
 from omnigraph.errors import InvalidArgument
@@ -189,6 +191,49 @@ class Branch(Reads):
         options = self._writing(commit, "mutate")
         finish = partial(embed_pending, self._session) if embed else None
         return mutate(self._session, self.name, text, name, params, options, finish)
+
+    def store_queries(
+        self,
+        queries: Mapping[str, str],
+        *,
+        remove: Sequence[str] = (),
+        **commit: Unpack[CommitWords],
+    ) -> QueriesStored:
+        """Stores queries and mutations under their names, and removes others, as one commit. Each
+        is checked against the schema of the branch, and as long as it is stored no schema is
+        accepted under which it would not run. Stored queries are part of the graph: they branch,
+        merge by name, and older versions have those of their time.
+
+        >>> text = "query birthday($name: String) { update Person set { age: age + 1 } "
+        >>> text += "where name = $name }"
+        >>> done = g.store_queries({"birthday": text}, actor="ada")
+        >>> (done.set, done.commit.message)
+        (('birthday',), 'store birthday')
+        >>> g.store_queries({}, remove=["birthday"]).removed
+        ('birthday',)
+        """
+        options = self._writing(commit, "queries_edit")
+        return store_queries(self._session, self.name, queries, remove, options)
+
+    def run_mutation(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        embed: bool = False,
+        **commit: Unpack[CommitWords],
+    ) -> MutationResult:
+        """Runs a stored mutation by its name; all else is as with `mutate`.
+
+        >>> text = "query add($name: String) { insert Person { name: $name } }"
+        >>> stored = g.store_queries({"add": text})
+        >>> g.run_mutation("add", {"name": "Dan"}, actor="bob").nodes
+        1
+        """
+        options = self._writing(commit, "mutate")
+        text = require_stored(self._pinned(), name)
+        finish = partial(embed_pending, self._session) if embed else None
+        return mutate(self._session, self.name, text, None, params, options, finish, name)
 
     def load(
         self,

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.upkeep.verify_report import Verification
     from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
     from omnigraph.engine.write.migration import Applied
+    from omnigraph.engine.write.queries import QueriesStored
+    from omnigraph.lang.gq.stored import StoredQuery
     from omnigraph.model.options import CommitWords
     from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
@@ -59,6 +61,19 @@ class SnapshotLike(Protocol):
         self,
         text: str,
         name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> Result: ...
+
+    def queries(self) -> dict[str, StoredQuery]: ...
+
+    def run_query(
+        self,
+        name: str,
         params: Mapping[str, Any] | None = None,
         *,
         timeout: float | None = None,
@@ -226,6 +241,23 @@ class BranchLike(SnapshotLike, Protocol):
         self,
         text: str,
         name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        embed: bool = False,
+        **commit: Unpack[CommitWords],
+    ) -> MutationResult: ...
+
+    def store_queries(
+        self,
+        queries: Mapping[str, str],
+        *,
+        remove: Sequence[str] = (),
+        **commit: Unpack[CommitWords],
+    ) -> QueriesStored: ...
+
+    def run_mutation(
+        self,
+        name: str,
         params: Mapping[str, Any] | None = None,
         *,
         embed: bool = False,

@@ -29,13 +29,15 @@ from omnigraph.engine.history.timeline import Moment
 from omnigraph.engine.index_state import IndexState, index_states
 from omnigraph.engine.query.ask import ask, search_everywhere
 from omnigraph.engine.query.expand import Kernel
-from omnigraph.engine.query.prepare import Preparations
+from omnigraph.engine.query.prepare import Preparations, prepare_stored
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.query.search.everywhere import MOST, SearchBy
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.migration import read_schema, schema_text
+from omnigraph.engine.stored_queries import queries_of_view
+from omnigraph.engine.write.migration import read_schema, schema_text, with_broken_queries
 from omnigraph.errors import Denied, InvalidArgument
 from omnigraph.model.permission import BranchAction
+from omnigraph.lang.gq.stored import StoredQuery, describe_stored
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.telemetry import Ledger
@@ -91,6 +93,52 @@ class Reads(ABC):
             self._session,
             pinned,
             Preparations.shared_by(self._session).read(text, name, pinned.catalog),
+            params,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+            engine=engine,
+        )
+
+    def queries(self) -> dict[str, StoredQuery]:
+        """The stored queries by name: what each takes and gives, reads and writes. They are part
+        of the graph, and are here as they were at this version.
+
+        >>> done = g.store_queries({"names": "match { $p: Person } return { $p.name }"})
+        >>> [(c.name, c.kind) for c in g.queries()["names"].columns]
+        [('p.name', 'String')]
+        >>> g.at("main~1").queries()
+        {}
+        """
+        pinned = self._pinned()
+        stored = queries_of_view(pinned)
+        return {
+            name: describe_stored(name, stored[name], pinned.catalog) for name in sorted(stored)
+        }
+
+    def run_query(
+        self,
+        name: str,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+        engine: Literal["local", "spark"] = "local",
+    ) -> Result:
+        """Asks a stored query by its name; all else is as with `query`.
+
+        >>> text = "query older($n: I32) { match { $p: Person $p.age > $n } return { $p.name } }"
+        >>> done = g.store_queries({"older": text})
+        >>> g.run_query("older", {"n": 40}).one()
+        {'p.name': 'Bob'}
+        """
+        pinned = self._pinned()
+        _require_here(pinned, engine)
+        return ask(
+            self._session,
+            pinned,
+            prepare_stored(pinned, name),
             params,
             timeout=timeout,
             memory_limit=memory_limit,
@@ -358,7 +406,9 @@ class Reads(ABC):
         if pinned.sight is not None and not pinned.sight.whole:
             raise InvalidArgument("Who does not see the whole schema cannot plan its change.")
         populated = {key for key, pin in pinned.graph_version.pins.items() if pin.rows}
-        return plan_migration(pinned.catalog, read_schema(schema_text(schema)), populated=populated)
+        desired = read_schema(schema_text(schema))
+        plan = plan_migration(pinned.catalog, desired, populated=populated)
+        return with_broken_queries(plan, pinned)
 
     def manifest(self) -> pa.Table:
         """The graph version as rows: tables, their versions, the head and its commit.

@@ -23,6 +23,7 @@ from omnigraph.model.refs import BranchRef, parse_ref
 from omnigraph.model.version import GraphStamp, GraphVersion
 from omnigraph.runtime import Runtime
 from omnigraph.settings import Settings
+from omnigraph.store.content import read_content, write_content
 from omnigraph.store.forks import is_own, process_mark, require_own
 from omnigraph.store.history import Archive, lost_version
 from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
@@ -327,22 +328,11 @@ class Session:
     def fetch_catalog(self, digest: str, ledger: Ledger) -> Catalog:
         """The catalog as it is on the store, without the cache."""
         key = _catalog_key(digest)
-        try:
-            data = self.metered(ledger).get(key)
-        except Absent:
-            raise Corrupt(f"The catalog {key} is missing.") from None
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise Corrupt(f"The catalog {key} is not what its name says ({len(data)} bytes).")
-        return decode_catalog(data, key)
+        return decode_catalog(read_content(self.metered(ledger), key, digest, "catalog"), key)
 
     def read_schema_text(self, digest: str, ledger: Ledger) -> str:
         key = _schema_key(digest)
-        try:
-            data = self.metered(ledger).get(key)
-        except Absent:
-            raise Corrupt(f"The schema text {key} is missing.") from None
-        if hashlib.sha256(data).hexdigest() != digest:
-            raise Corrupt(f"The schema text {key} is not what its name says.")
+        data = read_content(self.metered(ledger), key, digest, "schema text")
         try:
             return data.decode()
         except UnicodeDecodeError as error:
@@ -354,16 +344,8 @@ class Session:
         data = text.encode()
         digest = hashlib.sha256(data).hexdigest()
         objects = self.metered(ledger)
-        for key, body in (
-            (_schema_key(digest), data),
-            (_catalog_key(catalog.digest), encode_catalog(catalog)),
-        ):
-            try:
-                there = objects.put_if_absent(key, body) or objects.exists(key)
-            except Ambiguous:
-                there = False
-            if not there:  # a store may say "exists" with nothing stored
-                objects.put(key, body)  # the key is a hash, so writing twice is harmless
+        write_content(objects, _schema_key(digest), data)
+        write_content(objects, _catalog_key(catalog.digest), encode_catalog(catalog))
         self._keep_catalog(catalog)
         return digest, catalog.digest
 

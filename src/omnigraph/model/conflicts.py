@@ -16,12 +16,14 @@ class ConflictKind(StrEnum):
     CARDINALITY_VIOLATION = "CardinalityViolation"
     VALUE_CONSTRAINT_VIOLATION = "ValueConstraintViolation"
     SCHEMA = "Schema"
+    QUERY = "Query"
 
 
 @dataclass(frozen=True)
 class MergeConflict:
     """`base`, `ours` and `theirs` are rows, or values when `property` is given; None is absent
-    (or null). `ours` is the branch merged into."""
+    (or null). `ours` is the branch merged into. Of a stored query `type` is "query", `id` its name,
+    and the others are texts."""
 
     kind: ConflictKind
     type: str

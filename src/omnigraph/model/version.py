@@ -95,7 +95,8 @@ class ForkPoint(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
-    """A full snapshot: reading it answers every question about what is in this version.
+    """A full snapshot: reading it answers every question about what is in this version. `queries`
+    is the hash of its stored queries, if it has any.
 
     `token` is unique to the put, by which a writer whose answer was lost knows its own again (a new
     branch shares its commit with others). `merged` is where the second parent of a merge is; with
@@ -128,6 +129,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     schema: Digest
     catalog: Digest
     tables: tuple[TablePin, ...]
+    queries: Digest | None = None
     merged: ForkPoint | None = None
     forwarded: bool = False
     keys: Keys = NO_KEYS

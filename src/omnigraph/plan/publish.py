@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from omnigraph.model.stored_queries import QueriesChange
 from omnigraph.model.stored_text import BranchName, Digest, Key, LanceVersion, Number, Ulid
 from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
@@ -213,6 +214,7 @@ class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     reads: dict[str, str] = {}
     checks: dict[str, str] = {}
     schema: SchemaChange | None = None
+    queries: QueriesChange | None = None
     if_commit: str | None = None
     folded: Number = 1
     forgets: bool = False

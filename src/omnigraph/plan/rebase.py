@@ -68,6 +68,8 @@ def resolve_rebase(plan: publish.PublishPlan, base: GraphVersion, head: GraphVer
         )
         return Clash(versions, "the schema was changed by another commit")
     verdicts: list[Verdict] = [_resolve_action(action, base, head) for action in plan.actions]
+    if head.queries != base.queries and (plan.queries is not None or plan.schema is not None):
+        verdicts.append(Rerun("the stored queries changed"))
     verdicts += [
         Rerun(f"{table} changed")
         for table, content in plan.checks.items()

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 import msgspec
 
 from omnigraph.model.keys import NO_KEYS, Keys
+from omnigraph.model.stored_queries import QueriesChange
 from omnigraph.model.version import (
     FORMAT,
     UNSEEN,
@@ -54,7 +55,7 @@ class CreateGraph:
 
 @dataclass(frozen=True)
 class Advance:
-    """A commit on a branch: other tables, another schema, or neither."""
+    """A commit on a branch: other tables, another schema, other stored queries, or neither."""
 
     lineage: Lineage
     tables: tuple[TablePin, ...]
@@ -62,6 +63,7 @@ class Advance:
     schema: SchemaChange | None = None
     folded: int = 1
     forgets: bool = False
+    queries: QueriesChange | None = None
 
 
 @dataclass(frozen=True)
@@ -255,6 +257,7 @@ def _advance(end: GraphVersion, change: Advance, birth: Birth) -> GraphVersion:
         schema=schema.schema,
         catalog=schema.catalog,
         tables=change.tables,
+        queries=end.queries if change.queries is None else change.queries.queries,
         ancestry=merged.ancestry if merged else end.ancestry,
         merged=merged.at if merged else None,
         forwarded=merged is not None and merged.forwarded,

@@ -92,6 +92,7 @@ _PURPOSES = {
     "__manifest": "version",
     "__wait": "wait",
     "_schema": "schema",
+    "_queries": "queries",
     "__history": "history",
     "__recovery": "intent",
 }

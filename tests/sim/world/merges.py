@@ -44,6 +44,8 @@ def draw_merge(world: World, chance: Random) -> dict[str, Any] | None:
             "theirs",
             {kind.name: "theirs"},
             {f"{kind.name}.{chance.choice(kind.properties).name}": "ours"},
+            {"query": chance.choice(("ours", "theirs"))},
+            {"query.q": "theirs"},
         )
     )
     args["dry_run"] = chance.random() < 0.15
@@ -87,6 +89,8 @@ def _require_names(world: World, args: Any, ours: str, theirs: str) -> None:
         return
     (name,) = args["strategy"]
     kind, _, one = name.partition(".")
+    if kind == "query":
+        return
     for state in (world.past.state(ours), world.past.state(theirs)):
         held = [p.name for p in state.type(kind).properties] if state.has(kind) else None
         if held is None or (one and one not in held):

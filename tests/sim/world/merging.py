@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.sim.world import named
 from tests.sim.world.migration import reshape_row
 from tests.sim.world.model import (
     Refused,
@@ -57,9 +58,12 @@ def merge(
     """What the merged graph holds; `Refused` with all conflicts."""
     pick = read_strategy(strategy)
     for (name, _), row in (resolve or {}).items():
-        if row is not None and set(row) - {"from", "to"} != {
-            one.name for one in _schema(base, ours, theirs).type(name).properties
-        }:
+        if (
+            name != named.QUERY
+            and row is not None
+            and set(row) - {"from", "to"}
+            != {one.name for one in _schema(base, ours, theirs).type(name).properties}
+        ):
             raise Unsure("a row that leaves something out")
     merged = _merge_rows(base, ours, theirs, pick, dict(resolve or {}))
     merged.conflicts += broken_rules(merged.state)
@@ -82,6 +86,7 @@ def merge_bases(states: Sequence[tuple[State, State]]) -> State:
 
 def _settle(below: State, one: State, other: State) -> State:
     result = State(one.types, {kind.uid: {} for kind in one.types})
+    result.queries = _settle_queries(below.queries, one.queries, other.queries)
     for kind in one.types:
         sides = [side.rows[kind.uid] for side in (below, one, other)]
         for key in {*sides[0], *sides[1], *sides[2]}:
@@ -108,6 +113,21 @@ def _settle(below: State, one: State, other: State) -> State:
     return result
 
 
+def _settle_queries(below: Any, one: Any, other: Any) -> dict[str, Any]:
+    settled: dict[str, Any] = {}
+    for name in {*below, *one, *other}:
+        was, mine, yours = (side.get(name) for side in (below, one, other))
+        if mine == yours or was == yours:
+            text: Any = mine
+        elif was == mine:
+            text = yours
+        else:
+            text = Contested()
+        if text is not None:
+            settled[name] = text
+    return settled
+
+
 def _schema(base: State, ours: State, theirs: State) -> State:
     """The side whose schema the result has, if only one side changed it."""
     if theirs.same_schema(base) or theirs.same_schema(ours):
@@ -125,6 +145,10 @@ def _merge_rows(
     if not ours.same_schema(theirs):
         _require_untouched(base, schema, other)
     merged = Merged(State(schema.types, {kind.uid: {} for kind in schema.types}))
+    sides_of = (base.queries, ours.queries, theirs.queries)
+    merged.state.queries = named.merge(*sides_of, pick, resolve, merged.conflicts)
+    wrong = named.misfits(schema.types, merged.state.queries)
+    merged.conflicts += [f"Query {name} would not run" for name in wrong]
     for kind in schema.types:
         sides = [
             {key: _shaped(kind, row) for key, row in side.rows.get(kind.uid, {}).items()}
@@ -243,6 +267,19 @@ def revert(before: State, after: State, now: State) -> State:
         for key in {**old, **new}:
             if old.get(key) != new.get(key):
                 undo.take_back(kind, key, old.get(key), new.get(key))
+    for name in {*before.queries, *after.queries}:
+        was, made = before.queries.get(name), after.queries.get(name)
+        if was == made:
+            continue
+        here = undo.state.queries.get(name)
+        if here == was:
+            undo.done_before = True
+        elif here != made:
+            undo.conflicts.append(f"query {name}")
+        elif was is None:
+            del undo.state.queries[name]
+        else:
+            undo.state.queries[name] = was
     if undo.done_before:
         raise Unsure("some of it was taken back before")
     if undo.conflicts:

@@ -18,6 +18,7 @@ from tests.sim.world.model import (
     Unsure,
     broken_rules,
 )
+from tests.sim.world.named import misfits
 
 _UIDS = itertools.count(1)
 
@@ -46,9 +47,13 @@ def migrate(state: State, types: Text) -> State:
             raise Refused("the ends of an edge type stay", "unsupported_change")
         made[one.name] = Type(uid, one, properties, ends)
         rows[uid] = _reshape(old, properties, {} if old is None else state.rows[old.uid])
-    result = State(tuple(made.values()), rows)
+    result = State(tuple(made.values()), rows, dict(state.queries))
+    wrong = misfits(result.types, result.queries)
+    codes = ("broken_queries",) if wrong else ()
     if broken := broken_rules(result):
-        raise Refused("; ".join(broken), "invalid_data", "unsupported_change")
+        raise Refused("; ".join(broken), "invalid_data", "unsupported_change", *codes)
+    if wrong:
+        raise Refused(f"{wrong} would not run", "unsupported_change", *codes)
     return result
 
 

@@ -8,8 +8,11 @@ renamed one stays the same one and one that was dropped and added again is anoth
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from tests.sim.world import named
 
 Kind = Literal["I64", "String", "Blob"]
 Identity = Literal["key", "ends", "mark"]
@@ -137,12 +140,13 @@ class State:
 
     types: tuple[Type, ...] = ()
     rows: dict[int, Rows] = field(default_factory=dict)
+    queries: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> State:
         rows = {
             uid: {key: dict(row) for key, row in rows.items()} for uid, rows in self.rows.items()
         }
-        return State(self.types, rows)
+        return State(self.types, rows, dict(self.queries))
 
     def type(self, name: str) -> Type:
         for one in self.types:
@@ -161,7 +165,7 @@ class State:
         return {
             one.name: {key: one.named(row) for key, row in sorted(self.rows[one.uid].items())}
             for one in self.types
-        }
+        } | shown_queries(self.queries)
 
     def text(self) -> Text:
         """The schema as it would be written down, without renames."""
@@ -186,6 +190,11 @@ class State:
             }
 
         return bool(shape(self) == shape(other))
+
+
+def shown_queries(texts: Mapping[str, str]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Stored queries, as if they were rows of a type."""
+    return {named.QUERY: {name: {"text": text} for name, text in sorted(texts.items())}}
 
 
 def renumber(state: State, old: int, new: int) -> None:

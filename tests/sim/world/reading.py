@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.types import type_text
-from tests.sim.world.model import State, Type
+from tests.sim.world.model import State, Type, shown_queries
+from tests.sim.world.named import QUERY
 from tests.sim.world.steps import Fault, Shown
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ class Seen:
                 key: {names.get(name, name): value for name, value in row.items()}
                 for key, row in self.shown[kind.name].items()
             }
-        return State(tuple(types), rows), twins
+        queries = {name: one["text"] for name, one in self.shown[QUERY].items()}
+        return State(tuple(types), rows, queries), twins
 
 
 def read_state(world: World, snapshot: Snapshot) -> Seen:
@@ -64,7 +66,8 @@ def read_state(world: World, snapshot: Snapshot) -> Seen:
         shown[name] = key_rows(world, name, rows)
         if snapshot.count(name) != len(rows):
             raise Fault(f"{name} counts {snapshot.count(name)} and has {len(rows)} rows")
-    return Seen(shown, snapshot)
+    texts = {name: one.text for name, one in snapshot.queries().items()}
+    return Seen(shown | shown_queries(texts), snapshot)
 
 
 def key_rows(world: World, name: str, rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -36,6 +36,8 @@ def busy_graph(root: Path) -> Graph:
         tx.upsert("Person", {"name": "p1", "photo": b"x" * 200_000, "mail": "p1@x"})
     g.mutate('delete Person where name = "p7"')
     g.optimize()
+    g.store_queries({"names": "match { $p: Person } return { $p.name }"})
+    g.store_queries({"notes": "match { $n: Note } return { $n.text }"})
     g.create_branch("side")
     side = g.branch("side")
     side.mutate('update Person set { age: 3 } where name = "p2"')
@@ -98,6 +100,7 @@ KINDS = {
     "version": "__manifest/main/*.json",
     "schema text": "_schema/*.pg",
     "catalog": "_schema/*.json",
+    "stored queries": "_queries/*.json",
     "table version": "*/*/_versions/d*.manifest",
     "first table version": "*/*/_versions/1*.manifest",
     "transaction": "*/*/_transactions/1*.txn",
@@ -142,7 +145,7 @@ def test_every_damage_of_every_kind_of_object_is_found_and_named(
     assert any(where in text for text in said), said
 
 
-@pytest.mark.parametrize("kind", ["version", "table version", "data", "schema text", "catalog"])
+@pytest.mark.parametrize("kind", ["version", "table version", "data", "schema text", "catalog", "stored queries"])
 def test_files_that_were_swapped_are_found(root: Path, kind: str) -> None:
     one, other, *_ = needed(root, KINDS[kind])
     held = one.read_bytes()

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import msgspec
 import pytest
 
+from omnigraph.model.stored_queries import QueriesChange
 from omnigraph.model.version import FORMAT, Commit, GraphVersion, TablePin
 from omnigraph.plan.publish import (
     AddColumns,
@@ -183,6 +184,16 @@ def test_another_schema_runs_statements_again_and_stops_a_schema_change() -> Non
     verdict = resolve_rebase(change, BASE, moved)
     assert isinstance(verdict, Clash)
     assert verdict.mismatch.table_key == "schema"
+
+
+def test_other_queries_run_what_rests_on_them_again_and_nothing_else() -> None:
+    moved = version(8, pin(TABLE), pin(OTHER), queries="q2")
+    change = plan(queries=QueriesChange(queries=None))
+    schema = plan(schema=SchemaChange(schema="s2", catalog="c2"))
+    for given in (change, schema):
+        assert isinstance(resolve_rebase(given, BASE, moved), Rerun)
+        assert resolve_rebase(given, BASE, HEADS["unchanged"]) == Keep()
+    assert resolve_rebase(plan(ACTIONS["Append"]), BASE, moved) == Keep()
 
 
 def test_a_pinned_head_that_moved_is_refused_whatever_moved_it() -> None:

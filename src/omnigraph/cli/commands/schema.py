@@ -66,7 +66,7 @@ def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:
     """Show what applying a schema would do, step by step, and change nothing.
 
     Steps are safe, validated (existing data is checked first) or destructive. The exit code is 6
-    if something in it cannot be done at all.
+    if something in it cannot be done at all, or would break a stored query.
 
     Examples:
         omnigraph schema plan people.pg
@@ -76,7 +76,7 @@ def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:
     with cli.reading() as g:
         steps = g.at(branch).plan_schema(text)
     _show_plan(steps, cli)
-    return 6 if steps.unsupported else 0
+    return 0 if steps.can_be_applied else 6
 
 
 def apply_(
@@ -109,11 +109,11 @@ def apply_(
         steps = g.at(branch).plan_schema(text)
         if dry_run:
             _show_plan(steps, cli)
-            return 6 if steps.unsupported else 0
+            return 0 if steps.can_be_applied else 6
         for line in _plan_lines(steps, cli.out.note_paint) if steps.steps or steps.notes else ():
             cli.out.note(line)
         lost = len(steps.of_tier(Tier.DESTRUCTIVE))
-        if lost and not steps.unsupported:
+        if lost and steps.can_be_applied:
             verb = "delete" if allow_data_loss else "hide"
             question = f"{lost} of these steps {verb}{'s' if lost == 1 else ''} data."
             if allow_data_loss:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from omnigraph.engine.graph_view import GraphView, find_type
 from omnigraph.engine.history.table_diff import TypeDelta, diff_type
+from omnigraph.engine.stored_queries import queries_of_view
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op
@@ -19,6 +20,21 @@ from omnigraph.plan.schema_merge import align
 from omnigraph.telemetry import Ledger
 
 _ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True)
+class QueryChange:
+    """A stored query that changed: its text on each side, None where it is not."""
+
+    name: str
+    before: str | None
+    after: str | None
+
+    @property
+    def op(self) -> Op:
+        if self.before is None:
+            return Op.INSERT
+        return Op.DELETE if self.after is None else Op.UPDATE
 
 
 @dataclass(frozen=True)
@@ -68,6 +84,16 @@ class Diff:
     def schema(self) -> MigrationPlan:
         """What changed in the schema: the steps that lead from the old one to the new one."""
         return plan_between(self._aligned.catalog, self.new.catalog)
+
+    @property
+    def queries(self) -> tuple[QueryChange, ...]:
+        """What changed among the stored queries, by name."""
+        old, new = queries_of_view(self.old), queries_of_view(self.new)
+        return tuple(
+            QueryChange(name, old.get(name), new.get(name))
+            for name in sorted({*old, *new})
+            if old.get(name) != new.get(name)
+        )
 
     @cached_property
     def _aligned(self) -> GraphView:

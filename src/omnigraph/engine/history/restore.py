@@ -14,6 +14,7 @@ from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.errors import Conflict
 from omnigraph.model.options import CommitOptions
+from omnigraph.model.stored_queries import QueriesChange
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.publish import (
     Adopt,
@@ -53,8 +54,9 @@ def restore(
     options: CommitOptions,
     ledger: Ledger,
 ) -> Commit:
-    """Makes tables and schema what they were at the ref; no row is read or copied. If the branch
-    moves meanwhile, its new head is restored. Returns the head's commit if nothing would change."""
+    """Makes tables, schema and stored queries what they were at the ref; no row is read or copied.
+    If the branch moves meanwhile, its new head is restored. Returns the head's commit if nothing
+    would change."""
     lineage = make_lineage(session, KIND, options, ref, branch)
     if (first := find_repeated(session, branch, lineage, ledger)) is not None:
         return first.commit
@@ -85,7 +87,7 @@ def _restore(
         require_unprotected(head, KIND)
         actions = tuple(plan_actions(head, target))
         schema = _renew_schema(session, head, target, ledger)
-        if not actions and schema is None:
+        if not actions and schema is None and head.queries == target.queries:
             return head.commit
         plan = PublishPlan(
             branch=branch,
@@ -96,6 +98,7 @@ def _restore(
             # Rows that are written meanwhile would survive in the tables that stay as they are.
             reads={key: pin.content for key, pin in head.pins.items()},
             schema=schema,
+            queries=QueriesChange(queries=target.queries),
             if_commit=pinned,
         )
         left = max(0.0, deadline - session.runtime.monotonic())

@@ -1,4 +1,5 @@
-"""Owns reverting: a new commit that undoes the row changes of one commit, three-way.
+"""Owns reverting: a new commit that undoes what one commit did to rows and stored queries,
+three-way.
 
 The state after the commit is the base, and the state before it is the goal. Where a later commit
 changed the same value again, the head wins.
@@ -20,6 +21,7 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.history.undo import Undone, undo_type
 from omnigraph.engine.session import Session
+from omnigraph.engine.stored_queries import StoredQueries, require_fitting
 from omnigraph.engine.write.integrity import check_integrity
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
@@ -27,13 +29,16 @@ from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.engine.write.stage import StagedAppends, stage_work
 from omnigraph.engine.write.work import SHOWN, Work, refuse
 from omnigraph.errors import InvalidArgument, RefNotFound, RevertFailed
-from omnigraph.model.catalog import NodeType
+from omnigraph.model.catalog import Catalog, NodeType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.refs import CommitRef, parse_ref
+from omnigraph.model.stored_queries import Queries, QueriesChange
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.model.violation import Violation
+from omnigraph.plan.merge import Strategy
 from omnigraph.plan.publish import Lineage, PublishPlan
+from omnigraph.plan.query_merge import merge_queries
 from omnigraph.plan.rules.book import Orphans, describe, ends_of
 from omnigraph.plan.validate import check_rows
 from omnigraph.runtime import reach
@@ -48,6 +53,7 @@ class Reversal:
 
     session: Session
     deltas: Sequence[TypeDelta]
+    queries: tuple[Queries, Queries]
     lineage: Lineage
     if_commit: str | None
     ledger: Ledger
@@ -68,6 +74,7 @@ class Reversal:
         require_unprotected(head, KIND)
         self._base = head
         work = Work(full_view_of(self.session, head, self.ledger))
+        queries = self._undo_queries(head, work.snapshot.catalog)
         self._undo(work)
         check_integrity(work)
         self._staged_at = self.session.runtime.now()
@@ -80,8 +87,22 @@ class Reversal:
             actions=staged.actions,
             lineage=self.lineage,
             checks={table: head.pins[table].content for table in work.checks},
+            queries=queries,
             if_commit=self.if_commit,
         )
+
+    def _undo_queries(self, head: GraphVersion, catalog: Catalog) -> QueriesChange | None:
+        """None where the commit changed none."""
+        before, after = self.queries
+        if before == after:
+            return None
+        held = StoredQueries.shared_by(self.session)
+        now = held.read(head.queries, self.ledger)
+        undone = merge_queries(after, now, before, Strategy(), {})
+        if undone.conflicts:
+            raise RevertFailed(undone.conflicts[0].message, conflicts=undone.conflicts)
+        require_fitting(undone.queries, catalog)
+        return QueriesChange(queries=held.write(undone.queries, self.ledger))
 
     def _undo(self, work: Work) -> None:
         conflicts: list[MergeConflict] = []
@@ -135,9 +156,12 @@ def revert(
     deltas = list(make_diff(old, new, types=None, kinds=None, ops=None).deltas())
     said = options.message or f"revert {version.commit.id}"
     lineage = msgspec.structs.replace(lineage, message=said)
-    reversal = Reversal(session, deltas, lineage, pinned, ledger)
+    held = StoredQueries.shared_by(session)
+    queries = (held.read(parent.queries, ledger), held.read(version.queries, ledger))
+    reversal = Reversal(session, deltas, queries, lineage, pinned, ledger)
     reversal.replan(head)
-    if not reversal.plan.actions:
+    plan = reversal.plan
+    if not plan.actions and (plan.queries is None or plan.queries.queries == head.queries):
         return head.commit
     patience = options.patience(session.settings.retry_for)
     published = publish(session, reversal, ledger, retry_for=patience)

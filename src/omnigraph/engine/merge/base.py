@@ -19,8 +19,10 @@ from omnigraph.engine.history.ancestry import find_merge_bases
 from omnigraph.engine.history.table_diff import TypeDelta
 from omnigraph.engine.merge.sides import delta_as, diff_sides, entities_in, kind_in, same_rows
 from omnigraph.engine.session import Session
+from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import Catalog, GraphType
+from omnigraph.model.stored_queries import Queries
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.merge import (
     Contested,
@@ -31,6 +33,7 @@ from omnigraph.plan.merge import (
     merge_rows,
     same_row,
 )
+from omnigraph.plan.query_merge import merge_queries
 from omnigraph.plan.schema_merge import merge_schemas
 from omnigraph.telemetry import Ledger
 
@@ -132,6 +135,20 @@ class MergeBase:
             found = find_merge_bases(self._session, before, version, self._ledger)
             self._below[step] = MergeBase(self._session, found, self._align, self._ledger)
         return self._below[step]
+
+    def queries(self) -> tuple[Queries, frozenset[str]]:
+        """The stored queries at the base, and the names that have no one text there."""
+        held = StoredQueries.shared_by(self._session)
+        found = held.read(self.versions[0].queries, self._ledger)
+        contested: frozenset[str] = frozenset()
+        for step in range(1, len(self.versions)):
+            other = held.read(self.versions[step].queries, self._ledger)
+            if found == other and not contested:
+                continue
+            below, unsure = self._base_of(step).queries()
+            merged = merge_queries(below, found, other, Strategy(), {}, contested | unsure)
+            found, contested = merged.queries, merged.contested
+        return found, contested
 
     def _catalog(self) -> Catalog:
         """If the schemas contradict each other, the newest one is taken."""

@@ -17,6 +17,7 @@ from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import Row
+from omnigraph.plan.query_merge import QUERY
 from omnigraph.plan.rows.row_type import row_type
 from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.rules.book import ENDS, describe_move
@@ -75,6 +76,8 @@ def check_places(m: MergeInputs) -> None:
     """Refuses a strategy for something that does not exist. It may name what a side dropped."""
     for where in m.strategy.places or {}:
         name, _, prop = where.partition(".")
+        if name == QUERY:
+            continue
         kind = m.catalog.find(name)
         was = m.base.catalog.find(name)
         if kind is None and was is None:

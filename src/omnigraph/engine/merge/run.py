@@ -21,6 +21,12 @@ from omnigraph.engine.history.restore import plan_actions
 from omnigraph.engine.merge.base import MergeBase
 from omnigraph.engine.merge.check import check_merge
 from omnigraph.engine.merge.commit import write_merge
+from omnigraph.engine.merge.queries import (
+    MergedQueries,
+    merge_stored,
+    queries_change,
+    split_answers,
+)
 from omnigraph.engine.merge.state import CheckedMerge
 from omnigraph.engine.merge.tables import merge_inputs, merge_tables
 from omnigraph.engine.session import Session
@@ -32,6 +38,7 @@ from omnigraph.lang.pg.print import print_schema
 from omnigraph.model.catalog import Catalog, declared
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.options import CommitOptions
+from omnigraph.model.stored_queries import QueriesChange
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.merge import Side, Strategy
 from omnigraph.plan.publish import (
@@ -51,7 +58,8 @@ Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 @dataclass(frozen=True)
 class Merge:
-    """What a merge did, or with `dry_run` would do. `changes` counts rows by type."""
+    """What a merge did, or with `dry_run` would do. `changes` counts rows by type; `queries` are
+    the stored queries that it sets or removes."""
 
     outcome: Outcome
     commit: Commit | None
@@ -59,6 +67,7 @@ class Merge:
     adopted: tuple[str, ...] = ()
     changes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     conflicts: tuple[MergeConflict, ...] = ()
+    queries: tuple[str, ...] = ()
     repeated: bool = False
     """An earlier call with the same idempotency key had done it."""
     io: Ledger = field(default_factory=Ledger, repr=False)
@@ -182,17 +191,20 @@ def _merge(
     left = GraphView(ours, aligned(mine), session, ledger)
     right = GraphView(theirs, aligned(yours), session, ledger)
     catalog = _merge_catalogs(base.catalog, left.catalog, right.catalog)
-    inputs = merge_inputs(session, base, left, right, catalog, strategy, ledger)
+    of_rows, answers = split_answers(strategy)
+    inputs = merge_inputs(session, base, left, right, catalog, of_rows, ledger)
     checked = check_merge(merge_tables(inputs))
+    stored = merge_stored(session, base, (ours, theirs), catalog, strategy, answers, ledger)
     if dry_run:
-        return _result(checked, base, None, ledger)
-    if checked.conflicts:
-        raise failed(checked.conflicts)
+        return _result(checked, stored, base, None, ledger)
+    if checked.conflicts or stored.conflicts:
+        raise failed((*checked.conflicts, *stored.conflicts))
     actions = write_merge(checked)
     schema = _write_schema(session, ours, theirs, checked.catalog, ledger)
+    queries = queries_change(session, stored, ledger)
     call = _joining(call, ours, theirs)
-    commit = _publish(session, ours, theirs, seen, schema, actions, call, ledger)
-    return _result(checked, base, commit, ledger)
+    commit = _publish(session, ours, theirs, seen, schema, queries, actions, call, ledger)
+    return _result(checked, stored, base, commit, ledger)
 
 
 def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
@@ -200,14 +212,21 @@ def failed(conflicts: tuple[MergeConflict, ...]) -> MergeFailed:
     return MergeFailed(conflicts[0].message + rest, conflicts=conflicts)
 
 
-def _result(checked: CheckedMerge, base: MergeBase, commit: Commit | None, ledger: Ledger) -> Merge:
+def _result(
+    checked: CheckedMerge,
+    stored: MergedQueries,
+    base: MergeBase,
+    commit: Commit | None,
+    ledger: Ledger,
+) -> Merge:
     return Merge(
         "merged",
         commit,
         base.commit,
         checked.adopted,
         checked.changes,
-        checked.conflicts,
+        (*checked.conflicts, *stored.conflicts),
+        stored.changed,
         io=ledger,
     )
 
@@ -229,7 +248,8 @@ def _fast_forward(
         for action in plan_actions(ours, theirs)
     )
     call = _joining(call, ours, theirs, forwarded=True)
-    return _publish(session, ours, theirs, seen, schema, actions, call, ledger)
+    queries = QueriesChange(queries=theirs.queries)
+    return _publish(session, ours, theirs, seen, schema, queries, actions, call, ledger)
 
 
 def _merge_catalogs(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
@@ -290,6 +310,7 @@ def _publish(
     theirs: GraphVersion,
     seen: int,
     schema: SchemaChange | None,
+    queries: QueriesChange,
     actions: tuple[TableAction, ...],
     call: _MergeCall,
     ledger: Ledger,
@@ -303,6 +324,7 @@ def _publish(
         # The merge depends on all of our tables, so any change starts it again.
         reads={key: pin.content for key, pin in ours.pins.items()},
         schema=schema,
+        queries=queries,
         if_commit=call.if_commit,
     )
     published = publish(

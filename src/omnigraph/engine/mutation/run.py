@@ -36,13 +36,15 @@ def mutate(
     params: Mapping[str, Any] | None,
     options: CommitOptions,
     finish: Callable[[Write], int] | None = None,
+    stored: str | None = None,
 ) -> MutationResult:
     """One commit, none if nothing matched, or an error and no change. `finish` may run more
-    statements on what the text did, and returns how many rows it embedded."""
+    statements on what the text did, and returns how many rows it embedded. With the name of a
+    `stored` query, its text may be another one when the same call is repeated."""
     if params is not None and not isinstance(params, Mapping):
         raise InvalidArgument(f"Parameters are values by name, not {type(params).__name__}.")
     ledger = Ledger()
-    call = _MutationCall(session, branch, text, name, params, session.runtime.now())
+    call = _MutationCall(session, branch, text, name, params, session.runtime.now(), stored)
     write = Write(
         session,
         branch=branch,
@@ -101,6 +103,7 @@ class _MutationCall:
     name: str | None
     params: Mapping[str, Any] | None
     now: int
+    stored: str | None = None
     digest: str = ""
     query: str | None = None
     catalog: Catalog = field(default_factory=Catalog)
@@ -108,10 +111,16 @@ class _MutationCall:
 
     def read(self, catalog: Catalog) -> tuple[Prepared, dict[str, Any]]:
         """The query under a schema, and a value for each of its parameters."""
-        prepared = Preparations.shared_by(self.session).mutation(self.text, self.name, catalog)
+        shared = Preparations.shared_by(self.session)
+        if self.stored is not None and not shared.query(self.text, None, catalog).statements:
+            raise InvalidArgument(
+                f"The stored query {self.stored!r} only reads.", help="Run it with run_query()."
+            )
+        prepared = shared.mutation(self.text, self.name, catalog)
         values = bound(prepared, self.params)
-        self.query, self.catalog = prepared.query.name, catalog
-        self.digest = digest_values([self.text, self.query, values])
+        self.query, self.catalog = prepared.query.name or self.stored, catalog
+        said = self.text if self.stored is None else None
+        self.digest = digest_values([said, self.query, values])
         return prepared, values
 
     def lower(self, catalog: Catalog) -> list[Statement]:

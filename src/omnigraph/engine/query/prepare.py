@@ -7,7 +7,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
+from omnigraph.engine.stored_queries import require_stored
 from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.lang.diagnostics import render_all
 from omnigraph.lang.gq import CheckedQuery, compile_query
@@ -95,6 +97,18 @@ class Preparations:
             while len(self._held) > _KEPT:
                 self._held.popitem(last=False)
         return prepared
+
+
+def prepare_stored(view: GraphView, name: str) -> Prepared:
+    """A stored query that reads."""
+    text = require_stored(view, name)
+    shared = Preparations.shared_by(view._session)  # noqa: SLF001  (a view is its session's)
+    prepared = shared.query(text, None, view.catalog)
+    if not isinstance(prepared.query.body, Read):
+        raise InvalidArgument(
+            f"The stored query {name!r} is a mutation.", help="Run it with run_mutation()."
+        )
+    return prepared
 
 
 def _prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:

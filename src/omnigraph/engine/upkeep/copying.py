@@ -55,7 +55,7 @@ _PARALLEL = 4
 _LARGE = 32 << 20
 """Files above this size are copied in parts."""
 _ATTEMPTS = 5
-_SCHEMA = re.compile(r"_schema/[0-9a-f]{64}\.(pg|json)")
+_SCHEMA = re.compile(r"_schema/[0-9a-f]{64}\.(pg|json)|_queries/[0-9a-f]{64}\.json")
 
 
 @dataclass
@@ -249,8 +249,9 @@ class _Copy:
             write_digests(self._target.metered(ledger), source.runtime.ulid(), told)
 
     def _copy_schemas(self) -> None:
-        files = self._source.objects.files("_schema/")
-        self._copy_files([(file.key, file.size) for file in files if _SCHEMA.fullmatch(file.key)])
+        for prefix in ("_schema/", "_queries/"):
+            files = self._source.objects.files(prefix)
+            self._copy_files([(f.key, f.size) for f in files if _SCHEMA.fullmatch(f.key)])
 
     def _copy_history(self, branch: str, chains: dict[str, SurveyedChain]) -> None:
         """Copies the archive as far as the copy goes. Versions folded since then are not part of

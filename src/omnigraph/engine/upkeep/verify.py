@@ -7,10 +7,11 @@ the rest from being checked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.stored_queries import StoredQueries
 from omnigraph.engine.upkeep.reachable_files import (
     Trace,
     TracedTable,
@@ -24,6 +25,7 @@ from omnigraph.engine.upkeep.verify_bytes import check_bytes
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.engine.upkeep.verify_rows import RowChecks
 from omnigraph.errors import OmnigraphError, OutOfMemory
+from omnigraph.model.stored_queries import queries_key
 from omnigraph.model.version import UNSEEN, GraphVersion, TablePin
 from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import Archive, archive_prefix
@@ -268,21 +270,26 @@ class _Verifier:
             self.report.looked_at["history"] += segment.size
 
     def _check_schemas(self) -> None:
+        """What versions name by its hash: schemas, catalogs, stored queries."""
+        session = self._session
+        held = StoredQueries.shared_by(session)
         for digest in sorted({version.schema for version in self._versions}):
-            try:
-                self._session.read_schema_text(digest, self._ledger)
-            except OutOfMemory:
-                raise  # it says nothing about the graph
-            except OmnigraphError as error:
-                self.report.found("schema", f"_schema/{digest}.pg", error.message)
+            self._check_content(f"_schema/{digest}.pg", session.read_schema_text, digest)
         for digest in sorted({version.catalog for version in self._versions}):
-            try:
-                self._session.fetch_catalog(digest, self._ledger)
-            except OutOfMemory:
-                raise  # it says nothing about the graph
-            except OmnigraphError as error:
-                self.report.found("schema", f"_schema/{digest}.json", error.message)
+            self._check_content(f"_schema/{digest}.json", session.fetch_catalog, digest)
             self.report.looked_at["schemas"] += 1
+        for queries in sorted({one.queries for one in self._versions if one.queries}):
+            self._check_content(queries_key(queries), held.fetch, queries, kind="queries")
+
+    def _check_content(
+        self, key: str, read: Callable[[str, Ledger], object], digest: str, kind: str = "schema"
+    ) -> None:
+        try:
+            read(digest, self._ledger)
+        except OutOfMemory:
+            raise  # it says nothing about the graph
+        except OmnigraphError as error:
+            self.report.found(kind, key, error.message)
 
     # Tables
 

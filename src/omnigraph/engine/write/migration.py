@@ -15,6 +15,7 @@ import pyarrow as pa
 from omnigraph.engine.duckdb_sql import joining
 from omnigraph.engine.graph_view import GraphView, full_view_of
 from omnigraph.engine.session import Session
+from omnigraph.engine.stored_queries import StoredQueries, queries_of_view, require_fitting
 from omnigraph.engine.whole_table_rules import WholeTables
 from omnigraph.engine.write.lineage import find_repeated, make_lineage
 from omnigraph.engine.write.precondition import pin_commit
@@ -22,6 +23,7 @@ from omnigraph.engine.write.publisher import publish
 from omnigraph.engine.write.work import SHOWN, refuse
 from omnigraph.errors import Conflict, InvalidArgument, InvalidSchema, UnsupportedChange
 from omnigraph.lang.diagnostics import SHOWN_COLUMNS, render_all
+from omnigraph.lang.gq.stored import find_broken
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.arrow import arrow_type, table_schema
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, system_columns
@@ -83,6 +85,16 @@ def read_schema(text: str, path: str = "schema.pg", *, columns: int = SHOWN_COLU
         shown = render_all(errors, text, path, columns=columns)
         raise InvalidSchema(f"The schema has {count}.\n{shown}", diagnostics=errors)
     return checked.schema
+
+
+def with_broken_queries(plan: MigrationPlan, view: GraphView) -> MigrationPlan:
+    """The plan, with the stored queries that would not run any more."""
+    held = StoredQueries.shared_by(view._session)  # noqa: SLF001  (a view is its session's)
+    queries = held.read(view.graph_version.queries, view.io)
+    if not queries or not plan.steps or plan.unsupported:
+        return plan
+    broken = find_broken(queries, apply_steps(view.catalog, plan.steps))
+    return msgspec.structs.replace(plan, broken=broken)
 
 
 def create_tables(
@@ -150,6 +162,7 @@ class Migration:
         snapshot = self.snapshot
         self._began = self.session.runtime.now()
         catalog = apply_steps(snapshot.catalog, self.steps.steps)
+        require_fitting(queries_of_view(snapshot), catalog)
         checks = self._validate(catalog)
         schema, digest = self.session.write_schema(self.text, catalog, self.ledger)
         actions = tuple(self._actions(catalog))

@@ -127,6 +127,7 @@ class _Publication:
             plan.schema,
             plan.folded,
             plan.forgets,
+            plan.queries,
         )
         return Step(change, [*paths_of(self._session.root, self._bound.unsynced), *self._after])
 

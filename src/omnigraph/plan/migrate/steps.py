@@ -11,6 +11,7 @@ from enum import StrEnum
 
 import msgspec
 
+from omnigraph.lang.gq.stored import BrokenQuery
 from omnigraph.model.catalog import GraphType, Property
 from omnigraph.model.schema import Annotation, Card, Default, Embed, InterfaceDecl
 from omnigraph.model.types import EnumType, PropertyType
@@ -230,15 +231,22 @@ MigrationStep = (
 
 
 class MigrationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """`base` is the digest of the catalog that the plan is for; `notes` say what was ignored."""
+    """`base` is the digest of the catalog that the plan is for; `notes` say what was ignored.
+    `broken` are stored queries that would not run any more: while there is one, nothing is
+    applied."""
 
     base: str
     steps: tuple[MigrationStep, ...] = ()
     notes: tuple[str, ...] = ()
+    broken: tuple[BrokenQuery, ...] = ()
 
     @property
     def unsupported(self) -> tuple[Unsupported, ...]:
         return tuple(step for step in self.steps if isinstance(step, Unsupported))
+
+    @property
+    def can_be_applied(self) -> bool:
+        return not (self.unsupported or self.broken)
 
     def of_tier(self, tier: Tier) -> tuple[MigrationStep, ...]:
         return tuple(step for step in self.steps if step.tier is tier)

@@ -55,6 +55,10 @@ def _lines(plan: MigrationPlan) -> Iterator[str]:
             yield from _wrapped(_INDENT, "possible only while the type has no entities")
         if isinstance(step, Unsupported):
             yield from _wrapped(_INDENT, f"Instead: {step.help}.")
+    for query in plan.broken:
+        yield ""
+        yield from wrap(f"The stored query {query.name} would not run any more:", WIDTH)
+        yield from query.message.splitlines()
     for note in plan.notes:
         yield ""
         yield from wrap(f"Note: {note}.", WIDTH)
@@ -70,7 +74,7 @@ def _summary(plan: MigrationPlan) -> str:
     counts = [(len(plan.of_tier(tier)), tier.value) for tier in Tier]
     parts = ", ".join(f"{count} {tier}" for count, tier in counts if count)
     steps = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
-    refused = " Nothing will be applied." if plan.unsupported else ""
+    refused = "" if plan.can_be_applied else " Nothing will be applied."
     return f"{steps}: {parts}.{refused}"
 
 
