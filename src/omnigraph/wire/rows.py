@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.merge.run import Merge
 from omnigraph.model.catalog import EdgeType, GraphType
@@ -28,6 +29,20 @@ def change_row(change: Change) -> dict[str, Any]:
         "changed": list(change.changed),
         "before": change.before,
         "after": change.after,
+    }
+
+
+def query_change_row(change: QueryChange) -> dict[str, Any]:
+    """A stored query that changed, in the form of any change."""
+    before, after = (None if t is None else {"text": t} for t in (change.before, change.after))
+    return {
+        "op": str(change.op),
+        "kind": "query",
+        "type": "query",
+        "id": change.name,
+        "changed": ["text"] if before and after else [],
+        "before": before,
+        "after": after,
     }
 
 
@@ -76,7 +91,8 @@ def plan_row(plan: MigrationPlan) -> dict[str, Any]:
     return {
         "steps": [{**plain(step), "text": step_text(step)} for step in plan.steps],
         "notes": list(plan.notes),
-        "can_be_applied": not plan.unsupported,
+        "broken_queries": [plain(query) for query in plan.broken],
+        "can_be_applied": plan.can_be_applied,
         "is_destructive": bool(plan.of_tier(Tier.DESTRUCTIVE)),
     }
 
@@ -101,6 +117,7 @@ def merge_row(done: Merge, source: str, into: str, *, dry_run: bool) -> dict[str
         "base": done.base,
         "adopted": list(done.adopted),
         "changes": {name: dict(counts) for name, counts in done.changes.items()},
+        "queries": list(done.queries),
         "conflicts": [conflict_row(conflict) for conflict in done.conflicts],
     }
 

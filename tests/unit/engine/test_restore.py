@@ -495,7 +495,7 @@ def test_a_revert_that_lost_a_race_is_made_again_on_the_new_head(
 def test_files_that_cleanup_may_have_taken_are_staged_again(g: Graph) -> None:
     put(g, "ann")
     head = g.snapshot().graph_version
-    reversal = reverting.Reversal(g._session, [], reverting_lineage(), None, Ledger())
+    reversal = reverting.Reversal(g._session, [], ({}, {}), reverting_lineage(), None, Ledger())
     reversal.replan(head)
     assert not reversal.stale(head)
     cut: GraphVersion = msgspec.structs.replace(head, gc_cutoff=g._session.runtime.now())

@@ -145,7 +145,9 @@ def test_every_damage_of_every_kind_of_object_is_found_and_named(
     assert any(where in text for text in said), said
 
 
-@pytest.mark.parametrize("kind", ["version", "table version", "data", "schema text", "catalog", "stored queries"])
+@pytest.mark.parametrize(
+    "kind", ["version", "table version", "data", "schema text", "catalog", "stored queries"]
+)
 def test_files_that_were_swapped_are_found(root: Path, kind: str) -> None:
     one, other, *_ = needed(root, KINDS[kind])
     held = one.read_bytes()

@@ -66,6 +66,11 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("mutate", "Insert, update and delete, as one commit", "mutate"),
             _command("embed", "Give texts their vectors", "embed"),
             _command("explain", "Show how a query is answered", "query"),
+            _command("queries list", "List the stored queries", "queries", "list_"),
+            _command("queries show", "Print the text of a stored query", "queries"),
+            _command("queries set", "Store queries under their names", "queries", "set_"),
+            _command("queries remove", "Remove stored queries", "queries"),
+            _command("queries run", "Run a stored query by its name", "queries"),
             _command("algo", "Rank, group and measure the nodes", "algo"),
         ),
     ),
@@ -119,6 +124,7 @@ COMMANDS: dict[tuple[str, ...], Command] = {
 
 GROUPS: dict[tuple[str, ...], str] = {
     ("schema",): "Look at the schema and change it.",
+    ("queries",): "Keep queries in the graph, and run them by name.",
     ("branch",): "Create, list and delete branches.",
     ("tag",): "Name commits for good.",
     ("recover",): "Finish or give up operations that died.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -47,13 +48,19 @@ def diff(
 
 
 def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> None:
-    from omnigraph.cli.views.changes import change_lines, summary_lines
+    from omnigraph.cli.views.changes import (
+        change_lines,
+        query_change_lines,
+        query_counts,
+        summary_lines,
+    )
     from omnigraph.plan.migrate import step_text
-    from omnigraph.wire.rows import change_row
+    from omnigraph.wire.rows import change_row, query_change_row
 
     steps = [step_text(step) for step in found.schema.steps]
+    queries = () if found.types is not None else found.queries
     if summary:
-        counts = found.summary()
+        counts = found.summary() | query_counts(queries)
         rows = [{"type": name, **dict(ops)} for name, ops in counts.items()]
         columns = ("type", "insert", "update", "delete")
         cli.out.rows(rows, columns=columns, view=lambda paint: summary_lines(counts, paint))
@@ -62,6 +69,9 @@ def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> N
         paint, width = cli.out.paint, cli.out.streams.width
         for step in steps:
             cli.out.line(f"{paint('magenta', 'schema')} {step}")
+        told = list(query_change_lines(queries, paint))
+        cli.out.lines(told)
+        steps += told
         empty = True
         for line in change_lines(found, paint, width, limit=limit):
             if empty and steps:
@@ -70,6 +80,7 @@ def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> N
             cli.out.line(line)
     else:
         empty = False
-        cli.out.rows(change_row(change) for change in found)
+        rows_of = (query_change_row(one) for one in queries)
+        cli.out.rows(chain((change_row(change) for change in found), rows_of))
     if empty and not steps:
         cli.out.note("No difference.")

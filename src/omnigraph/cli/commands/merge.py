@@ -116,6 +116,8 @@ def _changes(done: Merge, source: str, into: str, paint: Paint) -> Iterator[str]
         name = key.split(":", 1)[-1]
         if name not in done.changes:
             yield f"  {name}  {paint('dim', f'as in {source}: {into} has not changed it')}"
+    if done.queries:
+        yield f"  {paint('magenta', 'queries')} {', '.join(done.queries)}"
     if not done.changes and not done.adopted:
         yield paint("dim", "  no entity changes")
 

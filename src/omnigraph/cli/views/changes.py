@@ -3,17 +3,33 @@ property."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from omnigraph.cli.colours import Paint, cut, visible_width
 from omnigraph.cli.value_text import count_text, literal_text, one_line
 from omnigraph.model.changes import Change, Op
 
+if TYPE_CHECKING:
+    from omnigraph.engine.history.diff import QueryChange
+
 SIGNS = {Op.INSERT: ("+", "green"), Op.UPDATE: ("~", "yellow"), Op.DELETE: ("-", "red")}
 _SYSTEM = ("id", "src", "dst")
 _WORDS = {"insert": "inserted", "update": "updated", "delete": "deleted"}
+
+
+def query_change_lines(changes: Iterable[QueryChange], paint: Paint) -> Iterator[str]:
+    for change in changes:
+        sign, style = SIGNS[change.op]
+        yield f"{paint('magenta', 'query')} {paint(style, sign)} {change.name}"
+
+
+def query_counts(changes: Iterable[QueryChange]) -> dict[str, dict[str, int]]:
+    """As counts of a type, if there is anything to count."""
+    counts = Counter(str(change.op) for change in changes)
+    return {"query": dict(counts)} if counts else {}
 
 
 def change_lines(
