@@ -93,6 +93,7 @@ class QueryNotFound(NotFound):
     """There is no stored query with this name."""
 
     code = "query_not_found"
+    help = "List them with g.queries(), or `omnigraph queries list`."
 
 
 class TagNotFound(RefNotFound):

@@ -110,7 +110,7 @@ def find_stored(queries: Queries, name: str) -> str:
     text = queries.get(name)
     if text is None:
         guess = near(name, queries)
-        hint = f"Did you mean {guess!r}?" if guess else "List them with g.queries(), or `omnigraph queries list`."
+        hint = f"Did you mean {guess!r}?" if guess else None
         raise QueryNotFound(f"There is no stored query {name!r}.", help=hint)
     return text
 

@@ -79,14 +79,14 @@ query older($n: I32) {
 
 $ omnigraph queries show younger
 ! error: There is no stored query 'younger'.
-! help: g.queries() lists what there is.
+! help: List them with g.queries(), or `omnigraph queries list`.
 [exit 3]
 
 $ omnigraph queries run older --param n=40
 p.name  p.age
 ──────  ─────
 Bob        60
-! 1 row in 0.018 s
+! 1 row in 0.022 s
 
 $ omnigraph queries run birthday --param name=Ada --as bob
 Person  ~1
@@ -99,7 +99,7 @@ $ omnigraph queries run older --param n=36 --ref main~1 --json
 
 $ omnigraph queries run nothing
 ! error: There is no stored query 'nothing'.
-! help: g.queries() lists what there is.
+! help: List them with g.queries(), or `omnigraph queries list`.
 [exit 3]
 
 $ omnigraph queries run older
@@ -275,7 +275,7 @@ $ omnigraph diff main~1 main --json
 
 $ omnigraph queries remove older nothing
 ! error: There is no stored query 'nothing'.
-! help: g.queries() lists what there is.
+! help: List them with g.queries(), or `omnigraph queries list`.
 [exit 3]
 
 $ omnigraph log --limit 3
