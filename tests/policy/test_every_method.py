@@ -9,8 +9,9 @@ import pytest
 
 import omnigraph
 from omnigraph import Branch, Graph, Snapshot, Transaction
-from omnigraph.errors import Denied, EngineMissing, NotFound
-from tests.policy.handles import ASKS_NOTHING, EVE, SCHEMA, STORED, TABLES, Switch, public
+from omnigraph.errors import Denied, EngineMissing, NotFound, QueryNotFound
+from omnigraph.model.permission import Request, Verdict
+from tests.policy.handles import ASKS_NOTHING, EVE, QUERY, SCHEMA, STORED, TABLES, Switch, public
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,30 @@ def test_a_transaction_is_a_write_of_its_branch(plain: Graph) -> None:
     with pytest.raises(NotFound):
         plain.acting(EVE, switch).transaction()
     assert isinstance(plain.acting(EVE, Switch()).transaction(), Transaction)
+
+
+def test_a_stored_query_that_may_not_be_run_is_not_there(plain: Graph) -> None:
+    """Who may invoke alone needs no right to ask freely."""
+
+    class Invokes(Switch):
+        def decide(self, request: Request) -> Verdict:
+            allowed = request.action in ("read", "see") or (
+                request.action == "invoke" and str(request.resource) == "query 'names'"
+            )
+            return Verdict(allowed)
+
+    g = plain.acting(EVE, Invokes())
+    assert list(g.queries()) == ["names"]
+    assert g.run_query("names").to_pylist() != []
+    with pytest.raises(Denied):
+        g.query("match { $p: Person } return { $p.name }")
+    plain.store_queries({"other": QUERY})
+    with pytest.raises(QueryNotFound):
+        g.run_query("other")
+    with pytest.raises(Denied):
+        g.run_mutation("zoe")
+    with pytest.raises(Denied):
+        g.store_queries({"x": QUERY})
+    assert [change.name for change in plain.diff("main~1").queries] == ["other"]
+    assert list(g.diff("main~1").queries) == []
+    plain.store_queries({}, remove=["other"])

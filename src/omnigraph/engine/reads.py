@@ -36,8 +36,8 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.stored_queries import queries_of_view
 from omnigraph.engine.write.migration import read_schema, schema_text, with_broken_queries
 from omnigraph.errors import Denied, InvalidArgument
-from omnigraph.model.permission import BranchAction
 from omnigraph.lang.gq.stored import StoredQuery, describe_stored
+from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.telemetry import Ledger
