@@ -109,6 +109,13 @@ class IntentNotFound(NotFound):
     help = "List them with g.recovery.list(), or `omnigraph recover list`."
 
 
+class JobNotFound(NotFound):
+    """There is no job with this id: cleanup took it, or it never was."""
+
+    code = "job_not_found"
+    help = "List them with g.jobs.list(), or `omnigraph jobs list`."
+
+
 class Reclaimed(RefNotFound):
     """Cleanup has removed the version."""
 
@@ -405,6 +412,13 @@ class Contention(Conflict):
 
     code, http_status, exit_code = "contention", 503, 7
     help = "Nothing was changed; other writers kept winning. Retry, or raise retry_for."
+
+
+class JobEnded(Conflict):
+    """The job has ended: it can neither be cancelled nor run again."""
+
+    code, retryable = "job_ended", False
+    help = "Look at it with g.jobs.get(id), or `omnigraph jobs show`; submit a new one."
 
 
 class JobRunning(Conflict):

@@ -87,6 +87,7 @@ class Teller:
                 body = list(self._body())
                 yield from body
                 if name == "file":
+                    Path(arguments[0]).parent.mkdir(exist_ok=True)
                     Path(arguments[0]).write_text("\n".join(body[:-1]) + "\n", encoding="utf-8")
                 else:
                     self._python("\n".join(body[:-1]))

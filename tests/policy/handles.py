@@ -101,6 +101,7 @@ GRAPH: dict[str, Call] = BRANCH | {
     "verify": lambda g: g.verify(),
     "copy": lambda g: g.copy("memory://nowhere"),
     "format": lambda g: g.format(),
+    "jobs": lambda g: g.jobs,
     "recovery": lambda g: g.recovery,
     "maintenance": lambda g: g.maintenance,
     "spark": lambda g: g.spark,

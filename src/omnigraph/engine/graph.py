@@ -29,6 +29,7 @@ from omnigraph.engine.upkeep.cleanup import cleanup
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.engine.upkeep.copying import Copied, OnCopied, copy_graph
 from omnigraph.engine.upkeep.folding import Folding
+from omnigraph.engine.upkeep.jobs import GraphJobs
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.engine.upkeep.upgrade import FormatReport, check_format
 from omnigraph.engine.upkeep.verify import verify
@@ -368,6 +369,18 @@ class Graph(Branch):
         self._require_open()
         self._session.permissions.require_graph("maintain")
         return check_format(self._session.for_itself(), Ledger())
+
+    @property
+    def jobs(self) -> GraphJobs:
+        """Long work that was asked for, in whatever process it runs: submit, list, cancel.
+
+        >>> job = g.jobs.submit("verify", {"deep": True}, actor="ada")
+        >>> g.jobs.cancel(job.id).state
+        'cancelled'
+        """
+        self._require_open()
+        self._session.permissions.require_graph("maintain")
+        return GraphJobs(self._session.for_itself(), writable=self._access.mode == "rw")
 
     @property
     def recovery(self) -> Recovery:

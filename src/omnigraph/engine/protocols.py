@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.query.search.everywhere import SearchBy
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
+    from omnigraph.engine.upkeep.jobs import GraphJobs
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
     from omnigraph.engine.upkeep.recovery import Recovery
     from omnigraph.engine.upkeep.upgrade import FormatReport
@@ -403,6 +404,9 @@ class GraphLike(BranchLike, Protocol):
     def verify(self, *, deep: bool = False) -> Verification: ...
 
     def format(self) -> FormatReport: ...
+
+    @property
+    def jobs(self) -> GraphJobs: ...
 
     @property
     def recovery(self) -> Recovery: ...

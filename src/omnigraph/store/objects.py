@@ -95,6 +95,7 @@ _PURPOSES = {
     "_queries": "queries",
     "__history": "history",
     "__recovery": "intent",
+    "__job": "job",
 }
 
 

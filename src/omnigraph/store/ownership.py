@@ -16,7 +16,7 @@ from omnigraph.store.roots import Root
 LOCATION = re.compile(r"(?:nodes|edges)/[0-9a-f]{16}-[0-9A-HJKMNP-TV-Z]{26}")
 """Where the table of a type lies: the hash of its name, and an id of its own."""
 _OWN = (
-    *("__history", "__jobs", "__manifest", "__recovery", "__spool", "__wait"),
+    *("__history", "__job", "__jobs", "__manifest", "__recovery", "__spool", "__wait"),
     *("_schema", "_queries", "__digests", "_graph.json"),
 )
 _TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")

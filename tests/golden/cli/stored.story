@@ -86,7 +86,7 @@ $ omnigraph queries run older --param n=40
 p.name  p.age
 ──────  ─────
 Bob        60
-! 1 row in 0.022 s
+! 1 row in 0.018 s
 
 $ omnigraph queries run birthday --param name=Ada --as bob
 Person  ~1
@@ -285,3 +285,7 @@ id-06-xxxxxxxxxxxxxxxxxxxx remove names
   2026-01-01 12:24:00, queries
 id-05-xxxxxxxxxxxxxxxxxxxx (review) store names
   2026-01-01 12:23:00, queries
+
+$ omnigraph queries list --ref nothing
+! error: There is no branch 'nothing'.
+[exit 3]

@@ -44,6 +44,7 @@ MODULES = (
 
 COVERED_BY = {
     "Graph.close": "every world closes its handles",
+    "Graph.jobs": "is no part of a version: tests/processes/test_graph_jobs.py",
     "Graph.spark": "needs Spark: tests/spark",
     "Graph.stream_writer": "the operation batch does what it does; tests/spark calls it",
     "Branch.stream_writer": "the operation batch does what it does; tests/spark calls it",

@@ -110,6 +110,9 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("verify", "Look for damage", "upkeep"),
             _command("copy", "Copy the graph to another place", "copy"),
             _command("delete", "Delete a graph for good", "copy"),
+            _command("jobs list", "List jobs, wherever they run", "jobs", "list_"),
+            _command("jobs show", "Show one job", "jobs"),
+            _command("jobs cancel", "Ask a job to stop", "jobs"),
             _command("recover list", "List long operations, also dead ones", "recover", "list_"),
             _command("recover resume", "Finish what an operation had staged", "recover"),
             _command("recover discard", "Give up what an operation had staged", "recover"),
@@ -127,6 +130,7 @@ GROUPS: dict[tuple[str, ...], str] = {
     ("queries",): "Keep queries in the graph, and run them by name.",
     ("branch",): "Create, list and delete branches.",
     ("tag",): "Name commits for good.",
+    ("jobs",): "Look at jobs of the graph, and stop them.",
     ("recover",): "Finish or give up operations that died.",
 }
 

@@ -8,7 +8,7 @@ leaves nothing half done: the next one finds the same files again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from omnigraph.engine.session import Session
@@ -32,6 +32,7 @@ from omnigraph.runtime import reach
 from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import lost_version
 from omnigraph.store.intents import LOCAL, PIN, KnownIntent, list_intents
+from omnigraph.store.job_files import job_of
 from omnigraph.store.jobs import is_passing
 from omnigraph.store.objects import Absent, StoredFile
 from omnigraph.store.ownership import is_unfinished
@@ -234,10 +235,23 @@ class _Cleanup:
             reason = self._reason(file, needed, locations, needs.cutoffs)
             if reason is not None:
                 removals.append(_removal(file, reason))
+        now = needs.cutoffs.files + self._policy.grace
+        removals += [_removal(file, "old job") for file in self._old_jobs(files.values(), now)]
         for known in needs.intents:
-            if self._is_dead(known, needs.cutoffs.files + self._policy.grace):
+            if self._is_dead(known, now):
                 removals.append(Removal(known.key, 0, "dead intent"))
         return removals
+
+    def _old_jobs(self, files: Iterable[StoredFile], now: int) -> Iterator[StoredFile]:
+        """All objects of jobs of which nothing was heard for as long as versions are kept."""
+        patience = max(self._policy.grace, self._policy.older_than)
+        of_job: dict[str, list[StoredFile]] = {}
+        for file in files:
+            if (job := job_of(file.key)) is not None:
+                of_job.setdefault(job, []).append(file)
+        for held in of_job.values():
+            if max(file.modified for file in held) < now - patience:
+                yield from held
 
     def _reason(
         self, file: StoredFile, needed: TableFiles, locations: frozenset[str], cutoffs: Cutoffs

@@ -13,6 +13,7 @@ Reason = Literal[
     "dropped type",
     "unfinished write",
     "dead intent",
+    "old job",
 ]
 
 

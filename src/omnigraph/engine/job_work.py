@@ -1,0 +1,93 @@
+"""Owns the work of those kinds of jobs that need nothing but the graph: which arguments each takes,
+and the call that it becomes. Loads and exports need files, which only their caller can allow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from omnigraph.engine.graph import Graph
+from omnigraph.engine.upkeep.jobs import GraphJob, JobContext, Work
+from omnigraph.errors import IntentNotFound, InvalidArgument
+
+_Call = Callable[[Graph, JobContext, dict[str, Any]], Mapping[str, Any]]
+
+
+def work_of(graph: Graph, job: GraphJob) -> Work:
+    """Arguments come from the graph, which may be anybody's: another than these is refused."""
+    if job.kind not in _KINDS:
+        raise InvalidArgument(f"A {job.kind} job needs files, which a graph does not allow.")
+    allowed, call = _KINDS[job.kind]
+    arguments = dict(job.arguments)
+    for name in arguments:
+        if name not in allowed:
+            raise InvalidArgument(
+                f"A job of kind {job.kind} takes no argument {name!r}.",
+                help=f"There are {', '.join(sorted(allowed))}.",
+            )
+    return lambda context: call(graph, context, arguments)
+
+
+def _optimize(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    branch = graph.branch(given.pop("branch", "main"))
+    done = branch.optimize(
+        progress=lambda one: context.progress(one.done, one.total, f"{one.type}: {one.doing}"),
+        actor=context.job.actor,
+        idempotency_key=context.key,
+        **given,
+    )
+    return {"commit": None if done.commit is None else done.commit.id}
+
+
+def _cleanup(graph: Graph, _: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    done = graph.cleanup(**given)
+    return {"files": done.files, "floors": done.floors}
+
+
+def _verify(graph: Graph, _: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    told: dict[str, Any] = msgspec.to_builtins(graph.verify(**given).to_dict())
+    return told
+
+
+def _algorithm(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    branch = graph.branch(given.pop("branch", "main"))
+    name, options = given.pop("name", None), given.pop("options", {})
+    if "write_to" not in given or not isinstance(options, dict):
+        raise InvalidArgument("An algorithm that is a job says where it writes to: `write_to`.")
+    words: dict[str, Any] = {"actor": context.job.actor, "idempotency_key": context.key}
+    done = branch.algorithm(name, **given, **words, **options)
+    return {"commit": None if done.commit is None else done.commit.id}
+
+
+def _resume(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"commit": graph.recovery.resume(given.get("intent", "")).id}
+    except IntentNotFound:
+        if context.job.run < 1:
+            raise
+        return {"commit": None}  # the run before did it
+
+
+def _discard(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[str, Any]:
+    try:
+        done = graph.recovery.discard(given.get("intent", ""))
+    except IntentNotFound:
+        if context.job.run < 1:
+            raise
+        return {"commit": None}  # the run before did it
+    return {"commit": None if done is None else done.id}
+
+
+_KINDS: dict[str, tuple[frozenset[str], _Call]] = {
+    "optimize": (frozenset({"branch", "types"}), _optimize),
+    "cleanup": (frozenset({"keep", "older_than"}), _cleanup),
+    "verify": (frozenset({"deep"}), _verify),
+    "algorithm": (
+        frozenset({"branch", "name", "edges", "direction", "where", "write_to", "options"}),
+        _algorithm,
+    ),
+    "resume": (frozenset({"intent"}), _resume),
+    "discard": (frozenset({"intent"}), _discard),
+}
