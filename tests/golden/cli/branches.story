@@ -142,6 +142,7 @@ $ omnigraph merge review --strategy theirs --json --dry-run
       "update": 1
     }
   },
+  "queries": [],
   "conflicts": []
 }
 

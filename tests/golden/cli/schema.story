@@ -119,6 +119,7 @@ $ omnigraph schema plan strict.pg --json
     }
   ],
   "notes": [],
+  "broken_queries": [],
   "can_be_applied": true,
   "is_destructive": false
 }

@@ -82,11 +82,10 @@ $ omnigraph queries show younger
 ! help: List them with g.queries(), or `omnigraph queries list`.
 [exit 3]
 
-$ omnigraph queries run older --param n=40
+$ omnigraph queries run older --param n=40 --quiet
 p.name  p.age
 ──────  ─────
 Bob        60
-! 1 row in 0.018 s
 
 $ omnigraph queries run birthday --param name=Ada --as bob
 Person  ~1
