@@ -130,7 +130,7 @@ $ omnigraph queries set -e 'match {'
 !     |
 !   1 | match {
 !     |        ^
-!     = expected: a clause
+!     = expected: a clause or `case`
 [exit 6]
 
 $ omnigraph schema plan fewer.pg

@@ -9,7 +9,8 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Actor, Cli
 from omnigraph.cli.colours import Paint
-from omnigraph.cli.value_text import one_line, plain, time_text
+from omnigraph.cli.value_text import one_line, time_text
+from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
     from omnigraph.engine.upkeep.jobs import GraphJob

@@ -22,6 +22,7 @@ from omnigraph.cli.commands.query import (
 from omnigraph.cli.parameters import read_parameters
 from omnigraph.cli.value_text import count_text, one_line
 from omnigraph.errors import InvalidArgument, InvalidQuery, QueryNotFound
+from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
