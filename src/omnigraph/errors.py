@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 _PASSWORD = re.compile(r"(\w://)[^/\s]*:[^/\s]*@")
-"""The user and password of an address. No error shows them, whoever's words it repeats."""
+"""The user and password of an address. No error shows them, whatever text it repeats."""
 
 
 def _without_password(value: Any) -> Any:
@@ -15,10 +15,9 @@ def _without_password(value: Any) -> Any:
 
 
 class OmnigraphError(Exception):
-    """The root. Each class is one row of the table that `docs/user/errors.md` lists.
-
-    `applied` says what became of a write: False, nothing was changed; True, it was published;
-    None, nobody can tell, look for `commit`.
+    """The root. Each class is one row of the table in `docs/user/errors.md`. `applied` says what
+    became of a write: False means that nothing was changed, True that it was published, None that
+    this is not known and `commit` must be looked for.
     """
 
     code: ClassVar[str] = "error"

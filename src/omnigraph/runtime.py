@@ -1,4 +1,5 @@
-"""Owns time, randomness and ids, so that tests can replay; nothing else may ask the system."""
+"""Owns time, randomness and ids, so that tests can replay them. Nothing else asks the system for
+them."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def encode_ulid(milliseconds: int, randomness: int) -> str:
 
 
 def ulid_number(ulid: str) -> int:
-    """All of its bits, the time first."""
+    """All bits of the ULID, with the time first."""
     return int(ULID.from_str(ulid))
 
 
@@ -44,8 +45,8 @@ def ulid_milliseconds(ulid: str) -> int:
 
 
 def ulid_after(ulid: str, chance: float) -> str:
-    """A ULID above this one and close to it. `chance` is uniform in [0, 1), so that two that are
-    made after the same one differ."""
+    """A ULID above this one and close to it. `chance` is uniform in [0, 1), so that two made after
+    the same one differ."""
     return str(ULID.from_int(ulid_number(ulid) + 1 + int(chance * _NEAR)))
 
 
@@ -66,7 +67,7 @@ class SystemRuntime:
         self._last = (0, 0)
 
     def begin_anew(self) -> None:
-        """In a forked child: a thread that is not here may have held the lock."""
+        """In a forked child the lock may have been held by a thread that does not exist here."""
         self._lock = threading.Lock()
 
     def now(self) -> int:
@@ -101,7 +102,7 @@ os.register_at_fork(after_in_child=SYSTEM.begin_anew)
 
 
 on_reach: Callable[[str], None] | None = None
-"""Set by tests that kill the process, or fail it, at a named point of the protocol."""
+"""Set by tests that kill the process, or make it fail, at a named point of the protocol."""
 
 
 def reach(point: str) -> None:

@@ -1,4 +1,4 @@
-"""Owns the settings and where they come from: arguments, then OMNIGRAPH_* variables."""
+"""Owns the settings and their sources: arguments, then OMNIGRAPH_* variables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owns measurements: the ledger, which counts every storage request by verb and purpose, with
-bytes and serial hops; and reports of failures that no caller waits for."""
+"""Owns measurements: the ledger, which counts every storage request by verb and purpose, with bytes
+and serial hops, and reports of failures that no caller waits for."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ class LedgerEntry(NamedTuple):
 
 
 class Ledger:
-    """The measured requests of one operation; below any retry, so that a retry counts twice.
+    """The measured requests of one operation, counted below any retry, so that a retry counts
+    twice.
 
-    Hops are requests that had to wait for one another. Work done side by side is booked on
-    `fork()`ed ledgers and `join()`ed: its requests add up, of its hops only the longest chain.
+    Hops are requests that had to wait for one another. Parallel work is booked on `fork()`ed
+    ledgers and `join()`ed: its requests add up, and of its hops only the longest chain counts.
     """
 
     def __init__(self) -> None:
@@ -69,11 +70,11 @@ class Ledger:
             self.hops += hops
 
     def fork(self) -> Ledger:
-        """A ledger of the same kind for work done beside other work, to be joined."""
+        """A ledger of the same kind for parallel work, to be joined."""
         return type(self)()
 
     def join(self, branches: Sequence[Ledger]) -> None:
-        """Books work that was done side by side."""
+        """Books work that was done in parallel."""
         with self._lock:
             for branch in branches:
                 self.counts.update(branch.counts)
@@ -109,13 +110,13 @@ class Ledger:
 
 
 class Watch:
-    """Every ledger of the process that was begun while somebody watched."""
+    """Every ledger of the process that was created while somebody watched."""
 
     def __init__(self) -> None:
         self.ledgers: list[Ledger] = []
 
     def total(self) -> Ledger:
-        """One after the other; those that were joined are in another one already."""
+        """The sum of the ledgers. A joined ledger is already contained in another one."""
         total = Ledger()
         for ledger in [one for one in self.ledgers if not one.is_joined and one is not total]:
             total.join([ledger])
@@ -129,7 +130,7 @@ _watch: Watch | None = None
 
 @contextmanager
 def watch_requests() -> Iterator[Watch]:
-    """For a program that does one thing and wants to know what all of it took."""
+    """For a program that does one thing and wants to know its total requests."""
     global _watch
     before, _watch = _watch, Watch()
     try:
@@ -139,7 +140,7 @@ def watch_requests() -> Iterator[Watch]:
 
 
 def report_failure(doing: str, error: BaseException) -> None:
-    """Logs for the operator of the program a failure that no caller waits for."""
+    """Logs, for the operator of the program, a failure that no caller waits for."""
     _FAILURES.add(1, {"doing": doing})
     _LOG.warning(
         "%s failed, and the commit before it has landed: %s: %s",

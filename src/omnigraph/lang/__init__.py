@@ -1,1 +1,2 @@
-"""Text to checked values and back: `.pg` schemas today. Pure; knows neither plans nor storage."""
+"""The languages: `.pg` schemas and `.gq` queries, from text to checked values and back. Pure; it
+knows neither plans nor storage."""

@@ -1,4 +1,4 @@
-"""Owns how comments stand in formatted text, the same in both languages."""
+"""Owns how comments are placed in formatted text, in the same way for both languages."""
 
 from __future__ import annotations
 

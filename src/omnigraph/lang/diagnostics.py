@@ -1,4 +1,4 @@
-"""Owns diagnostics: a refusal as a value with a place in the text, and how it is shown."""
+"""Owns diagnostics: an error as a value with a place in the text, and how it is shown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from enum import StrEnum
 import msgspec
 
 REPORTED = 100
-"""The most diagnostics that one text gets; one more then says how many are left."""
+"""The largest number of diagnostics for one text. One more then says how many are left out."""
 SHOWN_COLUMNS = 100
-"""A longer line is cut around the place that matters."""
+"""A longer line is cut around the marked place."""
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TAB = 4
 
@@ -61,7 +61,7 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Source:
-    """A text that is asked for many positions: its lines are found once."""
+    """A text in which many positions are looked up. Its lines are split once."""
 
     def __init__(self, text: str, path: str | None = None) -> None:
         self.text = text
@@ -75,7 +75,7 @@ class Source:
         return Position(line, offset - self._starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
-        """The text of a line, without its end."""
+        """The text of a line, without its line break."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
@@ -106,7 +106,7 @@ def sort_diagnostics(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...
 def limit_diagnostics(
     diagnostics: tuple[Diagnostic, ...], code: str, counted: str = ""
 ) -> tuple[Diagnostic, ...]:
-    """The first ones, and one with this code that says how many are left."""
+    """The first ones, and one with this code that counts the rest."""
     left = len(diagnostics) - REPORTED
     if left <= 0:
         return diagnostics
@@ -128,8 +128,8 @@ def render_all(
     *,
     columns: int = SHOWN_COLUMNS,
 ) -> str:
-    """Every diagnostic, a blank line between them; empty without any. At most so many `columns`
-    of a line of the text are shown."""
+    """Every diagnostic, separated by blank lines, or an empty text. At most `columns` columns of a
+    line of the source are shown."""
     source = Source(text, path)
     return "\n".join(_render(diagnostic, source, columns) for diagnostic in diagnostics)
 
@@ -166,7 +166,7 @@ def _alternatives(words: tuple[str, ...]) -> str:
 
 
 def _marked(line: str, start: Position, end: Position, columns: int) -> tuple[str, int, int]:
-    """The line as shown, and how many columns of it stand before and under the carets."""
+    """The line as shown, and how many of its columns stand before and under the carets."""
     first = min(start.column - 1, len(line))
     last = end.column - 1 if end.line == start.line else len(line)
     last = max(first, min(last, len(line)))
@@ -181,7 +181,8 @@ def _marked(line: str, start: Position, end: Position, columns: int) -> tuple[st
 
 
 def _laid_out(text: str) -> str:
-    """Tabs as spaces, and what would move the cursor as a replacement character."""
+    """Tabs become spaces, and characters that would move the cursor become replacement
+    characters."""
     return "".join(
         " " * _TAB if c == "\t" else c if unicodedata.category(c) not in _UNSHOWN else "\ufffd"
         for c in text
@@ -192,7 +193,7 @@ _UNSHOWN = frozenset({"Cc", "Cs", "Zl", "Zp", "Cf"})
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: wide characters take two, combining ones none."""
+    """The number of columns on a terminal: wide characters take two, combining ones none."""
     return sum(
         0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
         for c in text

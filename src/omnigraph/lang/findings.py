@@ -9,11 +9,11 @@ from omnigraph.lang.diagnostics import Diagnostic, Span
 from omnigraph.lang.suggestions import near
 
 _COMPARED = 200_000
-"""So many names are compared for suggestions, then no more: the rest is never shown anyway."""
+"""How many names are compared for suggestions. Further ones would never be shown."""
 
 
 class Meant(NamedTuple):
-    """Advice to look up: the candidate that is close to the name."""
+    """A suggestion to look up: the candidate that is closest to the name."""
 
     name: str
     candidates: Collection[str]

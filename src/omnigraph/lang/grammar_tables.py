@@ -1,7 +1,7 @@
 """Owns grammars at run time: the LALR tables that lark makes of a grammar file, in the form that
-the parsers walk.
+the parsers use.
 
-lark is imported here only, when a text is first parsed.
+Only this module imports lark, when a text is first parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _ERRORS: Final = frozenset({"ERROR", "BROKEN"})
 
 
 class Reduction(NamedTuple):
-    """Take `size` values off the stack, put what `build` makes of them, go where `rule` says."""
+    """Takes `size` values off the stack, pushes the value that `build` makes of them, and goes
+    where `rule` says."""
 
     size: int
     rule: str
@@ -30,16 +31,16 @@ Moves = dict[int, dict[str, int]]
 
 
 class Terminals(NamedTuple):
-    """`patterns` are the terminals that text can match by itself; `words` are the keywords, each
-    with its terminal: whether a word is one is for the lexer or the parser to decide."""
+    """`patterns` are the terminals that text can match by itself. `words` are the keywords with
+    their terminals; whether a word is a keyword is decided by the lexer or the parser."""
 
     patterns: dict[str, str]
     words: dict[str, str]
 
 
 class GrammarTables(NamedTuple):
-    """`actions[state][terminal]` is a state to shift to or a reduction; `moves[state][rule]` is
-    the state after one."""
+    """`actions[state][terminal]` is a state to shift to, or a reduction. `moves[state][rule]` is
+    the state after a reduction."""
 
     actions: Actions
     moves: Moves
@@ -48,7 +49,7 @@ class GrammarTables(NamedTuple):
 
 
 def expects(actions: Actions, moves: Moves, states: list[int], terminal: str, root: str) -> bool:
-    """Whether the terminal would be taken with these states on the stack."""
+    """Whether the terminal would be accepted with these states on the stack."""
     action = actions[states[-1]].get(terminal)
     if action is None or isinstance(action, int):
         return action is not None
@@ -65,7 +66,7 @@ def expects(actions: Actions, moves: Moves, states: list[int], terminal: str, ro
 
 
 def after(actions: Actions, moves: Moves, states: list[int], terminal: str) -> list[int]:
-    """The states once a terminal that is expected has been taken."""
+    """The states after an expected terminal has been shifted."""
     stack = list(states)
     while not isinstance(action := actions[stack[-1]][terminal], int):
         if action.size:
@@ -78,7 +79,7 @@ def after(actions: Actions, moves: Moves, states: list[int], terminal: str) -> l
 def take(
     actions: Actions, moves: Moves, states: list[int], values: list[Any], token: Token
 ) -> None:
-    """Takes a token that is expected: it grows the stacks of states and of built values."""
+    """Takes an expected token, which changes the stacks of states and values."""
     while not isinstance(action := actions[states[-1]][token.type], int):
         size, rule, build = action
         children = values[len(values) - size :]
@@ -90,7 +91,7 @@ def take(
 
 
 class Expecting(Protocol):
-    """A grammar that knows what it expects."""
+    """A grammar that knows which terminals it expects."""
 
     @property
     def actions(self) -> Actions: ...
@@ -98,19 +99,19 @@ class Expecting(Protocol):
 
 
 def expected_terminals(grammar: Expecting, states: list[int]) -> frozenset[str]:
-    """What may follow, without the terminals that only stand for errors."""
+    """The terminals that may follow, without those that only stand for errors."""
     row = grammar.actions[states[-1]]
     return frozenset(t for t in row if t not in _ERRORS and grammar.expects(states, t))
 
 
 def load_tables(grammar: str, root: str, builder: object) -> GrammarTables:
-    """The methods of the builder carry the names of the rules, or of their aliases."""
+    """The methods of the builder are named after the rules or their aliases."""
     from lark import Lark
     from lark.lexer import Lexer as LarkLexer
     from lark.parsers.lalr_analysis import Shift
 
     class NoLexer(LarkLexer):
-        """Ours walks the text; lark is not to build one of its own."""
+        """Keeps lark from building a lexer: ours reads the text."""
 
         def __init__(self, _conf: object) -> None: ...
 
@@ -136,7 +137,7 @@ def load_tables(grammar: str, root: str, builder: object) -> GrammarTables:
 
 
 def _reduction(rule: Any, builder: object) -> Reduction:
-    """Rules that lark made for `*` and `?` have names with two underscores: they gather a list,
+    """Rules that lark made for `*` and `?` have names with two underscores. They gather a list,
     which the rule that uses them takes apart again."""
     name = sys.intern(str(rule.origin.name))
     build: Callable[[list[Any]], Any]
@@ -150,7 +151,7 @@ def _reduction(rule: Any, builder: object) -> Reduction:
 
 
 def _gather(children: list[Any]) -> list[Any]:
-    """Grows the list of the same repetition, which is always the first child, in place."""
+    """Appends to the list of the same repetition in place; it is always the first child."""
     if type(children[0]) is not list:
         return children
     gathered: list[Any] = children[0]

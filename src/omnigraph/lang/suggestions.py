@@ -1,4 +1,4 @@
-"""Owns "did you mean": the closest of some names, or none that is close enough."""
+"""Owns "did you mean": the closest of some names, or none if no name is close enough."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 
 def near(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that a typo most likely meant; None if nothing is close.
+    """The candidate that was most likely meant, or None if nothing is close.
 
-    The same name in another case always counts; otherwise one slip is allowed for every three
-    characters, where swapping two neighbours is one slip. Among equally close names, one with
-    the same first letter wins, and then the first one.
+    The same name in another case always counts. Otherwise one slip is allowed for every three
+    characters, and swapping two neighbours is one slip. Among equally close names, one with the
+    same first letter wins, and then the first one.
     """
     best: str | None = None
     limit = min(3, (len(name) + 2) // 3) if len(name) > 1 else 0
@@ -30,7 +30,8 @@ def near(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def _distance(a: str, b: str, limit: int) -> int:
-    """Insertions, deletions, replacements and swaps of neighbours; limit + 1 for any above it."""
+    """Insertions, deletions, replacements and swaps of neighbours, or limit + 1 if there are
+    more."""
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

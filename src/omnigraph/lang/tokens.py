@@ -1,6 +1,6 @@
-"""Owns what the words of both languages share: tokens, strings, numbers, and text that is no word.
+"""Owns what the lexers of both languages share: tokens, strings, numbers, and invalid text.
 
-Each language has its own letter for the codes of such text (`P003`, `Q003`).
+Each language has its own letter for the codes of invalid text (`P003`, `Q003`).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from omnigraph.lang.diagnostics import Diagnostic, Span
 
 Report = Callable[[Diagnostic], None]
 Reader = Callable[[str, int, Report], str]
-"""Takes the text of a match and where it begins, reports what is wrong with it, and says which
-terminal it is."""
+"""Takes the text of a match and its position, reports errors in it, and returns its terminal."""
 
 BAD: Final = "BAD"
 END: Final = "$END"
@@ -51,7 +50,7 @@ class Token(msgspec.Struct, frozen=True, gc=False):
 
 
 class Scanner:
-    """One pattern that eats white space and then always matches one of the named terminals."""
+    """One pattern that skips white space and then always matches one of the named terminals."""
 
     def __init__(self, terminals: Mapping[str, str], last: str) -> None:
         self.kinds = ("", *terminals, END)
@@ -60,12 +59,12 @@ class Scanner:
 
 
 def integer_value(text: str) -> int:
-    """Zero for one that is too long to read: the lexer has reported it."""
+    """Zero for a number that is too long to read; the lexer has reported it."""
     return int(text) if len(text) < 1000 else 0
 
 
 def string_value(text: str) -> str:
-    """What a string token says, without its quotes; unknown escapes stay as they are."""
+    """The text of a string token, without its quotes. Unknown escapes stay as they are."""
     if "\\" not in text:
         return text[1:-1]
     value = _ESCAPE.sub(lambda m: chr(int(m[1], 16)) if m[1] else _ESCAPES.get(m[2], m[0]), text)
@@ -78,7 +77,7 @@ def shorten(text: str, limit: int = 40) -> str:
 
 
 def readers(letter: str) -> dict[str, Reader]:
-    """For each terminal that needs a closer look, what looks at it."""
+    """For each terminal that needs a closer look, the function that does it."""
     return {name: partial(read, letter) for name, read in _READERS.items()}
 
 

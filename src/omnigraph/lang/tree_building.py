@@ -16,7 +16,7 @@ def all_of(children: Children, kind: type[T]) -> tuple[T, ...]:
 
 
 def span_of(children: Children) -> Span:
-    """From the first child to the last that stands for text."""
+    """From the first child to the last one that covers text."""
     first, last = children[0], children[-1]
     start = first.start if type(first) is Token else first.span.start
     return Span(start, last.end if type(last) is Token else last.span.end)

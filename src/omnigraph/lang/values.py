@@ -1,4 +1,4 @@
-"""Owns which literals fit which property types, and the one value each of them stands for."""
+"""Owns which literals fit which property types, and the value that each of them stands for."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ _BEYOND_F32 = (2 - 2**-24) * 2.0**127
 
 
 class MisfitError(ValueError):
-    """A literal does not fit; the text says what would."""
+    """A literal does not fit. The text says what would."""
 
 
 def fit_value(value: Literal, kind: types.PropertyType) -> Literal:
-    """The value as a property of this type holds it: 1 for an F64 is 1.0, and so on."""
+    """The value in the form in which a property of this type holds it: 1 for an F64 is 1.0, and so
+    on."""
     match kind:
         case types.ScalarType(base=base):
             return _fit_atom(value, base)
@@ -107,11 +108,9 @@ def _is_datetime(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def pattern_error(pattern: str) -> str | None:
-    """Why a `@check` pattern cannot be used; None if it can.
-
-    Arrow evaluates patterns, so Arrow is asked: its dialect (RE2) has neither look-around nor
-    back-references and always answers in linear time.
-    """
+    """Why a `@check` pattern cannot be used, or None if it can. Arrow evaluates patterns, so Arrow
+    is asked: its dialect (RE2) has neither look-around nor back-references and always runs in
+    linear time."""
     try:
         pattern_matches(pattern, "")
     except ValueError as error:

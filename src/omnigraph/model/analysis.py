@@ -1,7 +1,7 @@
-"""Owns analyses: how a text becomes the words that a search compares, by name.
+"""Owns analyses, by name: how a text becomes the words that a search compares.
 
-An analysis never changes under its name: index segments are found by it. A better one gets a new
-name.
+An analysis never changes under its name, because index segments are found by it. A better one gets
+a new name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ANNOTATION: Final = "analyzer"
 
 @dataclass(frozen=True)
 class Analysis:
-    """`options` are those of Lance's tokenizer, in a form that can be hashed."""
+    """`options` are those of Lance's tokenizer, in a hashable form."""
 
     name: str
     options: tuple[tuple[str, Any], ...]
@@ -53,8 +53,8 @@ ANALYSES: Final[dict[str, Analysis]] = {
 
 
 def analysis_of(prop: PropertyDecl) -> Analysis:
-    """What `@analyzer("…")` names, or the standard one. A schema is only accepted with names that
-    are known here; a later release may have given it one that is not."""
+    """The analysis that `@analyzer("…")` names, or the standard one. A schema is accepted only with
+    known names, but a later release may have accepted another one."""
     for annotation in prop.annotations:
         if annotation.name == ANNOTATION and isinstance(annotation.value, str):
             return ANALYSES.get(annotation.value, STANDARD)

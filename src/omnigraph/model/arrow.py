@@ -40,7 +40,7 @@ def arrow_type(kind: PropertyType) -> pa.DataType:
 
 
 def row_schema(kind: GraphType) -> pa.Schema:
-    """Rows as users see them: system columns, then properties by name, in order."""
+    """Rows in the form that users see: system columns, then properties by name, in order."""
     return pa.schema(
         [pa.field(name, pa.string(), nullable=False) for name in system_columns(kind)]
         + [pa.field(p.name, arrow_type(p.type), nullable=p.may_be_null) for p in kind.properties]

@@ -118,7 +118,7 @@ def encode_catalog(catalog: Catalog) -> bytes:
 
 
 def declared(catalog: Catalog) -> Schema:
-    """What a schema text would have to say to describe this catalog, in canonical order."""
+    """What a schema text would have to contain to describe this catalog, in canonical order."""
     return canonical(
         Schema(
             interfaces=catalog.interfaces,
@@ -164,7 +164,7 @@ def fresh_column(name: str, origin: str, used: Collection[str]) -> str:
 
 
 def used_columns(kind: GraphType) -> frozenset[str]:
-    """Every column that the catalog knows the table to have."""
+    """Every column that the catalog knows in the table."""
     return frozenset((*system_columns(kind), *kind.retired, *(p.column for p in kind.properties)))
 
 

@@ -1,6 +1,6 @@
-"""Owns the catalog as it is stored: how it is read, and what must hold between its parts.
+"""Owns the catalog as it is stored: how it is read, and which conditions its parts must meet.
 
-A catalog may come from anybody. Every name that it uses is there, and once.
+A catalog may come from anybody. Every name that it uses must exist, exactly once.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def decode_catalog(data: bytes, key: str = "The catalog") -> Catalog:
 
 
 def find_flaw(catalog: Catalog) -> str | None:
-    """What is wrong with a catalog, in words; None if nothing is."""
+    """What is wrong with a catalog, in words, or None."""
     return next(_flaws(catalog), None)
 
 

@@ -29,7 +29,7 @@ class Change:
 
 @dataclass(frozen=True)
 class TypeCounts:
-    """What became of the entities of one type."""
+    """What happened to the entities of one type."""
 
     inserted: int = 0
     updated: int = 0

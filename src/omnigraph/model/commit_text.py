@@ -1,6 +1,8 @@
-"""Owns the texts that a caller gives to a commit: actor, message, keys and names. They are
-checked before anything is done, because a value that is not valid text could be written and
-never be read again."""
+"""Owns the texts that a caller attaches to a commit: actor, message, keys and names.
+
+They are checked first, because a value that is not valid text could be written and never be read
+again.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +25,17 @@ WORDS = {
     "job": _Word("The name of a job", 200, 1),
     "stream_id": _Word("The name of a stream", 1_000, 1),
 }
-"""By the names of parameters; lengths in characters."""
+"""By the name of the parameter. Lengths are in characters."""
 
 
 def read_word(name: str, given: object) -> str | None:
-    """The word that was given for a parameter, as a plain text."""
+    """The text that was passed for a parameter, as a plain string."""
     if given is None:
         return None
     called, longest, shortest = WORDS[name]
     if not isinstance(given, str):
         raise InvalidArgument(f"{called} is a text, not {type(given).__name__}.")
-    word = str.__str__(given)  # a subclass would not be written down
+    word = str.__str__(given)  # a subclass could not be stored
     if not shortest <= len(word) <= longest:
         raise InvalidArgument(
             f"{called} has {shortest} to {longest:,} characters, not {len(word):,}."
@@ -50,7 +52,7 @@ def read_word(name: str, given: object) -> str | None:
 
 
 def plain_words(held: object) -> None:
-    """Checks every word that a frozen value holds, and makes it plain."""
+    """Checks every text in a frozen value and makes it a plain string."""
     for name in WORDS:
         if hasattr(held, name):
             object.__setattr__(held, name, read_word(name, getattr(held, name)))

@@ -21,9 +21,8 @@ class ConflictKind(StrEnum):
 
 @dataclass(frozen=True)
 class MergeConflict:
-    """`base`, `ours` and `theirs` are rows, or values when `property` is given; None is absent
-    (or null). `ours` is the branch merged into. Of a stored query `type` is "query", `id` its name,
-    and the others are texts."""
+    """`base`, `ours` and `theirs` are rows, or values if `property` is given. None means absent (or
+    null). `ours` is the branch that is merged into."""
 
     kind: ConflictKind
     type: str

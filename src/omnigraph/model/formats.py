@@ -1,8 +1,7 @@
-"""Owns the steps between formats: how what an older program wrote is read by this one. Pure.
+"""Owns the steps between formats: how this program reads what an older one wrote. Pure.
 
-Old graph versions stay as they are for ever, so every step is made whenever one is read; to
-upgrade a graph is only to say, by a commit on each branch, that older programs must not write
-to it any more.
+Old graph versions are never rewritten, so every step is carried out whenever one is read. Upgrading
+a graph only means that a commit on each branch tells older programs not to write to it any more.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ def _lift_from_1(held: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lift_same(held: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 listed the commits that a reader could not tell from the newest, up to a limit. The
-    last of them is the one that they all show, or as far back as is known."""
+    """Format 1 listed the commits that a reader could not distinguish from the newest, up to a
+    limit. The last one listed is the visible one, as far back as is known."""
     if not (same := held.get("same")):
         return held
     version = max(held["version"] - len(same), held.get("first", 1))
@@ -30,7 +29,7 @@ def _lift_same(held: dict[str, Any]) -> dict[str, Any]:
 
 def _lift_counters(held: dict[str, Any]) -> dict[str, Any]:
     """Format 1 counted the visible changes of a table, and two branches could give one number to
-    two contents. Only its Lance version says for certain what such a table holds."""
+    two contents. Only the Lance version identifies the contents of such a table."""
     return held | {"tables": [_lift_pin(pin) for pin in held["tables"]]}
 
 
@@ -40,13 +39,14 @@ def _lift_pin(pin: dict[str, Any]) -> dict[str, Any]:
 
 
 LIFTS: Mapping[int, Lift] = {1: _lift_from_1}
-"""From a format to the next one: the decoded JSON of a graph version, as that would have it."""
+"""From a format to the next one: the decoded JSON of a graph version in the form of the next
+format."""
 
 
 def lift(
     held: dict[str, Any], *, to: int, lifts: Mapping[int, Lift] | None = None
 ) -> dict[str, Any]:
-    """A graph version of an older format as it would have been written in a newer one."""
+    """A graph version of an older format in the form of a newer one."""
     steps = LIFTS if lifts is None else lifts
     for number in range(int(held["format"]), to):
         held = steps[number](held) | {"format": number + 1}
@@ -54,8 +54,8 @@ def lift(
 
 
 def lift_plan(plan: dict[str, Any], contents: Mapping[str, str]) -> dict[str, Any]:
-    """What is left to publish of an operation that an older program may have begun; `contents`
-    are those of the tables of the version on which it rests."""
+    """The unpublished rest of an operation that an older program may have begun. `contents` are
+    those of the tables in the version on which it depends."""
     lifted = dict(plan)
     for name in ("reads", "checks"):
         lifted[name] = {

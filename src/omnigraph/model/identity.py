@@ -34,13 +34,15 @@ _NEEDS_ESCAPE = '["\\\\\x00-\x1f]'
 
 
 LONGEST_ID = 64 * 1024
-"""Bytes of the id of a node, or of one that is given: it stands in every edge and every index."""
+"""The limit in bytes for ids of nodes and for given ids, which appear in every edge and every
+index."""
 LONGEST_EDGE_ID = 4 * LONGEST_ID
-"""Of one that is derived for an edge, which may hold the ids of both ends."""
+"""The limit for ids derived for edges, which may contain the ids of both ends."""
 
 
 class InvalidKeyError(ValueError):
-    """A value that cannot be part of a key. `row` is its position in the batch, if there is one."""
+    """A value that cannot be part of a key. `row` is its position in the batch, if it came in
+    one."""
 
     def __init__(self, property_name: str, problem: str, row: int | None = None) -> None:
         self.property = property_name
@@ -51,7 +53,7 @@ class InvalidKeyError(ValueError):
 
 
 def derive_id(kind: GraphType, row: Mapping[str, object]) -> str:
-    """The id of one entity from its key properties (and `src`, `dst`), given by name."""
+    """The id of one entity from its key properties (and `src`, `dst`), by name."""
     texts = [_value_text(t, name, row.get(name)) for name, t in key_types(kind)]
     if len(texts) == 1:
         return texts[0]
@@ -71,7 +73,7 @@ def derive_ids(kind: GraphType, rows: pa.RecordBatch | pa.Table) -> pa.Array | p
 
 
 def key_types(kind: GraphType) -> list[tuple[str, PropertyType]]:
-    """The key in declaration order, each name with the type that decides its text."""
+    """The key in declaration order, each name with the type that determines its text."""
     if not kind.key:
         raise ValueError(f"{kind.name} has no key: its ids are not derived")
     types: dict[str, PropertyType] = dict.fromkeys(system_columns(kind), _STRING)
@@ -134,7 +136,8 @@ def _float_text(base: Base, value: object) -> str | None:
 
 
 def float_text(value: float, *, narrow: bool) -> str:
-    """Any float at its width (F32 if narrow), also those that no key may hold."""
+    """The text of any float at its width (F32 if narrow), including those that no key may
+    contain."""
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
@@ -147,7 +150,8 @@ def _date_text(_: Base, value: object) -> str | None:
 
 
 def _datetime_text(_: Base, value: object) -> str | None:
-    """A time without a zone is UTC. Finer than a millisecond is refused, never rounded."""
+    """A time without a zone is in UTC. Anything finer than a millisecond is refused, never
+    rounded."""
     if not isinstance(value, datetime):
         return None
     moment = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
@@ -166,10 +170,8 @@ _TEXTS: dict[Base, Callable[[Base, object], str | None]] = {
 
 
 def _layout(shortest: str) -> str:
-    """Digits of a finite number, laid out as ECMAScript's Number::toString does.
-
-    Without an exponent the two layouts differ only in a trailing `.0`: the way of most numbers.
-    """
+    """The digits of a finite number, laid out as ECMAScript's Number::toString does. Without an
+    exponent, which is most numbers, the two layouts differ only in a trailing `.0`."""
     if "e" not in shortest:
         return shortest.removesuffix(".0") if shortest != "-0.0" else "0"
     negative, numerals, exponent = Decimal(shortest).as_tuple()
@@ -233,7 +235,7 @@ def _refuse(name: str, problem: str, wrong: pa.Array, offset: int) -> None:
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
-    """The inside of JSON strings. Only keys that need escapes, almost none, leave Arrow."""
+    """The inside of JSON strings. Only the few keys that need escapes leave Arrow."""
     wanted = pc.match_substring_regex(texts, _NEEDS_ESCAPE)
     if pc.index(wanted, True).as_py() < 0:
         return texts

@@ -1,4 +1,4 @@
-"""Owns what an index of a column is called, and what it is told when it is built."""
+"""Owns the names of indexes, and the options with which they are built."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Final, Literal
 from omnigraph.model.analysis import STANDARD
 
 IndexKind = Literal["BTREE", "BITMAP", "LABEL_LIST", "INVERTED", "IVF_FLAT"]
-"""What an index of a column may be, in the words of the store."""
+"""The kinds of indexes, as the store names them."""
 
 EXACT_FLOATS: Final = 1 << 27
-"""So many numbers of a column of vectors are searched in full; of more, the nearest are found
-approximately."""
+"""Up to this many numbers in a vector column all rows are searched; above it, an index finds the
+nearest approximately."""
 _PARTITION: Final = 4096
-"""Vectors in a partition, where all partitions are looked at anyway."""
+"""Vectors in a partition; all partitions are searched anyway."""
 
 
 def index_name(column: str, kind: IndexKind, analysis: str = STANDARD.name) -> str:
-    """Segments of one name must agree in how they cut texts, so the analysis is part of it."""
+    """Segments of one name must split texts in the same way, so the analysis is part of the
+    name."""
     name = f"{column}_{kind.lower()}"
     return f"{name}_{analysis}" if kind == "INVERTED" else name
 
@@ -37,7 +38,7 @@ class IndexSpec:
         return index_name(self.column, self.kind, self.analysis)
 
     def partitions(self, rows: int) -> int | None:
-        """Of vectors: as many partitions as are read fastest."""
+        """For vectors: the number of partitions that is read fastest."""
         if self.kind != "IVF_FLAT":
             return None
         if rows * self.dimension > EXACT_FLOATS:

@@ -17,15 +17,15 @@ import msgspec
 from omnigraph.runtime import ulid_milliseconds
 
 RECENT = 512
-"""So many keys are in each version."""
+"""How many keys are in each version."""
 KEPT = 600
-"""Seconds for which a key is known at least, however many others come after it."""
+"""A key is known for at least this many seconds, however many others follow it."""
 _HASH, _NUMBER, _TIME = 8, 6, 4
 _ENTRY = _HASH + _NUMBER + _TIME
 
 
 class KeyEntry(msgspec.Struct, frozen=True):
-    """`time` in seconds since 1970."""
+    """`time` is in seconds since 1970."""
 
     key: bytes
     version: int
@@ -56,7 +56,7 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
     def used(
         self, key: bytes, *, version: int, time: int, call: bytes, answers: tuple[int, ...] = ()
     ) -> Keys:
-        """The keys of a version that follows this one and used one itself."""
+        """The keys of the next version, which uses one itself."""
         new = key + version.to_bytes(_NUMBER) + time.to_bytes(_TIME)
         recent, older = new + self.recent, self.older
         if len(recent) > RECENT * _ENTRY:
@@ -65,7 +65,7 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
         return Keys(recent, older, call, answers)
 
     def passed_on(self) -> Keys:
-        """The keys of a version that follows this one and used none."""
+        """The keys of the next version, which uses none."""
         return Keys(self.recent, self.older) if self.call or self.answers else self
 
     def entries(self) -> Iterator[KeyEntry]:
@@ -74,7 +74,7 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def since(self) -> int:
-        """When the oldest of these was used; 0 if there is none."""
+        """When the oldest of these keys was used, 0 if there is none."""
         return self._entry(len(self.recent) - _ENTRY).time if self.recent else 0
 
     def _entry(self, place: int) -> KeyEntry:
@@ -85,13 +85,13 @@ class Keys(msgspec.Struct, frozen=True, array_like=True):
 
 NO_KEYS = Keys()
 ENTRY_TEXT = _ENTRY * 4 // 3
-"""Letters of an entry in base64."""
+"""How many letters an entry has in base64."""
 
 
 def lift_keys(held: dict[str, Any]) -> dict[str, Any]:
-    """The decoded JSON of a graph version, with keys as format 1 has them made what they are now.
-    It had for each key the hash of the call and the commit, too; the hash is not what it would be
-    today, so it is left out."""
+    """The decoded JSON of a graph version, with keys in the form of format 1 converted to the
+    present form. Format 1 also had the commit of each key and the hash of its call. The hash would
+    be different today, so it is left out."""
     keys = held.get("keys")
     if not keys:
         return held

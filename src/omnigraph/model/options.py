@@ -1,4 +1,4 @@
-"""Owns the options of a commit: what a caller may say of any write, whatever it writes."""
+"""Owns the options of a commit: what a caller can say about any write."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from omnigraph.model.commit_text import plain_words
 
 
 class CommitWords(TypedDict, total=False):
-    """The options as keywords of a call. `options` gives all of them as one value; a word beside it
-    takes the place of its own."""
+    """The options as keywords of a call. `options` gives all of them as one value; a keyword beside
+    it overrides its field."""
 
     options: CommitOptions | None
     actor: str | None
@@ -24,9 +24,9 @@ class CommitWords(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class CommitOptions:
-    """Who writes and why; the commit that the branch must be at; a key that identifies a
-    repeated call; and for how many seconds to try again when others write first (None: as the
-    settings say). Every word is checked here, before anything is done."""
+    """Who writes and why; the commit that the branch must be at; a key that identifies a repeated
+    call; and for how many seconds to retry when others write first (None: the setting). Every value
+    is checked here, before anything is done."""
 
     actor: str | None = None
     message: str | None = None
@@ -40,7 +40,7 @@ class CommitOptions:
             object.__setattr__(self, "retry_for", _read_seconds(self.retry_for))
 
     def patience(self, usual: float) -> float:
-        """Seconds to try for: those that were given, else the usual ones."""
+        """The seconds that were given, otherwise the default."""
         return usual if self.retry_for is None else self.retry_for
 
 
@@ -48,7 +48,7 @@ NO_OPTIONS = CommitOptions()
 
 
 def read_options(given: CommitWords) -> CommitOptions:
-    """The options that a call was given, as one value or by keyword; another keyword is refused."""
+    """The options of a call, given as one value or by keyword. An unknown keyword is refused."""
     known = CommitWords.__annotations__
     for name in given:
         if name not in known:

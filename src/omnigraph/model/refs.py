@@ -12,7 +12,7 @@ from omnigraph.errors import InvalidBranchName, InvalidRef
 from omnigraph.runtime import is_ulid
 
 _UNSEEN = ("Cc", "Zl", "Zp")
-"""Categories of characters that control how others are shown, and of ends of lines."""
+"""Categories of characters that control how others are shown, and of line breaks."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class BranchRef:
 
 @dataclass(frozen=True)
 class CommitRef:
-    """A commit, looked for on one branch or, with None, on all."""
+    """A commit, looked for on one branch or, with None, on all branches."""
 
     commit: str
     branch: str | None = None
@@ -68,8 +68,8 @@ def _parse(text: str) -> Ref:
 
 
 def check_branch_name(name: str) -> None:
-    """Refuses names that a ref could not tell from something else, or nobody from another. Only new
-    names are checked: one that was given before stays what it is."""
+    """Refuses names that a ref could confuse with something else, or that people could confuse with
+    each other. Only new names are checked: an existing one stays valid."""
     if not isinstance(name, str) or not name:
         raise InvalidBranchName("A branch needs a name.")
     if any(unicodedata.category(c) in _UNSEEN for c in name):
@@ -102,5 +102,5 @@ def _parse_time(text: str, ref: str) -> int:
         moment = moment.replace(tzinfo=UTC)
     whole = moment.replace(microsecond=0)
     end = int(whole.timestamp()) * 1_000_000 + moment.microsecond
-    # A day means all of it, so that `main*2026-01-31` sees what happened on that day.
+    # A day includes all of it, so `main*2026-01-31` shows what happened on that day.
     return end + 86_400_000_000 - 1 if len(text) == 10 else end

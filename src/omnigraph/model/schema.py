@@ -1,4 +1,5 @@
-"""Owns the schema as its author declared and the checker accepted it: names, no stable ids."""
+"""Owns the schema as its author declared it and the checker accepted it: names, without stable
+ids."""
 
 from __future__ import annotations
 
@@ -24,10 +25,8 @@ def _require_finite(value: Literal) -> None:
 
 
 class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An annotation without a meaning of its own: kept, shown, never interpreted.
-
-    `value` is None both for `@flag` and for `@flag(null)`; `given` tells them apart.
-    """
+    """An annotation without a meaning of its own: it is kept and shown, never interpreted. `value`
+    is None both for `@flag` and for `@flag(null)`; `given` distinguishes them."""
 
     name: str
     value: Literal = None
@@ -41,7 +40,7 @@ class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Default(msgspec.Struct, frozen=True):
-    """`@default(value)`: what an entity gets when the property is left out."""
+    """`@default(value)`: the value of an entity that leaves the property out."""
 
     value: Literal
 
@@ -95,7 +94,7 @@ class PropertyDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True
 
     @property
     def may_be_null(self) -> bool:
-        """Also a required vector, until its source is embedded."""
+        """Also true for a required vector, until its source is embedded."""
         return self.nullable or self.embed is not None
 
 
@@ -115,10 +114,8 @@ class InterfaceDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tru
 
 class TypeDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What node and edge types share. Constraints name properties (on edges also src, dst).
-
-    `uniques` and `indexes` hold one tuple of names for each constraint, in declaration order and
-    without duplicates; `key` is () for a type without one.
-    """
+    `uniques` and `indexes` contain one tuple of names for each constraint, in declaration order and
+    without duplicates. `key` is () for a type without one."""
 
     name: Name
     properties: tuple[PropertyDecl, ...] = ()
@@ -134,7 +131,7 @@ class TypeDecl(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 class NodeDecl(TypeDecl, frozen=True, omit_defaults=True, kw_only=True):
-    """`properties` already holds those copied from interfaces: theirs first, then its own."""
+    """`properties` includes those copied from interfaces: first theirs, then its own."""
 
     implements: tuple[str, ...] = ()
 
@@ -152,7 +149,7 @@ class Schema(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 
 def same(left: object, right: object) -> bool:
-    """Equal to the letter: Python's `==` would take `@x(1)` for `@x(true)` and for `@x(1.0)`."""
+    """Exactly equal: Python's `==` would take `@x(1)` for `@x(true)` and for `@x(1.0)`."""
     return left == right and msgspec.json.encode(left) == msgspec.json.encode(right)
 
 

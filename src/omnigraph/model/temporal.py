@@ -1,4 +1,4 @@
-"""Owns the text and number forms of Date and DateTime; reads no clock and knows no columns."""
+"""Owns the text and number forms of Date and DateTime. It reads no clock and knows no columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INSTANT = re.compile(
 
 
 def parse_date(text: str) -> date:
-    """`YYYY-MM-DD` and nothing else. Raises ValueError that says what is wrong."""
+    """`YYYY-MM-DD` and nothing else. Raises a ValueError that says what is wrong."""
     if not _DATE.fullmatch(text):
         raise ValueError("is not written as YYYY-MM-DD")
     try:
@@ -31,11 +31,9 @@ def parse_date(text: str) -> date:
 
 
 def parse_instant(text: str) -> int:
-    """Epoch milliseconds of an RFC 3339 text; without an offset it is in UTC.
-
-    Raises ValueError that says what is wrong; digits below a millisecond must be zeros, because
-    a DateTime cannot keep them.
-    """
+    """Epoch milliseconds of an RFC 3339 text, in UTC if it has no offset. Raises a ValueError that
+    says what is wrong. Digits below a millisecond must be zeros, because a DateTime cannot keep
+    them."""
     found = _INSTANT.fullmatch(text)
     if found is None:
         raise ValueError("is not written as in RFC 3339 (2024-05-31T12:00:00Z)")
@@ -57,7 +55,7 @@ def parse_instant(text: str) -> int:
 
 
 def millisecond_of(value: datetime) -> int:
-    """Epoch milliseconds; a naive value is in UTC. Raises ValueError on anything finer."""
+    """Epoch milliseconds. A naive value is in UTC. Raises a ValueError for anything finer."""
     aware = value if value.utcoffset() is not None else value.replace(tzinfo=UTC)
     delta = aware - EPOCH
     if delta.microseconds % 1000 or getattr(value, "nanosecond", 0):

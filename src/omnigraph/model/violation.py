@@ -16,11 +16,9 @@ _PRINTED_AS_THEY_ARE = (bool, float, complex, Decimal, timedelta, time)
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One rule that one row (or one column of the input) breaks.
-
-    `message` is a whole sentence that also says what would be right. `value` is the offending
-    value as `show_value` shows it; `row` is its position in the input, counted from 0.
-    """
+    """One rule that one row (or one column of the input) breaks. `message` is a whole sentence that
+    also says what would be right. `value` is the offending value as `show_value` formats it. `row`
+    is its position in the input, counted from 0."""
 
     type: str
     rule: str
@@ -32,7 +30,8 @@ class Violation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def show_text(text: str) -> str:
-    """The text without quotes, cut, and with everything escaped that a terminal might obey."""
+    """The text without quotes, shortened, with everything escaped that a terminal might
+    interpret."""
     shown = text[:SHOWN_CHARACTERS]
     if not shown.isprintable():
         shown = "".join(
@@ -42,8 +41,8 @@ def show_text(text: str) -> str:
 
 
 def show_value(value: object) -> str:
-    """The value on one short line. Only well-known types are printed: the `repr` of anything
-    else is foreign code, which may fail, be endless or lie."""
+    """The value on one short line. Only well-known types are printed: the `repr` of anything else
+    is foreign code, which may fail, never end or lie."""
     match value:
         case None:
             return "null"

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 UNSPEAKABLE = (ValueError, OverflowError, KeyError, TypeError, pa.ArrowException)
-"""What asking for a value in Python raises where Python has no name for it: times outside the years
-1 to 9999, time zones that nobody knows."""
+"""The errors of converting a value to Python if Python cannot represent it: times outside the years
+1 to 9999, unknown time zones."""
 
 
 class Unsound(Exception):
-    """Arrow data whose buffers contradict each other. Its text is a part of a sentence."""
+    """Arrow data whose buffers contradict each other. The text of the error is a part of a
+    sentence."""
 
 
 def require_sound(rows: pa.Table | pa.RecordBatch) -> None:
@@ -28,14 +29,14 @@ def require_sound(rows: pa.Table | pa.RecordBatch) -> None:
 
 
 def require_columns(names: Iterable[object], columns: Iterable[object]) -> None:
-    """For columns of which only some are Arrow's."""
+    """For columns of which only some come from Arrow."""
     for name, column in zip(names, columns, strict=True):
         if isinstance(column, pa.Array | pa.ChunkedArray):
             _require_column(str(name), column)
 
 
 def require_names(schema: pa.Schema) -> None:
-    """The names of columns and of what is in them, and the names of time zones, are text."""
+    """The names of columns and their fields, and the names of time zones, must be valid text."""
     try:
         schema.to_string(show_field_metadata=False, show_schema_metadata=False)
         _ = schema.names
@@ -52,8 +53,8 @@ def _require_column(name: str, column: pa.Array | pa.ChunkedArray) -> None:
 
 
 def _is_bare_sound(column: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether the buffers hold together and only values are wrong, such as texts that are not in
-    UTF-8: those are told row by row."""
+    """Whether the buffers are consistent and only values are wrong, such as texts that are not
+    UTF-8. These are reported row by row."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     try:
         for chunk in chunks:
@@ -65,7 +66,7 @@ def _is_bare_sound(column: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def _bare(array: pa.Array) -> pa.Array:
-    """The same buffers, in types that do not say what bytes mean."""
+    """The same buffers, with types that do not interpret the bytes."""
     if not pa.types.is_dictionary(array.type):
         return array.view(_bare_type(array.type))
     codes = array.indices
@@ -107,7 +108,7 @@ _BYTES = {
 
 
 def value_at(array: pa.Array, index: int) -> object:
-    """One value for showing; what Python cannot hold is shown as the number or bytes it is."""
+    """One value to show. A value that Python cannot represent is shown as its number or bytes."""
     one = array.slice(index, 1)
     try:
         return one[0].as_py()
@@ -120,6 +121,6 @@ def value_at(array: pa.Array, index: int) -> object:
 
 
 def reason_of(error: BaseException) -> str:
-    """The first line of what a library said, as a part of a sentence."""
+    """The first line of a library's message, as a part of a sentence."""
     first = str(error).split("\n", 1)[0].strip().rstrip(".")
     return first or type(error).__name__

@@ -1,4 +1,4 @@
-"""Owns the rules that a type sets for the values of one column, each as a vectorised test."""
+"""Owns the rules of a type for the values of one column, each as a vectorised test."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ Broken: TypeAlias = Callable[[Column], Indices]
 _LISTED_VALUES = 10
 _NO_ROWS = np.empty(0, dtype=np.int64)
 _SHORTEST, _LONGEST = 1e-15, 1e15
-"""Lengths of vectors whose squares single precision holds: of others distances are nonsense."""
+"""The range of vector lengths whose squares fit in single precision: distances of other vectors are
+wrong."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """`broken` finds the rows that break the rule; null never does. `needs` completes the
-    sentence "`p` of T must …, but it is …"."""
+    """`broken` finds the rows that break the rule; null never does. `needs` completes the sentence
+    "`p` of T must …, but it is …"."""
 
     column: str
     rule: str
@@ -41,7 +42,7 @@ class Rule:
 
 @lru_cache(maxsize=1024)
 def value_rules(kind: GraphType) -> tuple[Rule, ...]:
-    """The rules for values of this type, beside being there."""
+    """The rules for values of this type, apart from being required."""
     types = {p.name: p.type for p in kind.properties}
     rules = [rule for name, held in types.items() for rule in _type_rules(name, held)]
     rules += [_range_rule(r, types[r.property]) for r in kind.ranges]
@@ -91,12 +92,12 @@ def _chunks(column: Column) -> list[pa.Array]:
 
 
 def _beyond_distances(dimension: int) -> Broken:
-    """Vectors that have no distance, though they are not zero."""
+    """Vectors that are not zero and still have no distance."""
 
     def broken(column: Column) -> Indices:
         found = [_NO_ROWS]
         if not (pa.types.is_fixed_size_list(column.type) and column.type.list_size == dimension):
-            return _NO_ROWS  # the rule before tells
+            return _NO_ROWS  # the rule before reports it
         start = 0
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             flat = chunk.values.to_numpy(zero_copy_only=False)
@@ -139,7 +140,7 @@ def _range_rule(declared: Range, held: types.PropertyType) -> Rule:
 
 
 def _beyond(low: pa.Scalar, high: pa.Scalar) -> Broken:
-    """Not within the bounds, said so that NaN, which is within nothing, is beyond."""
+    """Outside the bounds, tested so that NaN counts as outside."""
 
     def broken(column: Column) -> Indices:
         within = pc.and_(pc.greater_equal(column, low), pc.less_equal(column, high))
@@ -152,8 +153,8 @@ _Bound: TypeAlias = int | float | None
 
 
 def _integer_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Scalar, pa.Scalar]:
-    """The least and the greatest integer of the type that are allowed; a pair in the wrong
-    order allows nothing."""
+    """The smallest and largest allowed integer of the type. A pair in the wrong order allows
+    nothing."""
     least, greatest = types.INTEGER_RANGES[base]
     first = least if low is None else math.ceil(low)
     last = greatest if high is None else math.floor(high)
@@ -164,7 +165,7 @@ def _integer_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Sca
 
 
 def _float_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Scalar, pa.Scalar]:
-    """Bounds at the width of the property, so that what was written as the bound is within."""
+    """The bounds at the width of the property, so that the bound as it was written is allowed."""
     first = -math.inf if low is None else _as_float(low, math.inf)
     last = math.inf if high is None else _as_float(high, -math.inf)
     arrow = SCALAR_ARROW[base]
@@ -172,7 +173,7 @@ def _float_bounds(low: _Bound, high: _Bound, base: types.Base) -> tuple[pa.Scala
 
 
 def _as_float(bound: int | float, inwards: float) -> float:
-    """The float nearest to the bound that is not outside of it."""
+    """The float nearest to the bound that is not outside it."""
     try:
         number = float(bound)
     except OverflowError:
@@ -185,8 +186,8 @@ def _as_float(bound: int | float, inwards: float) -> float:
 
 
 def _check_rule(declared: Check) -> Rule:
-    """RE2 decides, as Arrow has it: its time is linear in the text whatever the pattern, so no
-    schema can make a load stand still. The schema checker refuses what RE2 cannot read."""
+    """RE2, as Arrow has it, runs in time linear in the text whatever the pattern, so no schema can
+    stall a load. The schema checker refuses patterns that RE2 cannot read."""
 
     def broken(column: Column) -> Indices:
         found = pc.match_substring_regex(column, declared.pattern)

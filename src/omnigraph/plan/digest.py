@@ -1,8 +1,9 @@
-"""Owns the digest of values: the same for equal values, whatever holds them, in any process. Pure.
+"""Owns the digest of values: equal values have equal digests in every process, whatever library
+holds them. Pure.
 
-Arrow has many ways to hold the same: in chunks, as a part of something larger, by a dictionary,
-with anything in the places of nulls, with offsets of four or of eight bytes. Python has, too:
-numbers and arrays of numpy, scalars of Arrow, series of data frames, lists and tuples.
+Arrow can hold the same values in many ways: in chunks, as a slice, with a dictionary, with anything
+in the places of nulls, with offsets of four or eight bytes. So can Python: numbers and arrays of
+numpy, scalars of Arrow, series of data frames, lists and tuples.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def digest_values(values: Iterable[object]) -> str:
 
 
 def _put(into: _Hash, tag: bytes, data: bytes = b"") -> None:
-    """Each value says what it is and how long, so that no two calls have the same bytes."""
+    """Each value includes its kind and length, so no two calls produce the same bytes."""
     into.update(tag + len(data).to_bytes(8))
     into.update(data)
 
@@ -59,7 +60,7 @@ def _add(into: _Hash, value: Any) -> None:
 
 
 def _add_held(into: _Hash, value: Any) -> None:
-    """What other libraries hold values in."""
+    """Adds values that other libraries hold."""
     for way in ("as_py", "to_pylist", "tolist", "to_list"):
         given = getattr(value, way, None)
         if callable(given):
@@ -69,7 +70,7 @@ def _add_held(into: _Hash, value: Any) -> None:
 
 
 def _instant(value: datetime) -> str:
-    """The same moment in any zone is the same; without a zone it is another thing."""
+    """The same moment is the same in any zone. A time without a zone is different."""
     nanoseconds = getattr(value, "nanosecond", 0)  # pandas has them
     plain = datetime(
         *value.timetuple()[:6], value.microsecond, fold=value.fold, tzinfo=value.tzinfo
@@ -79,8 +80,7 @@ def _instant(value: datetime) -> str:
 
 
 def _expression(value: pc.Expression) -> bytes:
-    """Its text leaves out what is in the middle of long lists; the literals are all there in what
-    it is sent as."""
+    """The text of an expression abbreviates long lists; its serialized form has all literals."""
     _, (serialized,) = value.__reduce__()
     batch = pa.ipc.open_file(pa.py_buffer(serialized)).get_batch(0)
     parts = [DigestColumn(column).digest() for column in batch.columns]
@@ -115,8 +115,8 @@ class DigestColumn:
 
 
 class _DigestPart:
-    """Values of one type as they come. Where nulls are, how long things are and what is in them
-    goes into a hash each, so that it does not matter in which pieces they come."""
+    """Values of one type, in any number of pieces. Nulls, lengths and contents each go into a hash
+    of their own, so the division into pieces does not matter."""
 
     def __init__(self, kind: pa.DataType) -> None:
         self._kind = kind = _plain(kind)
@@ -176,7 +176,7 @@ class _DigestPart:
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:
-    """The type that stands for all that hold the same values."""
+    """One type that stands for all types with the same values."""
     if isinstance(kind, pa.BaseExtensionType):
         return _plain(kind.storage_type)
     if pa.types.is_dictionary(kind):
@@ -189,7 +189,7 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
-    """Whether a type is that of large texts or large bytes."""
+    """Whether a type is large text or large bytes."""
     return bool(pa.types.is_large_string(kind) or pa.types.is_large_binary(kind))
 
 
@@ -222,4 +222,4 @@ _PLAIN: Final[tuple[tuple[tuple[type, ...], bytes, Callable[[Any], bytes]], ...]
     ((pc.Expression,), b"x", _expression),
     ((DigestColumn,), b"c", lambda value: value.digest()),
 )
-"""What is told of a value by its type; of several the first counts, so dates follow moments."""
+"""The name of a value's kind, by its type. The first match counts, so dates come after moments."""

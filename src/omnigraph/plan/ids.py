@@ -1,4 +1,4 @@
-"""Owns the ids of shaped rows: derived from the key, given, or left open for new ids of the
+"""Owns the ids of shaped rows: derived from the key, given, or left open for new ids from the
 caller."""
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _EMPTY = pa.scalar("", pa.string())
 
 
 def resolve_ids(facts: RowType, arrays: Arrays, length: int, rejects: Rejects) -> Column:
-    """The id of each row; null where it is still to be made, or cannot be told."""
+    """The id of each row, null if it must still be generated or cannot be determined."""
     given = arrays.get("id")
     if not facts.kind.key:
         if given is None:
@@ -40,7 +40,7 @@ def resolve_ids(facts: RowType, arrays: Arrays, length: int, rejects: Rejects) -
 
 
 def check_ends(facts: RowType, arrays: Arrays, rejects: Rejects) -> None:
-    """Both ends of an edge are there and not empty."""
+    """Both ends of an edge must be given and not be empty."""
     for column in facts.system[1:]:
         array = arrays.get(column)
         if array is None:

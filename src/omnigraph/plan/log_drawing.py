@@ -1,9 +1,10 @@
-"""Owns the drawing of a log: from commits in DAG order to lanes, as data and as lines of text.
+"""Owns the drawing of a log: commits in the order of the graph become lanes, as data and as lines
+of text.
 
-A lane holds one line, which is on its way to one parent. Lines that wait for the same parent are
-one line, so a branch bends into the line that it was forked from right below its oldest commit. A
-line keeps its lane for as long as it can, and a lane that became free is used again: there are
-never more lanes than there were lines at once.
+A lane holds one line, which leads to one parent. Lines to the same parent are one line, so a branch
+bends into the line that it was forked from right below its oldest commit. A line keeps its lane for
+as long as it can, and a lane that became free is used again, so there are never more lanes than
+simultaneous lines.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Style = Literal["unicode", "ascii"]
 
 @dataclass(frozen=True)
 class LogEntry:
-    """A commit as the drawing sees it. `labels` are the branches and tags that are at it."""
+    """A commit as the drawing sees it. `labels` are the branches and tags at it."""
 
     id: str
     parents: tuple[str, ...] = ()
@@ -72,7 +73,7 @@ def draw_lanes(commits: Sequence[LogEntry]) -> tuple[LaneRow, ...]:
 
 
 class _Lanes:
-    """Which parent the line in each lane is on its way to; None is a free lane."""
+    """The parent to which the line in each lane leads. None is a free lane."""
 
     def __init__(self) -> None:
         self._waiting: list[str | None] = []
@@ -109,7 +110,7 @@ class _Lanes:
         return self._waiting.index(parent) if parent in self._waiting else None
 
     def _take(self, parent: str, *, near: int, blocked: set[int]) -> int:
-        """The closest free lane, to the right rather than to the left."""
+        """The closest free lane, preferably to the right."""
         free = [
             place
             for place, waiting in enumerate(self._waiting)
@@ -155,7 +156,8 @@ def render_lanes(rows: Sequence[LaneRow], style: Style = "unicode") -> list[str]
         bends = _bends(row, style)
         ends = not any(edge.from_lane == row.lane for edge in row.edges)
         if ends and not bends and below is not None and below.lane == row.lane:
-            # Nothing comes from a commit without parents: the next one must not seem to.
+            # A commit without parents has no line below it, and the next commit must not seem
+            # connected.
             bends = [_cells({edge.to_lane for edge in row.edges})]
         lines += [_plain(cells, style) for cells in bends]
     return lines
@@ -166,7 +168,7 @@ def _commit_line(row: LaneRow, style: Style) -> str:
     cells[2 * row.lane] = _NODE
     labels = f"({', '.join(row.entry.labels)})" if row.entry.labels else ""
     words = " ".join(word for word in (labels, row.entry.text or row.entry.id) if word)
-    # What people wrote must not move the cursor, or turn the line around.
+    # Text that people wrote must not move the cursor or reverse the line.
     shown = "".join(c if c.isprintable() else "?" for c in words)
     return f"{_plain(cells, style)} {shown}"
 

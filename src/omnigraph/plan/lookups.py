@@ -1,5 +1,5 @@
-"""Owns how the rows of a condition can be looked up: by an id, a key, unique values, or an end
-of an edge. Pure."""
+"""Owns how the rows of a condition can be looked up: by an id, a key, unique values, or an end of
+an edge. Pure."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from omnigraph.plan.values.rows import Bindings, fixed_value, is_fixed
 
 @dataclass(frozen=True)
 class Lookup:
-    """What a condition keeps has one of these `texts` in `columns`, as `key_texts` spells them, and
-    passes the tests that are left."""
+    """Rows that meet the condition have one of these `texts` in `columns`, as `key_texts` spells
+    them, and pass the remaining tests."""
 
     columns: tuple[str, ...]
     texts: tuple[str, ...]
@@ -36,7 +36,7 @@ class Lookup:
 
 @dataclass(frozen=True)
 class _Given:
-    """A test that says what a column is, or with `many` what it is one of."""
+    """A test that a column equals a value or, with `many`, one of several values."""
 
     test: Expression
     value: Expression
@@ -57,7 +57,7 @@ def split_tests(condition: Expression) -> tuple[Expression, ...]:
 
 
 def find_lookup(kind: GraphType, tests: Sequence[Expression], bindings: Bindings) -> Lookup | None:
-    """The lookup that leaves the fewest rows; None if the condition gives nothing to look up."""
+    """The lookup that leaves the fewest rows, or None if the condition offers none."""
     given: dict[str, _Given] = {}
     for test in tests:
         for column, found in _givens(test):
@@ -97,8 +97,8 @@ def _givens(test: Expression) -> Iterator[tuple[str, _Given]]:
 
 
 def _column(side: Expression, other: Expression) -> str | None:
-    """The column, if the values that equal it have its texts: a float may equal an integer, and
-    has another text."""
+    """The column, if the values that equal it have the same texts as its own. A float may equal an
+    integer and has another text."""
     if not isinstance(side, RowProperty | RowSystem) or not is_fixed(other):
         return None
     if not share_texts(side.type.kind, other.type.kind):
@@ -116,7 +116,7 @@ def _texts(
     ]
     if not all(held):
         return []
-    # Of several columns each has one value; of one there may be many.
+    # Several columns have one value each; a single column may have many.
     rows = list(zip(*held, strict=True))
     if columns == tuple(kind.key):
         return [text for row in rows if (text := _derived(kind, columns, row)) is not None]
@@ -128,7 +128,7 @@ def _texts(
 
 
 def _values(given: _Given, kind: pa.DataType, bindings: Bindings) -> list[object]:
-    """The values in the type of the column; what it cannot hold, no row has."""
+    """The values in the type of the column. A value that the column cannot hold matches no row."""
     value = fixed_value(given.value, bindings)
     listed = ([] if not value.is_valid else list(value.values)) if given.many else [value]
     found = []

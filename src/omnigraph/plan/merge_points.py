@@ -1,9 +1,9 @@
-"""Owns the versions that a writer can go on from, and which pairs of them to compare. Pure.
+"""Owns the versions from which a writer can continue, and which pairs of them to compare. Pure.
 
-Every two of them may be merged one day, but most pairs tell nothing new. A pair of which one
-contains the other has that one as its base. On two chains that merge each other only versions that
-were made side by side are left, and those follow each other in the order of both. Branches that
-took in nothing but what they were forked from share with each other what the older fork has.
+Any two of them may be merged one day, but most pairs reveal nothing new. If one version of a pair
+contains the other, the base is the contained one. On two chains that merge each other, only
+versions made side by side remain, and these follow each other in the order of both. Branches that
+took in nothing but what they were forked from share what the older fork has.
 """
 
 from __future__ import annotations

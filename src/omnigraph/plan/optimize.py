@@ -45,12 +45,12 @@ BY_HAND = Limits(deleted=0.1)
 BY_ITSELF = Limits(tail=12, backlog=1024, versions=4096)
 _DEAD = 0.1
 LAGGING = 4
-"""By how many times a tail may be too long before writers are made to wait."""
+"""By which factor a tail may be too long before writers must wait."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A fragment, as far as its size goes; `rows` without the `deleted` ones."""
+    """The sizes of a fragment. `rows` does not count the `deleted` ones."""
 
     id: int
     rows: int
@@ -60,7 +60,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Covered:
-    """A segment: its name in the store, and the fragments that it was built over."""
+    """A segment: its name in the store, and the fragments over which it was built."""
 
     uuid: str
     fragments: frozenset[int]
@@ -68,8 +68,8 @@ class Covered:
 
 @dataclass(frozen=True)
 class IndexWork:
-    """A segment to build over `fragments` (none: there is nothing to cover) in place of those
-    that are `removed`."""
+    """A segment to build over `fragments` (none if there is nothing to cover) that replaces those
+    in `removed`."""
 
     spec: IndexSpec
     fragments: tuple[int, ...]
@@ -86,7 +86,7 @@ def plan_compaction(pieces: Iterable[Piece], limits: Limits) -> tuple[tuple[int,
     for run in _runs([p.bytes for p in small], limits.floor):
         waiting += [small[n].id for n in run]
         if len(run) > limits.tail:
-            # What is smaller than this run goes with it: together it is less than the next piece.
+            # Smaller fragments join this run: together they are less than the next piece.
             joined, waiting = joined + waiting, []
     groups = [tuple(sorted(joined))] if len(joined) > 1 else []
     taken = set(joined)
@@ -99,7 +99,7 @@ def plan_compaction(pieces: Iterable[Piece], limits: Limits) -> tuple[tuple[int,
 
 
 def tail_length(pieces: Iterable[Piece], limits: Limits) -> int:
-    """How many fragments wait to be merged, at most; reads are as slow as this is long."""
+    """How many fragments wait to be merged, at most. Reads are as slow as this is long."""
     sizes = sorted(
         p.bytes for p in pieces if p.bytes < limits.target_bytes and p.rows < limits.target_rows
     )
@@ -107,7 +107,7 @@ def tail_length(pieces: Iterable[Piece], limits: Limits) -> int:
 
 
 def _runs(sizes: Sequence[int], floor: int) -> Iterator[range]:
-    """Splits growing sizes where one is larger than all before it together."""
+    """Splits growing sizes where one is larger than the sum of all before it."""
     begin, total = 0, 0
     for place, size in enumerate(sizes):
         if place > begin and size > max(total, floor):

@@ -1,4 +1,4 @@
-"""Owns passages: the part of a text that words were found in, short enough to be read. Pure."""
+"""Owns passages: the part of a text in which words were found, short enough to read. Pure."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ _MARK: Final = "**"
 _CUT: Final = "…"
 _WORD: Final = re.compile(r"\w+")
 _LONGEST: Final = 1 << 20
-"""So many letters of a text are looked through."""
+"""How many letters of a text are searched."""
 
 
 def passage(text: str, words: Collection[str], cut: Callable[[str], list[str]]) -> str:
-    """The stretch of about 160 letters with the most of the words, each marked; the beginning where
-    there is none. `cut` makes words of a text as the search does."""
+    """The stretch of about 160 letters that contains the most of the words, with each word marked;
+    the beginning of the text if there is none. `cut` splits a text into words as the search
+    does."""
     spans = _spans(text[:_LONGEST], words, cut)
     start = _best_start(spans)
     if start:
@@ -42,8 +43,8 @@ def passage(text: str, words: Collection[str], cut: Callable[[str], list[str]]) 
 def _spans(
     text: str, words: Collection[str], cut: Callable[[str], list[str]]
 ) -> list[tuple[int, int]]:
-    """Where the words stand. Letters that are written without spaces between words come as one
-    piece, within which words are looked for as they are."""
+    """The places of the words. Scripts without spaces between words come as one piece, within which
+    words are searched literally."""
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
         piece = cut(match[0])

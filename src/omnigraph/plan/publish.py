@@ -1,4 +1,4 @@
-"""Owns the publish plan: everything a write is going to make visible, as one value."""
+"""Owns the publish plan: everything that a write will make visible, as one value."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from omnigraph.model.version import ForkPoint, TablePin, TableStatistics
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
-    """A version that this action has already made on `base`, with what was built over its new
-    fragments. On any other version the action is carried out without. `unsynced` are the files
-    that came with it, which a power cut could still take, by their keys."""
+    """A version that this action has already made from `base`, with indexes over its new fragments.
+    On any other version the action is carried out without it. `unsynced` are the keys of its files
+    that a power cut could still destroy."""
 
     base: LanceVersion
     version: LanceVersion
@@ -20,7 +20,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
-    """Rows that are new whatever else the table holds; may be carried over to another version."""
+    """Rows that are new whatever else the table contains, so they may be carried over to another
+    version."""
 
     table: str
     fragments: tuple[str, ...]
@@ -31,7 +32,7 @@ class Append(msgspec.Struct, frozen=True, kw_only=True, tag="append"):
 
 
 class RowChange(msgspec.Struct, frozen=True, kw_only=True):
-    """Rows replaced or removed on exactly one table version, `base`."""
+    """Rows that are replaced or removed in exactly one table version, `base`."""
 
     table: str
     base: LanceVersion
@@ -111,7 +112,7 @@ class AddColumns(msgspec.Struct, frozen=True, kw_only=True, tag="add_columns"):
 
 
 class DropColumns(msgspec.Struct, frozen=True, kw_only=True, tag="drop_columns"):
-    """Only the catalog forgets them; the bytes go at the next rewrite."""
+    """Only the catalog forgets them. The bytes go at the next rewrite."""
 
     table: str
     columns: tuple[str, ...]
@@ -125,8 +126,7 @@ class Rename(msgspec.Struct, frozen=True, kw_only=True, tag="rename"):
 
 
 class Register(msgspec.Struct, frozen=True, kw_only=True, tag="register"):
-    """A table that the graph did not have: created just now, or there already, with the files that
-    came with a version of it that was made for this commit alone."""
+    """A table that was just created and is empty."""
 
     table: str
     pin: TablePin
@@ -184,9 +184,9 @@ class Merged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the commit will say of itself. `key` and `call` are hashes of the idempotency key
-    and of what was asked for, `answers` what the caller was told; `stream` and `batch` name the
-    micro-batch that it brings."""
+    """What the commit will record. `key` and `call` are hashes of the idempotency key and of the
+    call, `answers` the numbers that the caller was told. `stream` and `batch` name the micro-batch
+    that it brings."""
 
     kind: str
     operation: str
@@ -202,9 +202,9 @@ class Lineage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class PublishPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Complete before anything becomes visible. `reads` holds the content of each table that the
-    caller's own code has seen, `checks` of each that validation looked at. Versions below
-    `folded` are in the archive, and leave the chain. What `forgets` leaves no version before its
-    own to readers, as soon as cleanup may take them."""
+    caller's own code has seen, `checks` of each table that validation examined. Versions below
+    `folded` are in the archive and leave the chain. With `forgets`, cleanup may soon remove all
+    versions before this one."""
 
     branch: BranchName
     base_version: Number

@@ -1,4 +1,4 @@
-"""Owns the rebase table: what becomes of a plan when the branch has moved on. Pure."""
+"""Owns the rebase table: what happens to a plan when the branch has moved on. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph.plan import publish
 
 
 class ExpectedVersionMismatch(msgspec.Struct, frozen=True, kw_only=True):
-    """A table that is not where the write needs it; None stands for "not there"."""
+    """A table that is not at the version that the write needs. None stands for a missing table."""
 
     table_key: str
     expected: int | None
@@ -33,12 +33,12 @@ class Rerun:
 
 @dataclass(frozen=True)
 class BranchGone:
-    """The branch was deleted or is another one of the same name."""
+    """The branch was deleted, or is another branch of the same name."""
 
 
 @dataclass(frozen=True)
 class HeadMoved:
-    """The caller pinned the head and it moved."""
+    """The caller pinned the head, and it has moved."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def _resolve_action(action: publish.TableAction, base: GraphVersion, head: Graph
 
 
 def _holds(version: GraphVersion, table: str, content: str) -> bool:
-    """Whether readers find the same there; compaction and indexes make no difference."""
+    """Whether readers find the same contents there. Compaction and indexes make no difference."""
     pin = version.pins.get(table)
     return pin is not None and pin.content == content
 

@@ -1,5 +1,5 @@
 """Owns the successor: every change that a chain of graph versions can make, and the one function
-from the end of a chain and a change to its next version. Pure."""
+that computes the next version from the end of a chain and a change. Pure."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ RECENT_STREAMS = 512
 
 @dataclass(frozen=True)
 class Birth:
-    """What a new version gets from outside: a token and an id that nobody else has, the time, and
-    a number between 0 and 1."""
+    """What a new version gets from outside: a unique token and id, the time, and a number between 0
+    and 1."""
 
     token: str
     id: str
@@ -40,7 +40,7 @@ class Birth:
     chance: float
 
 
-# The changes. `lineage` says what each will tell of itself.
+# The changes. `lineage` is what each records about itself.
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Advance:
 
 @dataclass(frozen=True)
 class Fork:
-    """A branch begins, and shows what its origin shows."""
+    """A branch begins and shows what its origin shows."""
 
     lineage: Lineage
     name: str
@@ -77,7 +77,7 @@ class Fork:
 
 @dataclass(frozen=True)
 class Tag:
-    """A tag begins, and stands for its target from then on."""
+    """A tag begins and stands for its target from then on."""
 
     lineage: Lineage
     name: str
@@ -86,7 +86,7 @@ class Tag:
 
 @dataclass(frozen=True)
 class Tombstone:
-    """A branch or a tag ends. With `wholly` its beginning goes with it, and nothing of it can be
+    """A branch or a tag ends. With `wholly` its beginning is removed too, and nothing of it can be
     read any more."""
 
     lineage: Lineage
@@ -103,8 +103,8 @@ class Protect:
 
 @dataclass(frozen=True)
 class Announce:
-    """Cleanup says what it is going to take: everything below `floor` but `kept`, and whatever was
-    staged before `cutoff`. Chains that are `spent` are nobody's past any more."""
+    """Cleanup announces what it will delete: everything below `floor` except for `kept`, and
+    everything staged before `cutoff`. No past refers to chains in `spent` any more."""
 
     lineage: Lineage
     floor: int
@@ -115,7 +115,7 @@ class Announce:
 
 @dataclass(frozen=True)
 class Upgrade:
-    """The chain goes on in the format of this program."""
+    """The chain continues in the format of this program."""
 
     lineage: Lineage
 
@@ -124,7 +124,7 @@ Change = CreateGraph | Advance | Fork | Tag | Tombstone | Protect | Announce | U
 
 
 def succeed(end: GraphVersion | None, change: Change, birth: Birth) -> GraphVersion:
-    """The version after the end of a chain, or the first one of a chain that is not there yet. What
+    """The version after the end of a chain, or the first version of a new chain. Everything that
     the change does not name stays as it is."""
     match change:
         case CreateGraph():
@@ -172,7 +172,7 @@ def succeed(end: GraphVersion | None, change: Change, birth: Birth) -> GraphVers
 
 
 def point_to(version: GraphVersion) -> ForkPoint:
-    """Where a version is."""
+    """The place of a version."""
     return ForkPoint(
         branch=version.branch, incarnation=version.incarnation, version=version.version
     )
@@ -214,8 +214,8 @@ def _begin(
     birth: Birth,
     **changes: Any,
 ) -> GraphVersion:
-    """The first version of a branch or a tag. It has the commit of its origin, and says itself who
-    made it. A name that was used before goes on with its chain, as another incarnation."""
+    """The first version of a branch or a tag. It has the commit of its origin, and records who made
+    it. A name that was used before continues its chain, as another incarnation."""
     number = 1 if end is None else end.version + 1
     anew: dict[str, Any] = {
         "merged": None,
@@ -267,7 +267,7 @@ def _advance(end: GraphVersion, change: Advance, birth: Birth) -> GraphVersion:
 
 
 def _maintain(end: GraphVersion, lineage: Lineage, birth: Birth, **changes: Any) -> GraphVersion:
-    """What no reader can see. A tag goes on standing for the same commit."""
+    """A change that no reader can see. A tag still stands for the same commit."""
     if not end.tag:
         return _follow(end, lineage, birth, **changes)
     return msgspec.structs.replace(
@@ -288,8 +288,8 @@ def _follow(
     statistics: dict[str, TableStatistics] | None = None,
     **changes: Any,
 ) -> GraphVersion:
-    """The next version, with a commit of its own. Whether a version is a merge, and what a call was
-    told, is said by that version alone."""
+    """The next version, with a commit of its own. Only that version records whether it is a merge
+    and what the call returned."""
     number, commit = end.version + 1, _commit_after(end, lineage, birth, statistics or {})
     unseen = lineage.kind in UNSEEN
     anew: dict[str, Any] = {
@@ -308,7 +308,7 @@ def _follow(
 def _commit_after(
     end: GraphVersion, lineage: Lineage, birth: Birth, statistics: dict[str, TableStatistics]
 ) -> Commit:
-    """A commit on top of the end: later than it by the clock that both carry."""
+    """A commit on top of the end, with a later time than both of its parents."""
     merged = lineage.merged
     created_at = max(birth.now, end.commit.created_at + 1)
     if merged is not None:  # made by another clock, perhaps a faster one

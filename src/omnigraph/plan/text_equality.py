@@ -1,4 +1,4 @@
-"""Owns which types have one text for equal values, so that a row can be found by its text."""
+"""Owns for which types equal values have equal texts, so that a row can be found by its text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from omnigraph.model.types import FLOATS, INTEGER_RANGES, Base, EnumType, ListTy
 
 
 def share_texts(side: Kind, other: Kind) -> bool:
-    """Whether what equals a value of the one kind has its text: both are texts, integers, Bools,
-    Dates or DateTimes. A float may equal an integer and has another text. For a list, this looks
-    at its items."""
+    """Whether a value of the one kind has the same text as every value that equals it: both are
+    texts, integers, Bools, Dates or DateTimes. A float may equal an integer and has another text.
+    For a list, this looks at its items."""
     kind = ScalarType(other.item) if isinstance(other, ListType) else other
     family = _family(kind)
     return family is not None and family == _family(side)

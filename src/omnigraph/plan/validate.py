@@ -39,10 +39,10 @@ def check_rows(
     positions: Indices | None = None,
     limit: int = 100,
 ) -> list[Violation]:
-    """What is wrong with rows of this type, in the columns that the table has.
+    """The violations in rows of this type, in the columns that the table has.
 
-    The columns have the names and types of `row_schema`. `positions` says where the rows stood in
-    the input; without it, `row` is the place in the table.
+    The columns have the names and types of `row_schema`. `positions` are the places of the rows in
+    the input; without it, `row` is the index in the table.
     """
     findings = ViolationList(kind.name, limit)
     columns = dict(zip(table.column_names, table.columns, strict=True))
@@ -119,10 +119,8 @@ def check_duplicates(
     positions: Indices | None = None,
     limit: int = 100,
 ) -> list[Violation]:
-    """Ids that come more than once in the column `id` of the input, one violation for each id.
-
-    `row` is the second row with the id.
-    """
+    """Ids that appear more than once in the column `id` of the input, with one violation for each
+    id. `row` is the second row with the id."""
     ids = table.column("id")
     repeated = _repeated(ids)
     if not repeated:
@@ -138,7 +136,7 @@ def check_duplicates(
 
 
 def _repeated(ids: Column) -> dict[str, list[int]]:
-    """The rows of each id that comes more than once, by first appearance."""
+    """The rows of each id that appears more than once, by first appearance."""
     few = len(ids) <= _FEW
     distinct = len(set(ids.to_pylist())) if few else pc.count_distinct(ids, mode="all").as_py()
     if distinct == len(ids):
@@ -180,7 +178,7 @@ def key_column(table: pa.Table, columns: Sequence[str]) -> pa.ChunkedArray:
 
 
 _ESCAPED = r'["\\\x00-\x1f]'
-"""What JSON does not take as it is."""
+"""Characters that JSON must escape."""
 
 
 def _column_texts(column: pa.ChunkedArray) -> list[str | None]:
@@ -216,7 +214,7 @@ def _unusual_text(number: float) -> str:
 
 
 def _nested_text(value: object) -> str:
-    """Lists, vectors and blobs have no canonical text; what Python prints tells them apart."""
+    """Lists, vectors and blobs have no canonical text; their Python text distinguishes them."""
     if isinstance(value, list):
         return f"[{','.join(map(_nested_text, value))}]"
     return repr(value + 0.0 if isinstance(value, float) else value)

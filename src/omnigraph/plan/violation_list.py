@@ -87,22 +87,22 @@ class Rejects:
     def reject_all(
         self, rows: Indices, column: str, rule: str, message: str, *, shown: str
     ) -> None:
-        """The same violation, in which no value can be shown, for each of these rows."""
+        """The same violation for each of these rows, without a value to show."""
         self.reject(rows, column, rule, lambda _: (message, NOT_GIVEN), property=shown)
 
     def exclude(self, rows: Indices, column: str | None = None) -> None:
-        """Rows that are no good for a reason that is told elsewhere."""
+        """Rows that are unusable for a reason that is reported elsewhere."""
         self._rows.append(rows)
         if column is not None:
             self._by_column.setdefault(column, []).append(rows)
 
     def without_blamed(self, rows: Indices, column: str) -> Indices:
-        """Those of the rows for which this column has not been blamed already."""
+        """The rows for which this column has no violation yet."""
         blamed = self._by_column.get(column)
         return np.setdiff1d(rows, np.concatenate(blamed)) if blamed and len(rows) else rows
 
     def sound(self, length: int) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-        """Which rows have no violation; None if that is all of them."""
+        """Which rows have no violation, or None if none has one."""
         if not self._rows:
             return None
         mask = np.ones(length, dtype=np.bool_)
@@ -110,7 +110,7 @@ class Rejects:
         return None if mask.all() else mask
 
     def name_rows(self, ids: pa.Array | pa.ChunkedArray) -> None:
-        """Says in each violation of this group which entity it is about, where that is known."""
+        """Adds to each violation of this group the entity that it is about, if that is known."""
         index_of = {int(row): index for index, row in enumerate(self.positions)}
         listed = self.findings.violations
         for at in range(self._first, len(listed)):

@@ -4,7 +4,7 @@
     g.load("edges.parquet", type="Knows", engine="spark")
     omnigraph.spark.Pipeline(g).source(people, type="Person").source(edges, type="Knows").run()
 
-Spark itself is not imported before it is used.
+Spark itself is imported when it is first used.
 """
 
 from __future__ import annotations

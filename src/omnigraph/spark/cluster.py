@@ -30,7 +30,7 @@ _DATA_SOURCE = "pyspark_omnigraph"
 
 
 class Probed(msgspec.Struct, frozen=True):
-    """What an executor has."""
+    """The versions on an executor."""
 
     omnigraph: str
     pylance: str
@@ -62,8 +62,8 @@ def _is_connect(spark: Any) -> bool:
 
 
 def require_executors(spark: Any) -> None:
-    """Says what executors elsewhere lack before anything is read. If that is only this package,
-    they are given it: what it rests on has to be installed there."""
+    """Before anything is read, reports what executors elsewhere lack. If that is only this package,
+    it is sent to them. Its dependencies must be installed there."""
     if not is_remote(spark):
         return
     try:
@@ -97,7 +97,7 @@ def _probe(_: int) -> Iterator[Probed]:
 
 
 def _ship(spark: Any) -> bool:
-    """Whether this package was sent to executors now, and not before."""
+    """Sends this package to executors. Returns whether it was sent now and not before."""
     shipped = "spark.omnigraph.shipped"
     if spark.conf.get(shipped, "") == omnigraph.__version__:
         return False
@@ -116,7 +116,7 @@ def _ship(spark: Any) -> bool:
         else:
             spark.sparkContext.addPyFile(str(archive))
     finally:
-        if _is_connect(spark):  # a driver of its own serves the file for as long as it runs
+        if _is_connect(spark):  # a separate driver serves the file for as long as it runs
             shutil.rmtree(directory, ignore_errors=True)
         else:
             at_own_exit(shutil.rmtree, directory, ignore_errors=True)
@@ -126,8 +126,8 @@ def _ship(spark: Any) -> bool:
 
 @contextlib.contextmanager
 def passing_spool(session: Session, operation: str, *, remote: bool) -> Iterator[Spool]:
-    """Beside the graph, where cleanup finds what a crash leaves; in the temporary directory if the
-    graph is far away and the executors are not."""
+    """A spool beside the graph, where cleanup finds what a crash leaves, or in the temporary
+    directory if the graph is remote and the executors are local."""
     if remote or session.root.directory is not None:
         spool = Spool(session.root, f"{SPOOL}{operation}", session.settings)
         try:
@@ -145,7 +145,7 @@ def passing_spool(session: Session, operation: str, *, remote: bool) -> Iterator
 
 
 def _sweep_temporary() -> None:
-    """What drivers that were killed have left."""
+    """Deletes what killed drivers have left."""
     for found in Path(tempfile.gettempdir()).glob(f"{_TEMPORARY}*-*"):
         owner = found.name.removeprefix(_TEMPORARY).split("-", 1)[0]
         if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():

@@ -12,7 +12,8 @@ from omnigraph.model.catalog import GraphType, system_columns
 
 
 def spark_arrow(kind: pa.DataType) -> pa.DataType:
-    """The Arrow type under which a column travels to Spark: the next one that holds all values."""
+    """The Arrow type in which a column travels to Spark: the next larger one that holds all
+    values."""
     if pa.types.is_uint32(kind):
         return pa.int64()
     if pa.types.is_uint64(kind):

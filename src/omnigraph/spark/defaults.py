@@ -1,6 +1,8 @@
-"""Owns settings that Spark finds by itself: in its file of defaults, and in the arguments that
-the environment has for it. What a program sets replaces them, so code that adds to one must read
-it first."""
+"""Owns settings that Spark finds by itself: in its defaults file, and in arguments from the
+environment.
+
+What a program sets replaces them, so code that adds to a setting must read it first.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +22,14 @@ _OWN_OPTIONS = {
 
 
 def found_setting(name: str, environment: Mapping[str, str] = os.environ) -> str:
-    """ "" if there is none. Arguments beat the file."""
+    """The setting, or "". Arguments override the file."""
     return _of_arguments(environment).get(name) or _of_file(environment).get(name) or ""
 
 
 def _of_arguments(environment: Mapping[str, str]) -> dict[str, str]:
     try:
         words = shlex.split(environment.get("PYSPARK_SUBMIT_ARGS", ""))
-    except ValueError:  # Spark says what is wrong with them
+    except ValueError:  # Spark reports errors in them
         return {}
     found: dict[str, str] = {}
     for word, value in pairwise([*words, ""]):

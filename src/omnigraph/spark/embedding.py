@@ -1,5 +1,8 @@
-"""Owns asking a model from executors: a piece of the texts for each task, answers that come back as
-values. A key is read from the environment of the executors; no task carries one."""
+"""Owns asking a model from executors: each task gets a piece of the texts and returns the answers
+as values.
+
+A key is read from the environment of the executors; no task carries one.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,8 @@ _FAILURES = {one.code: one for one in (InvalidEmbedding, ModelMissing, ProviderU
 
 
 class AnsweredPiece(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the texts of a task, by their place in it: `embedded` have their numbers one
-    after the other in `vectors`. `failure` is the code, the words and the help of an error."""
+    """The outcome for the texts of a task, by their index in it. `vectors` holds the numbers of the
+    `embedded` ones, one after the other. `failure` is the code, message and help of an error."""
 
     embedded: tuple[int, ...]
     vectors: bytes
@@ -42,7 +45,7 @@ class AnsweredPiece(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class SparkAsker:
-    """As `Asker`, on executors."""
+    """Like `Asker`, on executors."""
 
     spark: Any
     model: Model
@@ -76,7 +79,7 @@ class SparkAsker:
 def embed_piece(
     model: Model, settings: Settings, dimension: int, batch: int | None, texts: list[str]
 ) -> Iterator[AnsweredPiece]:
-    """What a task does, by the function that asks in one process."""
+    """The work of a task, done by the function that asks in one process."""
     embedder = find_embedder(model, settings, SYSTEM)
     answers = Asker(embedder, dimension, NoJournal(), batch).ask(texts, lambda _: None)
     places = {text: at for at, text in enumerate(texts)}

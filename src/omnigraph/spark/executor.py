@@ -1,4 +1,4 @@
-"""Owns Spark as an engine: what is registered in the group `omnigraph.engines`."""
+"""Owns Spark as an engine: the object that is registered in the group `omnigraph.engines`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _BRIEF = {
-    # Compiling a hundred thousand rows' work takes longer than doing it.
+    # For a hundred thousand rows, compiling takes longer than interpreting.
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Xshare:auto",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

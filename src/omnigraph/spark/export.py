@@ -1,4 +1,5 @@
-"""Owns export on executors: each type in as many files as it has parts, all of them or none."""
+"""Owns export on executors: each type in as many files as it has parts, either all of them or
+none."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ class Exported(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ExportTask:
-    """Some fragments of a table, as one file: `Person.00003.parquet`, which load takes for a file
-    of persons."""
+    """Some fragments of a table as one file, `Person.00003.parquet`, which load recognises as a
+    file of persons."""
 
     pinned: PinnedTable
     fragments: tuple[int, ...]
@@ -42,7 +43,7 @@ class ExportTask:
 
     def write(self) -> Iterator[Exported]:
         path = Path(self.path)
-        part = path.with_name(f".{path.name}.{uuid4().hex}.part")  # of this attempt alone
+        part = path.with_name(f".{path.name}.{uuid4().hex}.part")  # for this attempt only
         view = self.pinned.view()
         batches = view.scan(Ledger(), fragments=self.fragments) if self.fragments else iter(())
         with part.open("wb") as stream:
@@ -58,7 +59,7 @@ def export_on(
     format: str,
     to: Any,
 ) -> ExportResult:
-    """The files get their names when all of them are whole."""
+    """The files get their names once all of them are complete."""
     if not isinstance(to, str | os.PathLike) or str(to) == "-" or Path(to).is_file():
         raise InvalidArgument("An export on Spark goes to a directory, with files for each type.")
     place = Path(os.path.abspath(to))  # noqa: PTH100 - executors have directories of their own
@@ -96,6 +97,6 @@ def _tasks(
 
 
 def _is_only(snapshot: GraphView, kind: GraphType) -> bool:
-    """Whether no other type has its name."""
+    """Whether no other type has the same name."""
     catalog = snapshot.catalog
     return not (kind.name in catalog.node_names and kind.name in catalog.edge_names)

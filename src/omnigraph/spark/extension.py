@@ -1,7 +1,8 @@
-"""Owns the extension of Spark that comes with this package: where it is, and what names it.
+"""Owns the Spark extension that comes with this package: where it is and what it is called.
 
-It is written in Scala (`jvm/`), and lets Spark take whole batches from the data source, of the
-columns that a query needs. Without it everything works; scans are slower."""
+It is written in Scala (`jvm/`) and lets Spark take whole batches of the needed columns from the
+data source. Without it everything works, but scans are slower.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from pathlib import Path
 JAR = Path(__file__).with_name("columnar.jar")
 NAME = "org.apache.spark.sql.omnigraph.Extension"
 _VERSION = "4.3."
-"""It reaches into the inside of Spark, so it is made for one version."""
+"""It uses internals of Spark, so it is built for one version."""
 
 
 def settings() -> dict[str, str]:
-    """For a session of your own, or a Spark Connect server: the settings of Spark that let it read
-    graphs in batches. None if this package was installed without the extension, or Spark has
-    another version."""
+    """Settings with which Spark reads graphs in batches, for a session of your own or a Spark
+    Connect server. None if this package was installed without the extension, or Spark has another
+    version."""
     return extended({})
 
 
 def extended(conf: Mapping[str, str]) -> dict[str, str]:
-    """The settings, with our extension after those that they name. What is set twice for Spark
-    counts once, so they have to have what its file of defaults says too."""
+    """The settings with our extension added to those that they name. Spark uses only one value of
+    each setting, so the values in its defaults file are included too."""
     from pyspark import __version__
 
     if not JAR.is_file() or not __version__.startswith(_VERSION):

@@ -1,4 +1,4 @@
-"""Owns what a graph offers to Spark: `g.spark`."""
+"""Owns what Spark adds to a graph: `g.spark`."""
 
 from __future__ import annotations
 

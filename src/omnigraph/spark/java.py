@@ -20,8 +20,8 @@ _HELP = (
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Path:
-    """The home of the first Java that is new enough: the one that JAVA_HOME names, which must
-    then be good, the one on the PATH, or any in the usual places."""
+    """The home of the first Java that is new enough: the one that JAVA_HOME names, which must then
+    be suitable, the one on the PATH, or one in the usual places."""
     environment = os.environ if environment is None else environment
     if home := environment.get("JAVA_HOME"):
         version = _version_of(Path(home))

@@ -1,4 +1,4 @@
-"""Owns scans: columns of the rows of a pinned table that a condition keeps, read by executors."""
+"""Owns scans: columns of the rows of a pinned table that meet a condition, read by executors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from omnigraph.telemetry import Ledger
 
 PARTITION_ROWS = 2_500_000
 PARTITION_BYTES = 128 << 20
-"""What a task reads: it costs about as much to start one as to read 200,000 rows."""
+"""The rows that a task reads: starting a task costs about as much as reading 200,000 rows."""
 
 
 @dataclass(frozen=True)

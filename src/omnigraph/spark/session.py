@@ -1,4 +1,4 @@
-"""Owns Spark sessions: one that is set up as this package needs it, or the caller's own."""
+"""Owns Spark sessions: one that is configured for this package, or the caller's own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _QUIET = Path(__file__).with_name("log4j2.properties")
 _EVERYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
-    # Of what has been shuffled, which is compressed: ten times that may come of it in memory.
+    # Shuffled data is compressed and may become ten times as large in memory.
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "32m",
     "spark.speculation": "false",  # a task that is run twice stages its rows twice
     "spark.ui.showConsoleProgress": "false",  # `progress` tells more
@@ -39,7 +39,8 @@ _HERE = {
 }
 _JAVA_OPTIONS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _UNCHECKED = "-Darrow.enable_unsafe_memory_access=true"
-"""Spark asks Arrow for each value with its bounds checked, which is a third of handing on a row."""
+"""Spark lets Arrow check bounds for each value, which takes a third of the time of passing on a
+row."""
 
 
 def session(master: str | None = None, **conf: Any) -> Any:
@@ -115,8 +116,8 @@ def _start(spark_session: Any, place: str, conf: dict[str, Any]) -> Any:
 
 @contextlib.contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """PySpark lets Ctrl-C cancel its jobs, by asking the JVM in the middle of another question.
-    A program with a handler of its own keeps it."""
+    """On Ctrl-C PySpark cancels its jobs by asking the JVM in the middle of another request. A
+    program with its own handler keeps it."""
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield

@@ -42,7 +42,7 @@ _OPTIONS = (
 )
 _OF_STREAMS = ("after", "ops", "max_commits")
 _OF_SPARK = ("checkpointlocation", "queryname")
-"""Spark workers on to a stream what it was told itself."""
+"""Options of Spark itself, which it also passes to the source of a stream."""
 
 
 class OmnigraphSource(DataSource):  # type: ignore[misc]
@@ -80,7 +80,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         return str(value)
 
     def scan(self) -> TypeScan:
-        """Pinned when it is first asked for: Spark keeps this object from then on."""
+        """Pinned when it is first asked for. Spark keeps this object from then on."""
         if self._scan is None:
             columns = self.options.get("columns")
             root = self._option("path")
@@ -97,14 +97,14 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         return self._scan
 
     def __getstate__(self) -> dict[str, Any]:
-        """Spark keeps what it has pickled, and asks it for several readers: all of one snapshot,
-        also where the schema was given and so `schema` is never called."""
+        """Spark keeps the pickled source and asks it for several readers. All must read one
+        snapshot, even if the schema was given and `schema` is never called."""
         if not self.changes_asked and not any(self.options.get(name) for name in _OF_STREAMS):
             self.scan()
         return self.__dict__
 
     def schema(self) -> Any:
-        """Also where mistakes are told: what is raised while a stream is planned gets lost."""
+        """Errors are raised here, because an error while a stream is planned gets lost."""
         if self.changes_asked:
             return struct_type(self.feed().schema)
         if any(self.options.get(name) for name in _OF_STREAMS):
@@ -143,7 +143,7 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
         )
 
     def _written(self, overwrite: bool, otherwise: str) -> tuple[RowSpool, LoadOptions]:
-        """Where rows are written down, and how they are loaded."""
+        """Where rows are written, and how they are loaded."""
         chosen = self.options.get("on") or otherwise
         if chosen not in ("append", "merge"):
             raise InvalidArgument(f"`on` is 'append' or 'merge', not {chosen!r}.")
@@ -194,9 +194,9 @@ class OmnigraphReader(DataSourceReader):  # type: ignore[misc]
 
 
 class OmnigraphWriter(DataSourceArrowWriter):  # type: ignore[misc]
-    """Tasks write down their rows; the process that ends the write loads them as one commit,
-    with every check. For large data `g.load(frame)` is better: it checks and stages on executors
-    too."""
+    """Tasks write their rows to files. The process that ends the write loads them as one commit,
+    with every check. For large data `g.load(frame)` is better, because it also checks and stages on
+    executors."""
 
     def __init__(self, rows: RowSpool, options: LoadOptions) -> None:
         self._rows = rows
@@ -212,6 +212,6 @@ class OmnigraphWriter(DataSourceArrowWriter):  # type: ignore[misc]
             self._rows.remove(messages)
 
     def abort(self, messages: list[Any]) -> None:
-        """Also called after a commit that raised, which may have landed: only what this write
-        wrote down goes."""
+        """Also called after a commit that raised, which may have landed. Only files of this write
+        are deleted."""
         self._rows.remove(messages)

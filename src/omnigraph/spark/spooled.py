@@ -1,6 +1,8 @@
-"""Owns rows that the tasks of a data source write down, until one process loads them as one commit.
+"""Owns the files in which tasks of a data source leave their rows until one process loads them as
+one commit.
 
-Writing and loading happen in different processes, so what a task wrote travels as its message.
+Writing and loading happen in different processes, so the list of files travels in the message of
+each task.
 """
 
 from __future__ import annotations
@@ -23,17 +25,17 @@ from omnigraph.store.roots import Root, parse_root
 
 @dataclass
 class SpooledRows(WriterCommitMessage):  # type: ignore[misc]
-    """What a task wrote down; nobody has looked at it yet."""
+    """The files of a task. Nobody has read them yet."""
 
     prefix: str
     pieces: list[SpoolPiece]
 
 
 class RowSpool:
-    """Where the tasks of one writer write down rows of one type, and how they are loaded."""
+    """Where the tasks of one writer write rows of one type, and how these are loaded."""
 
     def __init__(self, root: str, type: str, branch: str) -> None:
-        with omnigraph.open(root, mode="r") as g:  # a mistake is told before anything runs
+        with omnigraph.open(root, mode="r") as g:  # errors are reported before anything runs
             g.at(branch).type(type)
         self._root: Root = parse_root(root)
         self._type = type
@@ -61,7 +63,7 @@ class RowSpool:
         return SpooledRows(self._prefix, pieces)
 
     def load(self, messages: Sequence[Any], options: LoadOptions) -> None:
-        """Everything that these tasks wrote, with every check, as one commit."""
+        """Loads everything that these tasks wrote, with every check, as one commit."""
         written = [message for message in messages if message is not None and message.pieces]
         rows: Any = []
         if written:
@@ -77,8 +79,8 @@ class RowSpool:
                 yield from spool.read(piece).to_batches()
 
     def remove(self, messages: Sequence[Any]) -> None:
-        """All that the writers of these tasks wrote down, also what failed attempts left. The
-        writer of a stream is another one for each process, so theirs is named by the messages."""
+        """Deletes everything that the writers of these tasks wrote, including failed attempts. A
+        stream has another writer in each process, so its files are named in the messages."""
         prefixes = {message.prefix for message in messages if message is not None}
         for prefix in {self._prefix, *prefixes}:
             self._at(prefix).remove()

@@ -1,5 +1,5 @@
-"""Owns the stderr of the JVM while it starts: every line is passed on, except one meaningless
-line that no option turns off."""
+"""Owns the stderr of the JVM while it starts. Every line is passed on, except one meaningless line
+that no option turns off."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _NOISE = (b"WARNING: Using incubator modules",)
 
 @contextlib.contextmanager
 def filtered_stderr() -> Iterator[None]:
-    """A process that is started inside gets a pipe for its stderr, for as long as it lives."""
+    """A process that starts inside this block gets a pipe as its stderr, for as long as it
+    lives."""
     try:
         real = os.dup(2)
     except OSError:  # there is no stderr
@@ -32,7 +33,7 @@ def filtered_stderr() -> Iterator[None]:
         os.dup2(real, 2)
         os.close(real)
         if failed:
-            thread.join(1.0)  # what it said last comes before what is said about it
+            thread.join(1.0)  # its last output should come before our error about it
 
 
 def _hand_on(reader: int, real: int) -> None:

@@ -1,5 +1,5 @@
-"""Owns running our functions on executors: tasks that are given as values, answers that come back
-as values, and errors that stay what they were."""
+"""Owns running our functions on executors: tasks are passed as values, answers come back as values,
+and errors keep their class."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LACKING = (
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error that is the caller's to hear in our own words, and not Spark's."""
+    """An error that the caller must see in our own words, not in Spark's."""
 
     data: bool
     message: str
@@ -64,10 +64,10 @@ def run_tasks(
     journal: Journal | None = None,
     name: Callable[[T], str] | None = None,
 ) -> list[tuple[int, S]]:
-    """Each task in a partition of its own; the answers with the number of their task, in order.
-    Only those of the attempt that ended well come back. With a journal, those of tasks that an
-    earlier run has ended are taken from it, under the name that follows from what each is given,
-    and the others are noted there."""
+    """Runs each task in a partition of its own, and returns the answers with the numbers of their
+    tasks, in order. Only the attempt that succeeded counts. With a journal, the answers of tasks
+    that an earlier run finished are taken from it, under a name that follows from their arguments,
+    and the others are recorded there."""
     if not tasks:
         return []
     if journal is None or name is None:
@@ -103,7 +103,7 @@ def _run(
 def map_each(
     spark: Any, tasks: Sequence[T], work: Callable[[T], Iterator[pa.RecordBatch]], schema: Any
 ) -> Any:
-    """The rows that are made of each of the tasks, by a task of Spark for each, as a DataFrame."""
+    """The rows that each task produces, as a DataFrame, with one Spark task for each."""
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -137,7 +137,7 @@ def ending_jobs(spark: Any, operation: str) -> Iterator[None]:
 
 
 def collect(frame: Any) -> pa.Table:
-    """The rows of a DataFrame. What Spark raises becomes an error with a name."""
+    """The rows of a DataFrame. A Spark exception becomes an error of ours."""
     with explained():
         return frame.toArrow()
 
@@ -156,7 +156,7 @@ def explained() -> Iterator[None]:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Ctrl-C cancels the job, and what Spark says of that hides the interrupt."""
+    """Ctrl-C cancels the job, and Spark's error about that hides the interrupt."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -179,6 +179,6 @@ def explain(error: Exception) -> EngineMissing | StoreFailure:
 
 
 def _is_exception(line: str) -> bool:
-    """The last line of a trace of Python, or the first one of a cause in Java."""
+    """The last line of a Python trace, or the first line of a cause in Java."""
     name = line.split(":", 1)[0]
     return bool(name) and " " not in name and name.endswith(("Error", "Exception", "Failure"))

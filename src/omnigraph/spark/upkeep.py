@@ -47,8 +47,8 @@ class SparkWorkers:
     def compact(
         self, table: Table, groups: Sequence[Sequence[int]], target_rows: int, ledger: Ledger
     ) -> Written:
-        """A group that fills several fragments is cut, so that several tasks write it. Requests of
-        executors are on no ledger here."""
+        """A group that fills several fragments is split, so that several tasks write it. Requests
+        of executors are not in any ledger here."""
         tasks = [
             TableTask(table.location, table.version, part)
             for group in groups

@@ -1,1 +1,1 @@
-"""The only I/O: objects, graph versions and tables. The one place that knows Lance and obstore."""
+"""The only I/O: objects, graph versions and tables. Only this package knows Lance and obstore."""

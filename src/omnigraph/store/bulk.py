@@ -1,5 +1,6 @@
-"""Owns index segments of rows that were just written in bulk: built side by side over the new
-fragments of a version that nobody knows yet, so that they are published together with the rows."""
+"""Owns index segments of rows that were just written in bulk. They are built in parallel over the
+new fragments of a version that nobody knows yet, so that they are published together with the
+rows."""
 
 from __future__ import annotations
 
@@ -15,12 +16,12 @@ _SIDE_BY_SIDE = 2
 
 
 IndexTask = tuple[Table, Sequence[IndexSpec], Sequence[int]]
-"""A version of a table, the indexes that it is to have, and the fragments that they cover."""
+"""A version of a table, the indexes that it should have, and the fragments that they cover."""
 
 
 def index_tables(tables: Sequence[IndexTask], ledger: Ledger) -> list[Table]:
-    """For each table a version with a segment of each index over the fragments. Lance builds a
-    segment on one core."""
+    """For each table, a version with a segment of each index over the fragments. Lance builds a
+    segment on one core, so several are built at once."""
     tasks = segment_tasks(tables)
     own = [Ledger() for _ in tasks]
 
@@ -41,9 +42,9 @@ def index_tables(tables: Sequence[IndexTask], ledger: Ledger) -> list[Table]:
 def segment_tasks(
     tables: Sequence[IndexTask],
 ) -> list[tuple[int, IndexSpec, Sequence[int]]]:
-    """The number of a table, an index and fragments, for each segment. Those that take longest
-    come first, so that none is left over at the end: of large tables, and of a table the last of
-    its indexes, because rows lie in the order of an earlier one."""
+    """The number of a table, an index and fragments, for each segment. Those that take longest come
+    first, so that none is left over at the end: large tables first and, within a table, the last of
+    its indexes, because rows are sorted by an earlier one."""
     tasks = [
         (number, spec, fragments)
         for number, (_, specs, fragments) in enumerate(tables)

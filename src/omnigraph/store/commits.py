@@ -1,4 +1,5 @@
-"""Owns the commits of tables: always detached, each behind the rule that keeps it from lying.
+"""Owns the commits of tables. They are always detached, and each is guarded by a rule that keeps it
+correct.
 
 A detached commit checks almost nothing: stale deletes revive rows, stale appends duplicate them
 (hazard 6). So every function here first proves that its operation fits the version it meets.
@@ -28,8 +29,8 @@ Group = tuple[Sequence[str], Sequence[str]]
 
 
 def append(table: Table, fragments: Sequence[str], fields: dict[int, str], ledger: Ledger) -> Table:
-    """Carries fragments over to this version, whatever version they were staged on: sound only
-    if their columns mean the same here and if they are not here already."""
+    """Adds fragments to this version, whatever version they were staged on. This is sound only if
+    their columns mean the same here and if they are not here already."""
     from lance import LanceOperation
 
     added = [_fragment(table, text) for text in fragments]
@@ -71,17 +72,17 @@ def change(
 
 
 def overwrite(table: Table, base: str, fragments: Sequence[str], ledger: Ledger) -> Table:
-    """Replaces every row but keeps the field ids and goes on counting fragments, which Lance's
-    own Overwrite does not (hazards 3 and 5)."""
+    """Replaces every row but keeps the field ids and the numbering of fragments, which Lance's own
+    Overwrite does not (hazards 3 and 5)."""
     return change(table, base, StagedDeletes(removed=tuple(table.marks)), fragments, ledger)
 
 
 def number_fragments(
     table: Table, groups: Sequence[Group], *, beyond: int = 0
 ) -> tuple[Group, ...]:
-    """Gives new fragments of a compaction numbers above every one that the table or a segment
-    ever had (hazard 3), and leaves `beyond` free, so that they are still good after so many
-    appends of others. Those that have good numbers already keep them."""
+    """Gives new fragments of a compaction numbers above every one that the table or a segment ever
+    had (hazard 3). It leaves `beyond` numbers free, so that they remain valid after that many
+    appends by others. Fragments that have valid numbers already keep them."""
     top = _highest_id(table)
     held = [json.loads(text).get("id", 0) for _, new in groups for text in new]
     if held and min(held) > top and len(set(held)) == len(held):
@@ -94,8 +95,8 @@ def number_fragments(
 
 
 def fits(table: Table, groups: Sequence[Group]) -> bool:
-    """Whether each old fragment of a compaction is here unchanged, deletion file included: else
-    a deleted row would come back."""
+    """Whether each old fragment of a compaction is here unchanged, including its deletion file.
+    Otherwise a deleted row would come back."""
     return all(
         table.marks.get(mark.id) == mark
         for old, _ in groups
@@ -138,7 +139,7 @@ def add_columns(
     ledger: Ledger,
 ) -> Table:
     """New columns: null (metadata only), one value for all rows (`fill`, one row), or a cast of
-    another column (`casts`: new name -> old name), which write one file per fragment."""
+    another column (`casts`: new name -> old name). The last two write one file per fragment."""
     _require_base(table, base)
     if there := sorted(set(columns.names) & set(table.schema.names)):
         raise StoreFailure(f"{table.location} has a column {there[0]!r} already.")
@@ -203,8 +204,8 @@ def _commit_schema(table: Table, operation: Any, files: list[Any], ledger: Ledge
 
 
 def _highest_id(table: Table) -> int:
-    """The highest id of all fragments that the table or any segment ever had, also of those long
-    gone: an id that came back would be taken for the fragment that had it before (hazard 3)."""
+    """The highest id of all fragments that the table or any segment ever had, including those long
+    gone. A reused id would be taken for the fragment that had it before (hazard 3)."""
     numbers = [table.highest_fragment, *table.marks]
     with explained(table.location):
         for index in table.handle.describe_indices():
@@ -230,7 +231,7 @@ def commit_operation(
     sums: Mapping[str, str] | None = None,
 ) -> Table:
     """The one place where a version comes into being after creation. `sums` are the checksums of
-    the files that come with it."""
+    its new files."""
     from lance import LanceDataset, Transaction
 
     transaction = Transaction(
@@ -264,7 +265,7 @@ def commit_operation(
 
 
 def _fragment(table: Table, text: str) -> Any:
-    """A fragment of a plan, which may come from anybody: its files lie in the table."""
+    """A fragment from a plan, which may come from anybody: its files must be in the table."""
     from lance.fragment import FragmentMetadata
 
     try:

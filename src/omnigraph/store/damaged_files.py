@@ -1,8 +1,8 @@
-"""Owns finding the file behind a failed read: Lance names only a table, but the user must know
+"""Owns finding the file behind a failed read. Lance names only a table, but the user must know
 which object to restore.
 
-It runs only after a failure, so it may be slow: it looks for every file that must be there, and
-then reads each fragment by itself.
+It runs only after a failure, so it may be slow: it looks for every file that must exist, and then
+reads each fragment separately.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from omnigraph.store.lance_errors import brief, explained
 from omnigraph.store.precautions import WatchedTable, require_sound_files
 
 _TRIED = 1 << 30
-"""Bytes of a table up to which all of it is read to find what is wrong."""
+"""Up to this size, the whole table is read to find the damage."""
 _PATH = re.compile(r"(?:data|_deletions|_indices|_transactions)/[\w./-]*\w")
 
 
 class ReadableTable(WatchedTable, Protocol):
-    """What this module asks of a table version, which is a `Table` wherever it is called."""
+    """What this module needs of a table version; it is always called with a `Table`."""
 
     @property
     def handle(self) -> Any: ...
@@ -35,8 +35,8 @@ class ReadableTable(WatchedTable, Protocol):
 
 @contextlib.contextmanager
 def reading(table: ReadableTable, fragments: Iterable[int] | None = None) -> Iterator[None]:
-    """Reads of a table's files, or of those of some fragments: what fails names the file, and what
-    would end the process is refused before."""
+    """Wraps reads of a table's files, or those of some fragments. An error names the file, and a
+    file that would crash the process is refused first."""
     require_sound_files(table, fragments)
     try:
         with explained(table.location):
@@ -86,7 +86,7 @@ def _wrong_files(table: ReadableTable, fragments: Iterable[int]) -> Iterator[str
 
 
 def _is_readable(table: ReadableTable, number: int) -> bool:
-    """Whether all of one fragment can be read by itself."""
+    """Whether all of one fragment can be read."""
     options: dict[str, Any] = {"blob_handling": "all_binary"} if table.blobs else {}
     try:
         with explained(table.location):

@@ -31,7 +31,7 @@ _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class _Syncers:
-    """Threads that sync side by side. A forked child has none of its parent's, and begins anew."""
+    """Threads that sync in parallel. A forked child has none of its parent's and starts its own."""
 
     def __init__(self) -> None:
         self._begin()
@@ -46,7 +46,7 @@ _SYNCERS = _Syncers()
 
 class DiskStore:
     """A directory. obstore is not used here because it never syncs: after a power cut the commit
-    point would be an empty file with its number taken, and the branch could not go on."""
+    point would be an empty file whose number is taken, and the branch could not continue."""
 
     def __init__(self, root: Path, *, durability: Literal["full", "relaxed"]) -> None:
         self._root = root
@@ -56,14 +56,14 @@ class DiskStore:
         self._inside: set[str] = set()
 
     def get(self, key: str) -> bytes:
-        """Every read of a head comes here to find that there is no newer one, so this is plain
+        """Every read of a head ends here, finding that there is no newer one, so it uses plain
         system calls."""
         with self._open(key) as file:
             return file.read()
 
     @contextlib.contextmanager
     def _open(self, key: str) -> Iterator[BinaryIO]:
-        """A file, and nothing else: a pipe would never end."""
+        """Opens regular files only: reading a pipe might never end."""
         self._require_inside(key)
         try:
             held = os.open(self._below + key, _READ)
@@ -77,8 +77,8 @@ class DiskStore:
             yield file
 
     def _require_inside(self, key: str) -> None:
-        """No folder on the way to a key is a link that leads out of the root (decision 36). Looked
-        up once for each folder: it costs more than the read itself."""
+        """No folder on the way to a key may be a link that leads out of the root (decision 36).
+        Each folder is checked once, because the check costs more than the read."""
         folder = key.rpartition("/")[0]
         if folder not in self._inside:
             require_inside(self._root, folder)
@@ -113,7 +113,7 @@ class DiskStore:
                         raise _without_links(path) from error
                     raise
             finally:
-                with contextlib.suppress(OSError):  # left behind, it is no object
+                with contextlib.suppress(OSError):  # if it is left behind, it is no object
                     temporary.unlink(missing_ok=True)
             # Relaxed leaves out the entry of a commit point alone, never what a version needs.
             if self._acknowledge_synced or purpose_of(key) != "version":
@@ -163,7 +163,7 @@ class DiskStore:
         return sorted(keys) if limit is None else heapq.nsmallest(limit, keys)
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
-        """A link is no object, wherever it leads, and neither is a pipe."""
+        """Links and pipes are not objects, wherever they lead."""
         found: list[StoredFile] = []
         self._require_inside(prefix)
         with explained_files(prefix):
@@ -181,7 +181,7 @@ class DiskStore:
         return sorted(found, key=lambda file: file.key)
 
     def groups(self, prefix: str) -> Sequence[str]:
-        """A directory in which nobody came to put anything yet does not count."""
+        """A directory into which nobody has put anything yet does not count."""
         self._require_inside(prefix)
         with explained_files(prefix):
             try:
@@ -215,7 +215,8 @@ class DiskStore:
         self._known_directories.add(directory)
 
     def _entries_to_sync(self, paths: Sequence[Path]) -> set[Path]:
-        """The directories of these files and, when first met, all above: Lance makes some."""
+        """The directories of these files and, the first time, all above them, because Lance creates
+        some."""
         holders = {path.parent for path in paths}
         if unknown := holders - self._known_directories:
             holders |= directories_above(unknown, self._root)
@@ -248,7 +249,7 @@ def require_inside(root: Path, place: str) -> None:
 
 
 def files_below(directory: Path) -> list[Path]:
-    """Every file in a directory, also in those below it; none if it is not there."""
+    """Every file in a directory and below it, or none if it does not exist."""
     return [path for path in directory.rglob("*") if path.is_file()]
 
 
@@ -258,8 +259,8 @@ def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:
 
 
 def sync_files(paths: Sequence[Path], directories: Iterable[Path]) -> None:
-    """Makes files, and the entries of directories, survive a power cut. Side by side, because a
-    file system can then write its journal once."""
+    """Makes files, and the entries of directories, durable. In parallel, because a file system can
+    then write its journal once."""
     with explained_files("table files"):
         first, *others = [*paths, *directories]
         running = [_SYNCERS.pool.submit(_sync, path) for path in others]
@@ -280,8 +281,8 @@ def _sync(path: Path) -> None:
 
 
 def _settle(path: Path) -> None:
-    """The last step of a put. If it fails, a second try would succeed and prove nothing: the file
-    system has forgotten by then what it could not write."""
+    """The last step of a put. If it fails, a second attempt would succeed and prove nothing,
+    because by then the file system has forgotten what it could not write."""
     try:
         _sync(path.parent)
     except OSError as error:
@@ -301,13 +302,13 @@ def _write(path: Path, data: bytes) -> None:
 
 
 def _refuse_unreadable(error: OSError) -> None:
-    """What cannot be listed is not empty; what is not there is."""
+    """A directory that cannot be listed is not empty; a missing one is."""
     if not isinstance(error, FileNotFoundError | NotADirectoryError):
         raise error
 
 
 def _place(where: object) -> object:
-    """A file that was on its way to its name is told by where it would have been."""
+    """A file that was about to get its name is reported under that name."""
     path = Path(str(where))
     return path.parent if path.name.startswith(_TEMPORARY) else where
 

@@ -17,7 +17,7 @@ from omnigraph.store.tables import Table, fragment_keys
 
 
 def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
-    """Lets the files of staged fragments survive: rows, large blobs and deletion files."""
+    """Makes the files of staged fragments durable: rows, large blobs and deletion files."""
     from lance.fragment import FragmentMetadata
 
     if table.directory is not None:
@@ -28,14 +28,14 @@ def sync_fragments(table: Table, fragments: Sequence[str]) -> None:
 
 
 def sync_keys(root: Root, keys: Sequence[str]) -> None:
-    """Lets files survive that were named when they were made."""
+    """Makes files durable whose names were noted when they were written."""
     if root.directory is not None:
         _sync(root.directory, paths_of(root, keys))
 
 
 def paths_of(root: Root, keys: Sequence[str]) -> list[Path]:
-    """Where files lie that have to be synced. A plan that somebody else wrote down may name
-    anything, so only what lies below the root is taken."""
+    """The paths of files to sync. A plan that somebody else wrote may name anything, so only files
+    below the root count."""
     if root.directory is None:
         return []
     for key in keys:

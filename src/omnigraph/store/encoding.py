@@ -1,5 +1,5 @@
-"""Owns encoding values to bytes: it decodes the bytes before they are put, so nothing unreadable
-is stored."""
+"""Owns encoding values to bytes. It decodes the bytes before they are put, so nothing unreadable is
+stored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from omnigraph.errors import InvalidArgument
 
 
 def encode_readable(value: msgspec.Struct, decoder: msgspec.json.Decoder[Any], what: str) -> bytes:
-    """The value as JSON, which its decoder has read. Types hold only where they are checked, and
-    a version that nobody can read ends its branch."""
+    """The value as JSON that its decoder has read successfully. Types are enforced only by
+    decoding, and an unreadable version would end its branch."""
     try:
         data = msgspec.json.encode(value)
         decoder.decode(data)

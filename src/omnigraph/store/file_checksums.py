@@ -1,4 +1,4 @@
-"""Owns the checksums of files from when they were first seen: files never change, so later
+"""Owns the checksums of files from when they were first read. Files never change, so later
 checksums must agree."""
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ _NAME = re.compile(rf"{PREFIX}[0-9A-Z]{{26}}\.json")
 
 
 class Digests(msgspec.Struct, frozen=True, kw_only=True):
-    """Checksums by key (`store.sums`). `sum` is that of the record itself; older ones have none."""
+    """Checksums by key (`store.sums`). `sum` is that of the record itself; older records have
+    none."""
 
     format: int = 1
     files: dict[str, str] = {}
@@ -28,7 +29,8 @@ _DECODER = msgspec.json.Decoder(Digests)  # made before there are threads: see `
 
 
 def read_digests(objects: ObjectStore) -> dict[str, str]:
-    """Those of all records; what two of them say of one file is the same, or the first counts."""
+    """The checksums in all records. If two records name the same file, they agree, or the first one
+    counts."""
     known: dict[str, str] = {}
     for key in objects.list(PREFIX):
         if not _NAME.fullmatch(key):

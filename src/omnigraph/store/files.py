@@ -11,20 +11,21 @@ from omnigraph.store.tables import Table, version_file
 from omnigraph.store.version_files import transaction_file
 
 CANDIDATES = ("data/", "_deletions/", "_indices/", "_transactions/", "_versions/d")
-"""What versions of a table come and go with, below its location. The rest is the table's own."""
+"""The folders below a table's location whose files belong to versions. The rest belongs to the
+table."""
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Keys with their sizes, None where Lance does not tell; `folders` are needed whole, each
-    with the size of all that is in it."""
+    """Keys with their sizes, None if Lance does not say. `folders` are needed completely, each with
+    the total size of its files."""
 
     files: dict[str, int | None] = field(default_factory=dict)
     folders: dict[str, int | None] = field(default_factory=dict)
 
 
 def files_of_version(table: Table) -> TableFiles:
-    """Everything that this version of a table is made of."""
+    """All files of this version of a table."""
     base = table.location
     files: dict[str, int | None] = {version_file(base, table.version): None}
     folders: dict[str, int | None] = {}
@@ -50,7 +51,7 @@ def is_candidate(key: str, location: str) -> bool:
 
 
 def location_of(key: str) -> str | None:
-    """The table that a key lies in, None for what is no part of a table."""
+    """The table that contains a key, or None for a key outside all tables."""
     parts = key.split("/", 2)
     location = "/".join(parts[:2])
     return location if len(parts) == 3 and LOCATION.fullmatch(location) else None

@@ -1,8 +1,8 @@
-"""Owns what a forked process may do, and what it takes along from its parent.
+"""Owns what a forked process may do, and what it inherits from its parent.
 
-Lance and obstore do not survive a fork: their threads are gone, and a child that goes on with them
-hangs or crashes, also through a handle of its own. So a child of a process that has used one of
-them is refused at once. Any other child may open graphs, and never uses a handle of its parent.
+Lance and obstore do not survive a fork: their threads are gone, and a child that continues with
+them hangs or crashes, even with a handle of its own. So the child of a process that has used one of
+them is refused at once. Any other child may open graphs, but never uses a handle of its parent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from omnigraph.store.library_settings import check_library_settings
 
 
 class _Process:
-    """This process: how many forks it is away from the first one, whether it has used Lance or
+    """This process: how many forks separate it from the first one, whether it has used Lance or
     obstore, and whether its parent had when it was forked."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ def require_usable() -> None:
 
 
 def use_engines() -> None:
-    """Comes before the first use of Lance or obstore: from here on, a fork spoils the child."""
+    """Called before the first use of Lance or obstore: from here on, a forked child is refused."""
     require_usable()
     if not _PROCESS.used:
         check_library_settings(os.environ)
@@ -49,7 +49,7 @@ def use_engines() -> None:
 
 
 def process_mark() -> int:
-    """By which a handle knows the process that made it. Raises where none may be made."""
+    """Identifies the process that made a handle. Raises where none may be made."""
     require_usable()
     return _PROCESS.generation
 
@@ -59,8 +59,8 @@ def is_own(mark: int) -> bool:
 
 
 def require_own(mark: int, root: str) -> None:
-    """Raises for a handle that came here by a fork; its locks may be held by threads that are not
-    here, so nothing of it is touched."""
+    """Raises for a handle that was inherited through a fork. Its locks may be held by threads that
+    do not exist here, so nothing of it is touched."""
     if is_own(mark):
         return
     require_usable()
@@ -71,7 +71,7 @@ def require_own(mark: int, root: str) -> None:
 
 
 def at_own_exit(call: Callable[..., object], *args: Any, **options: Any) -> None:
-    """When this process ends, and not when a child of it does."""
+    """Registers a function for the end of this process, not for that of a child."""
     mark = _PROCESS.generation
 
     def run() -> None:

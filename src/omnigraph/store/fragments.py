@@ -1,5 +1,5 @@
-"""Owns what tells the fragments and columns of table versions apart: it decides whether two
-versions share the rows of a file."""
+"""Owns what identifies the fragments and columns of table versions. It decides whether two versions
+share the rows of a file."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True)
 class FragmentMark:
-    """What decides whether two versions share a fragment's rows."""
+    """Decides whether two versions share a fragment's rows."""
 
     id: int
     files: tuple[str, ...]
     deletion: str | None
     rows: int
     physical: int
-    """With the deleted ones."""
+    """Including deleted rows."""
     bytes: int = field(default=0, compare=False)
 
 
 class TableColumn(NamedTuple):
-    """What decides whether two versions that share a file mean the same by a column: branches
-    that each add one give one field id to both, and one name to two types (hazard 5)."""
+    """Decides whether a column means the same in two versions that share a file: branches that each
+    add one give one field id to both, and one name to two types (hazard 5)."""
 
     name: str
     field: int
@@ -31,7 +31,7 @@ class TableColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class KnownSegment:
-    """A segment of an index of a table version. `fragments` may name some that are long gone."""
+    """A segment of an index of a table version. `fragments` may name some that no longer exist."""
 
     uuid: str
     name: str
@@ -39,7 +39,7 @@ class KnownSegment:
     bytes: int | None = None
     columns: tuple[str, ...] = ()
     kind: str = ""
-    """What Lance calls the kind of the index."""
+    """The kind of the index, as Lance calls it."""
 
 
 def mark_of(metadata: Any) -> FragmentMark:

@@ -25,7 +25,7 @@ from omnigraph.store.versions import convert_version, encode_branch, version_key
 SEGMENT = 1024
 """Versions in a segment: what one request of a log brings."""
 SMALL_SEGMENTS = 8
-"""So many segments that are not full may follow each other before they are written as one."""
+"""How many consecutive segments may be incomplete before they are rewritten as one."""
 _OPEN = 8
 _ENDING = ".arrow.zst"
 _NAME = re.compile(r"([0-9]{20})-([0-9]{20})-([0-9A-Z]{26})-([0-9A-Z]{26})" + re.escape(_ENDING))
@@ -57,7 +57,7 @@ def archive_prefix(branch: str) -> str:
 
 
 def lost_version(branch: str, number: int) -> Corrupt:
-    """What is wrong when a version is nowhere that must be somewhere."""
+    """The error for a version that should exist and is nowhere."""
     return Corrupt(
         f"Version {number} of the branch {branch!r} is missing: there is neither "
         f"{version_key(branch, number)} nor a segment of {archive_prefix(branch)} that holds it."
@@ -86,15 +86,15 @@ class Archive:
         return self.read_stored(objects, number)[0]
 
     def covers(self, objects: ObjectStore, numbers: Iterable[int]) -> list[int]:
-        """Which of these versions are in the archive now."""
+        """Which of these versions are in the archive at the moment."""
         known = self.segments(objects, fresh=True)
         return [number for number in numbers if any(one.holds(number) for one in known)]
 
     def find_commit(
         self, objects: ObjectStore, commit: str, *, below: int | None = None
     ) -> GraphVersion | None:
-        """Names of segments tell which ids they may hold: one listing, and as good as always one
-        segment, because ids grow along a branch (except where it was forwarded)."""
+        """The names of segments say which ids they may hold. This takes one listing and almost
+        always one segment, because ids grow along a branch (except where it was forwarded)."""
         for segment in self.segments(objects, fresh=True):
             if segment.low <= commit <= segment.high:
                 try:
@@ -113,8 +113,8 @@ class Archive:
         versions: Sequence[GraphVersion],
         stored_at: Mapping[int, int] | None = None,
     ) -> None:
-        """Versions with numbers that follow each other, oldest first, with the times at which the
-        store took them."""
+        """Versions with consecutive numbers, oldest first, with the times at which the store
+        received them."""
         from omnigraph.store.history_rows import encode_rows  # needs Arrow
 
         for start in range(0, len(versions), SEGMENT):
@@ -133,7 +133,7 @@ class Archive:
         self._known = None
 
     def check(self, objects: ObjectStore, segment: ArchiveSegment) -> None:
-        """Raises `Absent`, or what is wrong with a segment."""
+        """Raises `Absent`, or an error about a damaged segment."""
         from omnigraph.store.history_rows import decode_rows  # needs Arrow
 
         rows = list(decode_rows(objects.get(segment.key), segment.key))
@@ -143,8 +143,8 @@ class Archive:
             raise Corrupt(f"{segment.key} does not hold what its name says.")
 
     def merge_small(self, objects: ObjectStore) -> int:
-        """Writes small segments that follow each other as large ones, if there are many, and
-        deletes every segment that lies within another; how many went."""
+        """Rewrites consecutive small segments as large ones, if there are many, and deletes every
+        segment that lies within another. Returns how many were deleted."""
         known = self.segments(objects, fresh=True)
         for run in _small_runs(known):
             if len(run) <= SMALL_SEGMENTS:
@@ -162,7 +162,7 @@ class Archive:
         return len(spent)
 
     def read_stored(self, objects: ObjectStore, number: int) -> tuple[GraphVersion, int | None]:
-        """A version, and when the store had taken it at the latest, if that is known. Raises
+        """A version, and the latest time at which the store can have received it, if known. Raises
         `Absent`."""
         for fresh in (False, True):
             for segment in self.segments(objects, fresh=fresh):
@@ -195,7 +195,7 @@ class Archive:
 
 
 def _segment(key: str) -> ArchiveSegment | None:
-    """By form: None for what else lies there."""
+    """None for a name of another form."""
     found = _NAME.fullmatch(key.rsplit("/", 1)[1])
     if found is None:
         return None
@@ -204,12 +204,12 @@ def _segment(key: str) -> ArchiveSegment | None:
 
 
 def _within(one: ArchiveSegment, other: ArchiveSegment) -> bool:
-    """Never the other way round as well: of two that hold the same numbers there is one name."""
+    """Never in both directions: two segments with the same numbers have the same name."""
     return one.size < other.size and other.holds(one.first) and other.holds(one.last)
 
 
 def _small_runs(segments: Sequence[ArchiveSegment]) -> Iterator[list[ArchiveSegment]]:
-    """Segments that are not full and follow each other without a gap."""
+    """Incomplete segments that follow each other without a gap."""
     run: list[ArchiveSegment] = []
     for segment in segments:
         fits = run and segment.first <= max(one.last for one in run) + 1

@@ -1,10 +1,10 @@
-"""Owns the form of an archive segment: graph versions as rows of an Arrow stream, each as what
-differs from the one before it.
+"""Owns the form of an archive segment: graph versions as rows of an Arrow stream, each as its
+difference from the one before.
 
-What follows a pattern takes next to no room: times are told by how much later, the ids of one
-writer are counted on from each other, an operation is told by how far it lies before its commit,
-and the rest of a version is one of a few texts (`history_steps`). What is left are random numbers.
-The token of a put is left out: it only matters while an answer may be on its way.
+Regular data takes almost no room: times are stored as increments, the ids of one writer are counted
+on from each other, an operation is stored as its distance before its commit, and the rest of a
+version is one of a few texts (`history_steps`). Only random numbers remain. The token of a put is
+left out, because it matters only while an answer may be under way.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SUM = b"sha256"
 _FIRST = b"first"
 _RANDOM = 80
 _COUNTED = 32
-"""So many bits of an id are counted by whoever makes it, those above are random (`runtime`)."""
+"""How many bits of an id are a counter; the bits above them are random (`runtime`)."""
 _NEAR = 2**31
 _TEXTS = ("kind", "actor", "message")
 _UNSOUND = (
     *(msgspec.DecodeError, LookupError, StopIteration, TypeError, ValueError),
     *(AttributeError, OverflowError, RecursionError, UnicodeError),
 )
-"""What rows fail with that nobody has written like this."""
+"""The errors raised for rows that no program of ours has written."""
 _SCHEMA = pa.schema(
     [
         ("stored_at", pa.int64()),
@@ -52,8 +52,8 @@ _SCHEMA = pa.schema(
 
 
 def encode_rows(versions: Sequence[GraphVersion], stored_at: Mapping[int, int]) -> bytes:
-    """Versions with numbers that follow each other, with the times at which the store took them,
-    where that is known."""
+    """Versions with consecutive numbers, with the times at which the store received them, where
+    known."""
     columns: dict[str, list[Any]] = {name: [] for name in _SCHEMA.names}
     before: Fields = {}
     ids = _Ids()
@@ -73,7 +73,7 @@ def encode_rows(versions: Sequence[GraphVersion], stored_at: Mapping[int, int]) 
 
 
 def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
-    """Each version, as JSON has it, with the time at which the store took it."""
+    """Each version in the form of JSON, with the time at which the store received it."""
     columns, first = _unpack(data, key)
     before: Fields = {}
     ids = _Ids()
@@ -92,14 +92,14 @@ def decode_rows(data: bytes, key: str) -> Iterator[tuple[Fields, int | None]]:
 
 
 class _Ids:
-    """Commits as numbers that count on from those before them; the same in both directions."""
+    """Commits as numbers that continue from those before them. The same in both directions."""
 
     def __init__(self) -> None:
         self._time = 0
         self._last: Counter[bytes] = Counter()
 
     def split(self, commit: Fields) -> tuple[Fields, Fields]:
-        """The columns of a commit, and what is left of it."""
+        """The columns of a commit, and the rest of it."""
         number = ulid_number(commit.pop("id"))
         created = commit.pop("created_at")
         milliseconds, random = number >> _RANDOM, number % 2**_RANDOM
@@ -136,8 +136,7 @@ class _Ids:
 
 
 def _pack(columns: dict[str, list[Any]], first: bytes) -> bytes:
-    """Compressed as a whole: each buffer by itself would take as much for its frame as for what is
-    in it."""
+    """Compressed as a whole: by itself, each buffer's frame would take as much as its contents."""
     sink = pa.BufferOutputStream()
     schema = _SCHEMA.with_metadata({_FIRST: first, _SUM: _checksum(first, columns)})
     with pa.ipc.new_stream(sink, schema) as writer:
@@ -152,7 +151,7 @@ def _unpack(data: bytes, key: str) -> tuple[dict[str, list[Any]], int]:
     try:
         with pa.input_stream(pa.py_buffer(data), compression="zstd") as unpacked:
             rows = pa.ipc.open_stream(unpacked).read_all()
-        rows.validate(full=True)  # whoever made it may have been anybody
+        rows.validate(full=True)  # it may come from anybody
         if not rows.schema.equals(_SCHEMA):
             raise Corrupt(f"{key} has other columns than a history has.")
         columns = {name: rows[name].to_pylist() for name in _SCHEMA.names}
@@ -166,10 +165,10 @@ def _unpack(data: bytes, key: str) -> tuple[dict[str, list[Any]], int]:
 
 
 def _checksum(first: bytes, columns: dict[str, list[Any]]) -> bytes:
-    """Arrow keeps none, and nobody has these versions once more."""
+    """Arrow keeps no checksums, and nobody has another copy of these versions."""
     return hashlib.sha256(msgspec.msgpack.encode((first, columns))).hexdigest().encode()
 
 
 def _rounded(time: int | None) -> int | None:
-    """Up to a whole second: younger than it is, which only makes cleanup wait."""
+    """Up to a whole second. This makes it seem younger, so cleanup only waits longer."""
     return None if time is None else -(-time // _SECOND) * _SECOND

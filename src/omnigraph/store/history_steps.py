@@ -1,8 +1,8 @@
-"""Owns the step from one archived graph version to the next: what differs, and how to apply it.
+"""Owns the step from one archived graph version to the next: the difference, and how to apply it.
 
-Versions that follow each other share nearly everything. A step is small JSON that says the same
-for commits of the same kind (numbers are told by how far they moved), so that thousands of them
-pack to a few different texts. Numbers of Lance versions are random and are handed over apart.
+Consecutive versions share nearly everything. A step is small JSON that is the same for commits of
+the same kind, because numbers are stored as increments. So thousands of them pack to a few
+different texts. The numbers of Lance versions are random and are stored separately.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from omnigraph.model.keys import ENTRY_TEXT
 from omnigraph.runtime import encode_ulid, is_ulid, ulid_number
 
 Fields = dict[str, Any]
-"""A version as JSON has it."""
+"""A version in the form of JSON."""
 
 _ELSEWHERE = ("version", "token", "commit")
 _PIN = "lance_version"
@@ -23,8 +23,8 @@ _NEAR = 2**31
 
 
 def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
-    """What a version has that the one before it does not, and the Lance versions of tables that
-    changed. What the archive keeps of a commit, and of the number, is in columns of their own."""
+    """The difference of a version from the one before, and the Lance versions of tables that
+    changed. The commit and the number of a version are in columns of their own."""
     step: Fields = {}
     pins: list[int] = []
     for name, value in fields.items():
@@ -49,8 +49,8 @@ def diff_fields(before: Fields, fields: Fields) -> tuple[Fields, list[int]]:
 
 
 def apply_step(before: Fields, step: Fields, pins: list[int], commit: str) -> Fields:
-    """The version that this step leads to, without what is in columns of their own. `commit` is
-    the id of the version's commit."""
+    """The version that this step leads to, without what is stored in columns. `commit` is the id of
+    the version's commit."""
     gone = step.get("-", ())
     fields = {name: value for name, value in before.items() if name not in gone}
     for name, value in step.items():
@@ -78,7 +78,7 @@ def apply_step(before: Fields, step: Fields, pins: list[int], commit: str) -> Fi
 def _changed_tables(
     before: list[Fields], after: list[Fields], pins: list[int], commit: str
 ) -> list[Any]:
-    """The order of the tables if it is another, and of each what is new."""
+    """The order of the tables if it differs, and the changes of each."""
     known = {pin["key"]: pin for pin in before}
     changes = []
     for pin in after:
@@ -116,7 +116,8 @@ def _apply_tables(before: list[Fields], changes: list[Any], pins: Any, commit: s
 
 
 def _apart(content: str, commit: str) -> str | list[int]:
-    """A content id is drawn just before the id of the commit that brings it: by how much."""
+    """A content id is drawn just before the id of the commit that brings it. This is the
+    distance."""
     if not is_ulid(content) or not is_ulid(commit):
         return content
     one, other = ulid_number(content), ulid_number(commit)
@@ -130,7 +131,7 @@ def _together(apart: list[int], commit: str) -> str:
 
 
 def _counts(value: object) -> bool:
-    """Numbers of tables are told by how far they moved: mostly by one, which is the same text."""
+    """The numbers of tables are stored as increments: usually one, which gives the same text."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -140,7 +141,7 @@ def _recent(before: Fields) -> str:
 
 
 def _added(before: str, after: str) -> list[Any]:
-    """New entries come first, old ones fall off at the end: what came, and how long it is."""
+    """New entries come first, old ones drop off at the end. Stores the new ones and the length."""
     for count in range(0, len(after), ENTRY_TEXT):
         if before.startswith(after[count:]):
             return [after[:count], len(after)]

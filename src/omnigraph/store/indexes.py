@@ -1,10 +1,10 @@
-"""Owns index segments: which there are, building one over named fragments, putting them in place.
+"""Owns index segments: which exist, building one over given fragments, and putting it in place.
 
-A logical index is a list of segments over disjoint fragments, all of one name. Fragments without
-a segment are searched row by row, so an index changes how long an answer takes, never the answer.
-That holds only while four rules are kept (design, section 2): rows that change get a fresh place
-(`commits.change`), a fragment number is never used again and rewritten fragments lose their
-version metadata (`commits.rewrite`), and segments of one index never overlap (`replace_segments`).
+A logical index is a list of segments over disjoint fragments, all of one name. Fragments without a
+segment are searched row by row, so an index changes how long an answer takes, never the answer.
+That holds only while four rules are kept (design, section 2): changed rows get a new place
+(`commits.change`), a fragment number is never reused and rewritten fragments lose their version
+metadata (`commits.rewrite`), and segments of one index never overlap (`replace_segments`).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from omnigraph.telemetry import Ledger
 
 _UNTRAINABLE = "KMeans cannot train"
 _PAGE_ROWS = (256, 512, 1024, 2048, 4096)
-"""How many values a page of a BTREE may have, the last being Lance's own choice."""
+"""The possible sizes of a BTREE page. The last one is Lance's default."""
 
 
 class Segment(msgspec.Struct, frozen=True, kw_only=True):
-    """An index over some fragments, built and not yet part of any version."""
+    """An index over some fragments that is built and not yet part of any version."""
 
     uuid: str
     name: str
@@ -51,23 +51,23 @@ def list_segments(table: Table) -> tuple[KnownSegment, ...]:
 
 
 def files_of(table: Table, fragments: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The data files of fragments: what a segment built now will be true for."""
+    """The data files of fragments, for which a segment built now will be valid."""
     return {number: table.marks[number].files for number in fragments}
 
 
 def fits(table: Table, files: Mapping[int, tuple[str, ...]], removed: Sequence[str]) -> bool:
-    """Whether segments that were built over these files can still take their place here. Rows
-    that were deleted since do no harm, nor do fragments that came."""
+    """Whether segments built over these files can still be put in place here. Rows that were
+    deleted since, and new fragments, do no harm."""
     here = {segment.uuid for segment in list_segments(table)}
     same = all(n in table.marks and table.marks[n].files == held for n, held in files.items())
     return same and here.issuperset(removed)
 
 
 def page_rows(rows: int) -> int:
-    """Values on a page of a BTREE. The first lookup reads the first and last value of every page
-    and then one page, so both should be about as large: pages of 4,096 would make a point query
-    read as many bytes as a small table has, pages of 256 would make a large index slow to build
-    and to open."""
+    """The number of values on a BTREE page. The first lookup reads the first and last value of
+    every page and then one page, so both should have about the same size. With pages of 4,096 a
+    point query would read as many bytes as a small table has; with pages of 256 a large index would
+    be slow to build and to open."""
     return next((size for size in _PAGE_ROWS if size * size >= rows), _PAGE_ROWS[-1])
 
 
@@ -129,8 +129,9 @@ def stage_segment(
 def stage_index(
     table: Table, spec: IndexSpec, fragments: Sequence[int], ledger: Ledger
 ) -> Segment | None:
-    """A segment of an index over these fragments. None: too few of its vectors have a direction to
-    find partitions by, most being null or zero; searching them one by one is right in any case."""
+    """A segment of an index over these fragments. None means that too few of its vectors have a
+    direction to find partitions by, because most are null or zero. Searching them one by one is
+    always correct."""
     rows = sum(table.marks[number].rows for number in fragments)
     partitions = spec.partitions(rows)
     if partitions is not None and not _has_vectors(table, spec.column, fragments, partitions):
@@ -170,9 +171,9 @@ def replace_segments(
     *,
     removed: Sequence[str] = (),
 ) -> Table:
-    """A version with these segments and without the `removed` ones (by uuid). Each fragment that
-    they cover must have the data files that they were built over (`files`), and no index may
-    cover a fragment twice: Lance would give wrong answers and say nothing (hazard 3)."""
+    """A version with these segments and without the `removed` ones (by uuid). Each covered fragment
+    must have the data files over which the segments were built (`files`), and no index may cover a
+    fragment twice: Lance would silently give wrong answers (hazard 3)."""
     from lance import LanceOperation
 
     leaving = [index for index in _indices(table) if index.uuid in set(removed)]
@@ -199,7 +200,7 @@ def replace_segments(
 
 
 def _indices(table: Table) -> list[Any]:
-    """Segments as Lance wants them back to take them out: it looks at their uuids."""
+    """Segments in the form that Lance needs to remove them: it looks at their uuids."""
     from lance.dataset import Index
 
     with explained(table.location):

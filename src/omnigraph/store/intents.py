@@ -1,6 +1,6 @@
-"""Owns intents: what a long operation is going to do, written down before it begins.
+"""Owns intents: the plan of a long operation, written before it begins.
 
-Cleanup spares what an intent needs. One that is damaged is shown and never touched.
+Cleanup spares what an intent needs. A damaged intent is shown and never touched.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from omnigraph.store.objects import Absent, ObjectStore
 PREFIX = "__recovery/"
 FORMAT = 1
 LOCAL = "local"
-"""The detail `engine` of what runs in one process: without a plan nobody can go on with it."""
+"""The detail `engine` of operations in one process: without a plan nobody can continue them."""
 PIN = "pin"
-"""The kind of an intent that only holds versions in place while something is bound to them."""
+"""The kind of an intent that only keeps versions in place while something is bound to them."""
 
 
 FILES = "files"
-"""The detail of an intent under which it names its folder beside the graph, if it has one."""
+"""The detail with the name of its folder beside the graph, if it has one."""
 ELSEWHERE = "pieces"
-"""What it says there when the folder is on its own machine."""
+"""The value of that detail if the folder is on its own machine."""
 
 
 class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`heartbeat` is when it was last known to be alive, both times in microseconds by the clock
-    of its writer. `pins` are versions that it needs; `operation` is that of the commit it will
-    make on `branch`, whose head was `base` when it began. `plan` is what remains to be
-    published, as JSON, once all of it is staged."""
+    """`heartbeat` is when it was last known to be alive; both times are in microseconds by the
+    clock of its writer. `pins` are versions that it needs. `operation` is that of the commit it
+    will make on `branch`, whose head was `base` when it began. `plan` is the unpublished rest as
+    JSON, once everything is staged."""
 
     format: int = FORMAT
     id: str
@@ -54,7 +54,7 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True)
 class KnownIntent:
-    """An intent as it is on the store; without `intent` it cannot be read, `problem` says why."""
+    """An intent in the store. Without `intent` it cannot be read, and `problem` says why."""
 
     id: str
     key: str
@@ -73,13 +73,13 @@ def intent_key(id: str) -> str:
 
 
 def write_intent(objects: ObjectStore, intent: Intent) -> None:
-    """Also writes it again, with a newer heartbeat or a further plan."""
+    """Also used to write it again, with a newer heartbeat or a plan."""
     key = intent_key(intent.id)
     objects.put(key, encode_readable(intent, _DECODER, f"The intent of the {intent.kind}"))
 
 
 def read_intent(objects: ObjectStore, id: str) -> Intent:
-    """Raises `Absent`; `InvalidArgument` where there is something else than an intent."""
+    """Raises `Absent`, or `InvalidArgument` if there is something other than an intent."""
     data = objects.get(intent_key(id))
     try:
         intent = _DECODER.decode(data)

@@ -1,4 +1,4 @@
-"""Owns the translation of errors of Lance, including panics, into our errors."""
+"""Owns the translation of Lance's errors, including panics, into our errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DAMAGED = re.compile(
 
 @contextlib.contextmanager
 def explained(location: str, *, missing: str | None = None) -> Iterator[None]:
-    """Lance panics are not Exceptions, and its errors are told apart only by their text."""
+    """Lance panics are not Exceptions, and its errors can be distinguished only by their text."""
     require_usable()
     try:
         yield
@@ -53,7 +53,7 @@ def explained(location: str, *, missing: str | None = None) -> Iterator[None]:
 
 
 def is_failure(error: BaseException) -> bool:
-    """Whether something went wrong, and nobody asked to stop."""
+    """Whether something went wrong, rather than somebody asking to stop."""
     return isinstance(error, Exception) or _is_panic(error)
 
 
@@ -91,5 +91,5 @@ def no_threads() -> Unavailable:
 
 
 def brief(text: str) -> str:
-    """The first line of what Lance says, without the places in its own source."""
+    """The first line of Lance's message, without locations in its source."""
     return _PLACES.sub("", text.split("\n", 1)[0])[:300]

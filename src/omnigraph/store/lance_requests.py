@@ -9,7 +9,7 @@ from typing import Any
 from omnigraph.telemetry import Ledger
 
 Hops = Callable[[int, int], int]
-"""How many of so many reads and writes had to wait for one another."""
+"""How many of these reads and writes had to wait for one another."""
 
 
 def serial_hops(reads: int, writes: int) -> int:
@@ -19,12 +19,13 @@ def serial_hops(reads: int, writes: int) -> int:
 class Tally:
     """Requests that Lance counted and that nobody has booked yet.
 
-    All tables of a root share one count, so what one thread sees there may be another's. Work
-    that knows how many requests it took claims exactly those; other work (a scan, a compaction)
-    claims the rest. Sums are always right, and of work done side by side so is each part whose
-    size is known. A claim may be ahead of the count, when somebody else took too much; the next
-    one makes up for it. Asking a handle for its count never fails, because Lance borrows none
-    that is shared (`Table.own_handle`).
+    All tables of a root share one count, so a thread may see requests of another. Work that knows
+    its number of requests claims exactly that many; other work (a scan, a compaction) claims the
+    rest. Sums are always right, and so is each part of parallel work whose size is known. A claim
+    may be ahead of the count if somebody else took too much, and the next one makes up for it.
+
+    Asking a handle for its count never fails, because Lance borrows no shared handle
+    (`Table.own_handle`).
     """
 
     def __init__(self) -> None:
@@ -42,7 +43,7 @@ class Tally:
         writes: int | None = None,
         hops: Hops = serial_hops,
     ) -> None:
-        """Lance tells reads from writes and no more, so its HEAD and LIST are booked as get."""
+        """Lance distinguishes only reads and writes, so its HEAD and LIST are booked as get."""
         with self._lock:
             seen = handle.io_stats_incremental()
             self.reads += int(seen.read_iops)

@@ -1,6 +1,6 @@
 """Owns the Lance tags of tables: names under which any reader of Lance finds a branch's rows.
 
-They are a courtesy and never our truth: nothing reads them back to decide anything.
+They are a courtesy: nothing here reads them back to decide anything.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from omnigraph.telemetry import Ledger
 
 
 def point_tag(table: Table, name: str, ledger: Ledger) -> bool:
-    """Lets a tag name this version; whether it was another one before."""
+    """Points a tag at this version. Returns whether it was at another one before."""
     own, version = table.own_handle(), int(table.version)
     with explained(table.location):
         tags = own.tags

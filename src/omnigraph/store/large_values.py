@@ -1,5 +1,5 @@
-"""Owns what a table says of its large values, checked before one is read: a descriptor can name any
-file of the machine (decision 36), and a flipped bit in one a length that no memory holds."""
+"""Owns the check of a table's large values before one is read. A descriptor can name any file of
+the machine (decision 36), and a flipped bit in it can give a length that no memory holds."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from omnigraph.telemetry import Ledger
 
 _INLINE = 0
 _DEDICATED = 2
-"""The last kind that lies in its table; the next one lies anywhere."""
+"""The last kind that is stored in its table; the next kind can be anywhere."""
 
 
 class BlobTable(ReadableTable, Protocol):
-    """What this module asks of a table version; `own_blobs` are files that were looked at."""
+    """What this module needs of a table version. `own_blobs` are files that were checked."""
 
     @property
     def own_blobs(self) -> set[str]: ...
@@ -34,7 +34,7 @@ class BlobTable(ReadableTable, Protocol):
 def require_own_blobs(
     table: BlobTable, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
 ) -> None:
-    """Each data file is looked at once in a process."""
+    """Each data file is checked once in a process."""
     names = sorted(columns)
     wanted = table.marks.keys() if fragments is None else fragments
     marks = [table.marks[number] for number in wanted if number in table.marks]
@@ -67,7 +67,7 @@ def _require_inside(described: pa.ChunkedArray, what: str) -> None:
 
 
 def _require_room(described: pa.ChunkedArray, what: str, largest: tuple[int, int | None]) -> None:
-    """Lance makes room for what a descriptor says, whatever it says."""
+    """Lance allocates as much as a descriptor says, whatever it says."""
     kinds, places, sizes = (
         pc.fill_null(pc.struct_field(described, part), 0) for part in ("kind", "position", "size")
     )
@@ -85,7 +85,7 @@ def _require_room(described: pa.ChunkedArray, what: str, largest: tuple[int, int
 def _largest(
     table: BlobTable, marks: Sequence[FragmentMark], files: Sequence[str]
 ) -> tuple[int, int | None]:
-    """The sizes of the largest data file and of the largest file beside one, if they can be known
+    """The sizes of the largest data file and of the largest file beside one, if they are known
     without a request."""
     data = max((mark.bytes for mark in marks), default=0)
     if table.directory is None:
@@ -99,7 +99,7 @@ def _largest(
 
 
 def _require_plain_blobs(table: BlobTable, marks: Iterable[FragmentMark]) -> None:
-    """Large values that lie beside their data file lie there, and are no links."""
+    """Large values stored beside their data file must be files and not links."""
     if table.directory is None:
         return
     for mark in marks:

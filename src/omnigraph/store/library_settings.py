@@ -1,5 +1,5 @@
-"""Owns a look at the variables by which Lance and its runtime are set up: a value that they cannot
-read ends in a panic of theirs, which would be told as damage of the graph."""
+"""Owns a check of the environment variables that configure Lance and its runtime. A value that they
+cannot read makes them panic, which would look like damage to the graph."""
 
 from __future__ import annotations
 

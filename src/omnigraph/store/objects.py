@@ -11,13 +11,14 @@ from omnigraph.errors import StoreFailure
 from omnigraph.telemetry import Ledger
 
 MOST_RETRIES = 1000
-"""Time is what ends the tries of a request: the setting `request_timeout`."""
+"""A request is retried until a time limit: the setting `request_timeout`."""
 OF_THE_SYSTEM = (".DS_Store", "Thumbs.db", "desktop.ini", "lost+found", "")
-"""What file managers and file systems leave where nobody put anything."""
+"""Files that file managers and file systems create by themselves."""
 
 
 class Absent(Exception):
-    """There is no object at this key: a typed answer of the store, never a guess from an error."""
+    """There is no object at this key. This is a typed answer of the store, never a guess from an
+    error."""
 
 
 class Ambiguous(Exception):
@@ -25,14 +26,14 @@ class Ambiguous(Exception):
 
 
 class Unsettled(StoreFailure):
-    """An object was put and can be seen, and may not be there after a power cut: asking again to
-    sync it proves nothing. Work that rests on it must stop: nobody can tell whether it stays."""
+    """An object was put and can be seen, but may be lost in a power cut: asking again to sync it
+    proves nothing. Work that depends on it must stop, because nobody knows whether it stays."""
 
     applied = None
 
 
 class Gone(Exception):
-    """A file that had to be there before a put is not there any more; nothing was put."""
+    """A file that had to exist before a put does not exist any more. Nothing was put."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +53,20 @@ class ObjectStore(Protocol):
         """Raises `Absent`."""
 
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
-        """True: created. False: the store says that the key is taken (by whom, a read tells).
-        Raises `Ambiguous` when the answer was lost, `Unsettled` when it is there and not durable.
-        The local files `after` are made durable before the object can be seen; when one of them is
-        missing, that is `Gone`."""
+        """True means created. False means that the store says that the key is taken; a read shows
+        by whom. Raises `Ambiguous` if the answer was lost, and `Unsettled` if the object is there
+        and not durable. The local files `after` are made durable before the object can be seen; if
+        one of them is missing, that is `Gone`."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Replaces, and lasts; for what nothing but its name decides, such as intents."""
+        """Replaces the object durably. For objects that need no condition, such as intents."""
 
     def get_parts(self, key: str) -> Iterator[bytes]:
-        """As `get`, a part at a time: whatever its size, little of it is held."""
+        """Like `get`, in parts, so little is held whatever the size."""
 
     def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
-        """Writes an object a part at a time, which can be seen, and lasts, when it is whole. For
-        files whose names are given once; what was there before is replaced."""
+        """Writes an object in parts. It becomes visible and durable once it is complete. For files
+        whose names are used once; an existing object is replaced."""
 
     def exists(self, key: str) -> bool: ...
 
@@ -73,18 +74,18 @@ class ObjectStore(Protocol):
         """Keys below a prefix that ends with `/`, sorted; only the first `limit`."""
 
     def files(self, prefix: str) -> Sequence[StoredFile]:
-        """Everything below a prefix that is empty or ends with `/`, also what a crash left of
-        an object that never came to be."""
+        """Everything below a prefix that is empty or ends with `/`, including what a crash left of
+        unfinished objects."""
 
     def groups(self, prefix: str) -> Sequence[str]:
-        """The next segments of keys that go on below a prefix, sorted, each once: at the cost of
-        their number, however many keys each of them holds."""
+        """The next path segments of keys below a prefix, sorted, each once. The cost depends on
+        their number, however many keys each contains."""
 
     def glance(self, keys: Sequence[str]) -> Sequence[bool] | None:
-        """Which of these keys are there, where that is no request (on a disk); else None."""
+        """Which of these keys exist, if that takes no request (on a disk), otherwise None."""
 
     def delete(self, key: str) -> None:
-        """Deleting what is absent is not an error."""
+        """Deleting an absent object is not an error."""
 
 
 _PURPOSES = {

@@ -1,5 +1,8 @@
-"""Owns what in the folders of a graph on a disk is neither a file nor a folder: links, pipes,
-devices. No object of a graph is one (decision 36), and to read one can lead out or never end."""
+"""Owns finding things in the folders of a graph on a disk that are neither files nor folders:
+links, pipes, devices.
+
+No object of a graph is one (decision 36), and reading one can lead outside or never end.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from omnigraph.errors import Corrupt
 
 
 def find_odd(folder: Path, *, depth: int = 0) -> frozenset[str]:
-    """The names of what is odd in a folder and so deep below it. A listing tells the kinds, so
-    that nothing is asked of each file."""
+    """The names of odd entries in a folder, down to a depth. A listing shows the kinds, so no file
+    is opened."""
     odd: set[str] = set()
     try:
         with os.scandir(folder) as entries:
@@ -30,7 +33,7 @@ def find_odd(folder: Path, *, depth: int = 0) -> frozenset[str]:
 
 
 def require_plain(root: Path, keys: Iterable[str]) -> None:
-    """Raises if one of these is odd. What is not there is for whoever reads it to miss."""
+    """Raises if one of these is odd. A missing file is reported when it is read."""
     for key in keys:
         try:
             mode = (root / key).lstat().st_mode

@@ -1,4 +1,4 @@
-"""Owns the tables of one root: it creates them, opens their versions, and keeps the handles."""
+"""Owns the tables of one root: it creates them, opens their versions, and keeps handles."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _OPEN_TABLES = 512
 
 
 class Tables:
-    """The tables of one root: opens, creates, and keeps handles of immutable versions."""
+    """The tables of one root. Opens and creates them, and keeps handles of immutable versions."""
 
     def __init__(self, root: Root, *, timeout: float = Settings.request_timeout) -> None:
         self._root = root
@@ -61,7 +61,7 @@ class Tables:
         return self._lance.Session()
 
     def create(self, location: str, schema: pa.Schema, ledger: Ledger) -> Table:
-        """The only attached commit in the life of a table. A location is never used twice."""
+        """Makes the only attached commit in the life of a table. A location is never used twice."""
         require_own(self._process, self._root.uri)
         uri = f"{self._root.uri}/{location}"
         with explained(location):
@@ -116,8 +116,8 @@ class Tables:
         )
 
     def _require_plain(self, location: str, version: str) -> None:
-        """Neither the folders of a table nor its version file are links (decision 36). Each table
-        is listed once in a process."""
+        """Neither the folders of a table nor its version file may be links (decision 36). Each
+        table is listed once in a process."""
         root = self._root.directory
         if root is None:
             return
@@ -134,8 +134,8 @@ class Tables:
             require_plain(root, [key])
 
     def _require_plain_files(self, handle: Any, location: str) -> None:
-        """What is odd in a table is no file of it, unless this version says so; nor is an index
-        file that is damaged."""
+        """An odd entry in a table is an error only if this version names it; so is a damaged index
+        file."""
         root, odd = self._root.directory, self._odd.get(location)
         if root is None or not odd:
             return
@@ -159,14 +159,15 @@ class Tables:
         return table
 
     def keep(self, table: Table) -> None:
-        """Keeps the handle of a version that was just made, so that nobody opens it. The list of
-        files to sync is not kept: its writer carries that to the put."""
+        """Keeps the handle of a version that was just made, so that nobody has to open it. The list
+        of files to sync is not kept: the writer carries it to the put."""
         self._remember(table.carrying(()))
 
 
 def require_own_files(handle: Any, location: str, version: str) -> None:
-    """Raises if a version of a table names files outside of it: a Lance version file can name
-    other folders, and paths in them. It is in memory by now; names of ours have no slash."""
+    """Raises if a version of a table names files outside the table: a Lance version file can name
+    other folders, and paths in them. It is in memory by now. Names that we give contain no
+    slash."""
     if bases := handle._ds.base_paths():  # noqa: SLF001
         named = ", ".join(sorted(str(base.path) for base in bases.values()))
         raise Corrupt(f"{version_file(location, version)} names files outside of it: {named}.")

@@ -14,7 +14,7 @@ from omnigraph.store.objects import OF_THE_SYSTEM, ObjectStore
 from omnigraph.store.roots import Root
 
 LOCATION = re.compile(r"(?:nodes|edges)/[0-9a-f]{16}-[0-9A-HJKMNP-TV-Z]{26}")
-"""Where the table of a type lies: the hash of its name, and an id of its own."""
+"""The location of a type's table: the hash of its name, and a unique id."""
 _OWN = (
     *("__history", "__job", "__jobs", "__manifest", "__recovery", "__spool", "__wait"),
     *("_schema", "_queries", "__digests", "_graph.json"),
@@ -24,7 +24,7 @@ _FIRST_PAGE = 1000
 
 
 def is_own(key: str) -> bool:
-    """Whether a key has a form that this program gives, whoever put it there."""
+    """Whether a key has a form that this program uses, whoever put it there."""
     first, _, rest = key.partition("/")
     if first in ("nodes", "edges"):
         location = "/".join(key.split("/", 2)[:2])
@@ -33,12 +33,12 @@ def is_own(key: str) -> bool:
 
 
 def is_unfinished(key: str) -> bool:
-    """Whether a key is what a crash left of an object of this graph that never came to be."""
+    """Whether a key is what a crash left of an unfinished object of this graph."""
     return is_own(key) and _TEMPORARY.fullmatch(key.rsplit("/", 1)[-1]) is not None
 
 
 def list_occupants(root: Root, objects: ObjectStore) -> list[str]:
-    """What lies at a root, as far as it tells whose the root is: in a store the first page of a
+    """What is at a root, as far as it shows whose root it is: in a store the first page of a
     listing, in a directory the names of two levels."""
     if root.directory is None:
         keys = objects.list("", limit=_FIRST_PAGE)
@@ -49,7 +49,7 @@ def list_occupants(root: Root, objects: ObjectStore) -> list[str]:
 
 
 def refuse_foreign(root: Root, occupants: Iterable[str]) -> None:
-    """What a crashed attempt left is this program's own, and in nobody's way."""
+    """What a crashed attempt left belongs to this program and is in nobody's way."""
     for key in occupants:
         if not is_own(key):
             raise RootNotEmpty(
@@ -58,15 +58,15 @@ def refuse_foreign(root: Root, occupants: Iterable[str]) -> None:
 
 
 def is_remains(keys: Iterable[str]) -> bool:
-    """Whether all that lies at a root is what a crash left of a graph: tables or versions among
-    it, and nothing of anybody else's."""
+    """Whether a root contains only what a crash left of a graph: tables or versions, and nothing
+    that belongs to anybody else."""
     held = [key for key in keys if not is_of_the_system(key)]
     tells = any(key.startswith(("nodes/", "edges/", "__manifest/")) for key in held)
     return tells and all(is_own(key) for key in held)
 
 
 def drop_empty_directories(root: Root) -> None:
-    """What is left of a directory whose files have gone; one that holds anything stays."""
+    """Removes directories whose files were deleted; one that still contains something stays."""
     if root.directory is None:
         return
     for place, _, _ in os.walk(root.directory, topdown=False):
@@ -75,7 +75,7 @@ def drop_empty_directories(root: Root) -> None:
 
 
 def is_of_the_system(key: str) -> bool:
-    """Whether a key is what file managers and file systems leave: nobody's, wherever it lies."""
+    """Whether a key is a file that file managers and file systems create, wherever it is."""
     parts = key.split("/")
     return parts[-1] in OF_THE_SYSTEM or parts[0] in OF_THE_SYSTEM
 

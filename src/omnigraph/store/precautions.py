@@ -1,9 +1,9 @@
-"""Owns a look at the files of a table before Lance trusts them: Lance makes room for as much as the
-last bytes of a data file, or a deletion file, say, and a flipped one ends the process, with nobody
-left to tell why.
+"""Owns a check of a table's files before Lance trusts them. Lance allocates as much as the last
+bytes of a data file, or a deletion file, say. A flipped bit there kills the process without an
+explanation.
 
-It is a read of some hundred bytes for each file, once in a process, on a disk alone: what an object
-store holds, it checks by itself.
+It reads some hundred bytes of each file, once in a process, and only on a disk: an object store
+checks its contents by itself.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _VARINT, _EIGHT, _BYTES, _FOUR = 0, 1, 2, 5
 
 
 class WatchedTable(Protocol):
-    """What this module asks of a table version: `sound_files` were looked at, and all those of the
-    fragments in `looked_at` are among them."""
+    """What this module needs of a table version. `sound_files` were checked, including all files of
+    the fragments in `looked_at`."""
 
     @property
     def location(self) -> str: ...
@@ -55,7 +55,7 @@ class WatchedTable(Protocol):
 
 
 def require_sound_files(table: WatchedTable, fragments: Iterable[int] | None) -> None:
-    """Raises if a file of these fragments, or of any, is one that Lance would fall over."""
+    """Raises if a file of these fragments, or of any fragment, would crash Lance."""
     if table.directory is None:
         return
     wanted = frozenset(table.marks if fragments is None else fragments) - table.looked_at
@@ -85,9 +85,9 @@ def require_sound_end(root: Path, keys: Iterable[str]) -> None:
 
 
 def _require_sound_deletion(root: Path, key: str) -> None:
-    """Which rows are deleted, as a file of Arrow. Its lengths stand in its messages and at its end:
-    Lance trusts the ones, Arrow reads by the others, and both must give the same. Files with
-    another ending are bitmaps, which Lance checks."""
+    """Deleted rows are listed in an Arrow file. Its lengths are in its messages and at its end:
+    Lance trusts the former, Arrow uses the latter, and both must agree. Files with another ending
+    are bitmaps, which Lance checks."""
     if not key.endswith(".arrow"):
         return
     try:
@@ -97,7 +97,7 @@ def _require_sound_deletion(root: Path, key: str) -> None:
         messages = data[max(data.find(_MESSAGE), 0) :]
         same = pa.ipc.open_stream(messages).read_all().equals(rows) and _fits(messages)
     except FileNotFoundError:
-        return  # whoever reads it tells
+        return  # reading it reports the error
     except (pa.ArrowException, ValueError, OSError, StopIteration) as error:
         raise Corrupt(f"{key} cannot be read: {brief(str(error))}") from error
     if not same:
@@ -105,8 +105,8 @@ def _require_sound_deletion(root: Path, key: str) -> None:
 
 
 def _fits(messages: bytes) -> bool:
-    """The packed buffers begin with their lengths, or -1. Arrow passes over the first one, of what
-    is null, because nothing is; Lance makes room for it."""
+    """The packed buffers begin with their lengths, or -1. Arrow skips the first one, for nulls,
+    because there are none; Lance allocates memory for it."""
     reader = pa.ipc.MessageReader.open_stream(messages)
     reader.read_next_message()
     body = reader.read_next_message().body
@@ -115,7 +115,7 @@ def _fits(messages: bytes) -> bool:
 
 
 def wrong_index_files(root: Path, location: str) -> list[str]:
-    """Index files are data files too, each in a folder of its segment."""
+    """Index files are data files too, each in the folder of its segment."""
     return [
         path.relative_to(root).as_posix()
         for path in (root / location / "_indices").glob("*/*")
@@ -124,8 +124,8 @@ def wrong_index_files(root: Path, location: str) -> list[str]:
 
 
 def find_wrong_end(path: Path) -> str | None:
-    """What is wrong with the end of a data file; None too where it cannot be read at all, which
-    whoever reads it will tell."""
+    """What is wrong with the end of a data file. None also if it cannot be read at all, which
+    reading it will report."""
     try:
         held = os.open(path, _READ)
     except OSError:

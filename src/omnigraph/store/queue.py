@@ -1,7 +1,7 @@
-"""Owns the queue of writers: it says which one goes next. It is only a courtesy; the conditional
+"""Owns the queue of writers, which decides who goes next. It is only a courtesy; the conditional
 put decides.
 
-Without it a loser's rebase is longer than a winner's cycle and the loser starves (hazard 11).
+Without it a loser's rebase takes longer than a winner's cycle, and the loser starves (hazard 11).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class _OpenLocks:
-    """The descriptors of lock files that are open. A forked child inherits them, and with them the
-    locks: it closes them at once, else its parent's turn would last as long as the child."""
+    """The descriptors of open lock files. A forked child inherits them, and with them the locks. It
+    closes them at once, because otherwise its parent's turn would last as long as the child."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,7 +54,7 @@ class _OpenLocks:
         with self._lock:
             if descriptor in self._held:  # else it was the parent's, and the number is free
                 self._held.remove(descriptor)
-                # Who was in its turn has nothing to do with what goes wrong here.
+                # An error here does not concern the writer whose turn it was.
                 with contextlib.suppress(OSError):
                     # A child that was forked just now may not have come to close its own yet.
                     fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -72,15 +72,15 @@ _LOCKS = _OpenLocks()
 
 
 class LocalQueue:
-    """Writers of one machine, first come first served, by an advisory lock per branch."""
+    """Writers on one machine, first come first served, by an advisory lock per branch."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
     @contextlib.contextmanager
     def turn(self, branch: str, patience: float) -> Iterator[bool]:
-        """Yields whether there was a wait. A lock that cannot be had in time, or at all, is no
-        reason not to write."""
+        """Yields whether there was a wait. If the lock cannot be had in time, or at all, the writer
+        writes anyway."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             descriptor = _LOCKS.open(self._directory, f"{encode_branch(branch)}.lock")
@@ -95,8 +95,8 @@ class LocalQueue:
 
 
 class _Waiter:
-    """A blocking lock keeps the order of arrival but has no timeout, so a thread waits for it;
-    the uncontended case needs none."""
+    """A blocking lock keeps the order of arrival but has no timeout, so a thread waits for it. The
+    uncontended case needs none."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -135,7 +135,7 @@ class _Waiter:
 
 @dataclass(frozen=True)
 class Ticket:
-    """A place in the line: since when its owner waits, and when it was last heard of."""
+    """A place in the line: since when its owner waits, and its last sign of life."""
 
     since: int
     heard: int
@@ -151,8 +151,8 @@ class Ticket:
 
 
 class Tickets:
-    """Writers of different machines on an object store: losers stand in line, and a writer on a
-    streak looks now and then whether there is a line, and lets it go first."""
+    """Writers on different machines, on an object store. Losers stand in line. A writer on a streak
+    checks now and then whether there is a line, and lets it go first."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -162,8 +162,8 @@ class Tickets:
     def stand_in_line(
         self, objects: ObjectStore, branch: str, ticket: Ticket | None, deadline: float
     ) -> tuple[Ticket, bool]:
-        """Until nobody is ahead; with a new ticket or the one that a loser has already. Returns
-        it, and whether there was a wait."""
+        """Waits until nobody is ahead, with a new ticket or the one that a loser already has.
+        Returns the ticket, and whether there was a wait."""
         ticket = self._show(objects, branch, ticket)
         waited = False
         while self._runtime.monotonic() < deadline:
@@ -182,8 +182,8 @@ class Tickets:
             objects.delete(_prefix(branch) + ticket.name)
 
     def landed(self, branch: str, *, contended: bool) -> None:
-        """A commit that follows another within the streak time goes on with the streak; after a
-        lost race the next one looks at once."""
+        """A commit within the streak time of the last one continues the streak. After a lost race
+        the next one checks at once."""
         now = self._runtime.monotonic()
         if contended:
             self._streak[branch] = now - _STREAK
@@ -192,7 +192,7 @@ class Tickets:
         self._last[branch] = now
 
     def give_way(self, objects: ObjectStore, branch: str, deadline: float) -> bool:
-        """Whether somebody was let through. Costs nothing for a writer that is not greedy."""
+        """Whether somebody was let through. Costs nothing for a writer without a streak."""
         now = self._runtime.monotonic()
         greedy = now - self._last.get(branch, -_STREAK) <= _STREAK
         if not greedy or now - self._streak.get(branch, now) < _STREAK:

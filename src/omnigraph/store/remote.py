@@ -1,4 +1,5 @@
-"""Owns the object store behind obstore (S3 and its kin): typed answers, honest ambiguity."""
+"""Owns the object store behind obstore (S3 and the like): typed answers, with ambiguity
+reported."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from omnigraph.store.objects import MOST_RETRIES, Absent, Ambiguous, StoredFile
 
 _PART = 8 << 20
 _ROLE_SERVICES = ("169.254.169.254", "169.254.170.2", "169.254.170.23")
-"""Where AWS keeps the keys of a machine's role. obstore asks there if no others are given."""
+"""The address from which AWS machines get the keys of their role. obstore asks there if no others
+are given."""
 
 
 class RemoteStore:
@@ -65,7 +67,7 @@ class RemoteStore:
         try:
             self._store = connect(MOST_RETRIES)
             self._once = connect(0)
-        except BaseError as error:  # an account or a key that the address does not name
+        except BaseError as error:  # an account or a key that is missing from the address
             raise self._without_credentials() from error
 
     def get(self, key: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Owns the errors of a machine without memory or threads, which are not damage to a graph."""
+"""Owns errors caused by a lack of memory or threads, which are not damage to a graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SCARCE = re.compile(
 
 
 def find_scarcity(error: BaseException) -> OutOfMemory | None:
-    """What to say if there was too little of something; libraries say it in many ways."""
+    """The error to raise if a resource was scarce. Libraries report that in many ways."""
     text = str(error)
     said = _SCARCE.search(text)
     known = isinstance(error, MemoryError) or (

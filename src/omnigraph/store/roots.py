@@ -1,4 +1,5 @@
-"""Owns roots: from what a user types to where objects, tables and the writers' queue live."""
+"""Owns roots: it turns what a user types into the locations of objects, tables and the writers'
+queue."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ _PLAIN = string.ascii_letters + string.digits + "-"
 
 @dataclass(frozen=True)
 class Root:
-    """`uri` is what is shown and what tables are opened under; `directory` is None when remote."""
+    """`uri` is shown to users and used to open tables. `directory` is None for a remote root."""
 
     uri: str
     directory: Path | None
@@ -54,8 +55,8 @@ class Root:
         return RemoteStore(self.uri, self.options, timeout=settings.request_timeout)
 
     def lance_options(self, timeout: float) -> dict[str, str] | None:
-        """For Lance, which by itself gives up after three tries. It asks again for what was given
-        up, about sixteen times (measured), so each time gets its part."""
+        """For Lance, which gives up after three attempts by itself. It repeats a failed request
+        about sixteen times (measured), so each time gets its part."""
         if self.directory is not None:
             return None
         seconds = str(max(1, round(timeout / _LANCE_ROUNDS)))
@@ -115,7 +116,7 @@ def _local(path: str) -> Root:
 
 
 def _is_text(path: str) -> bool:
-    """Lance and the versions of a graph know paths as UTF-8 alone."""
+    """Lance and graph versions store paths as UTF-8 only."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -124,7 +125,7 @@ def _is_text(path: str) -> bool:
 
 
 def _file_path(text: str) -> str:
-    """A URL has its own rules for some characters, so that two URLs could be one place."""
+    """A URL has its own rules for some characters, so two URLs could be one place."""
     parts = urlsplit(text)
     if parts.query or parts.fragment or "#" in text or "?" in text:
         raise InvalidRoot(
@@ -145,15 +146,15 @@ def _refuse_dots(text: str, path: str) -> None:
 
 
 def _shown(text: str) -> str:
-    """An address without what may be secret in it."""
+    """An address without secrets."""
     start, _, rest = re.split(r"[?#]", text, maxsplit=1)[0].partition("://")
     place, slash, path = rest.partition("/")
     return f"{start}://{place.rsplit('@', 1)[-1]}{slash}{path}"
 
 
 def _own_directory(wanted: Path) -> Path:
-    """A directory that only this user can use. In a place where everybody may write, somebody
-    else may have put that name, or a link of that name, before: then it is another one."""
+    """A directory that only this user can use. In a world-writable place, somebody else may have
+    created that name, or a link of that name; then another name is used."""
     try:
         with contextlib.suppress(FileExistsError):
             wanted.mkdir(mode=0o700)
@@ -164,19 +165,20 @@ def _own_directory(wanted: Path) -> Path:
             return wanted
         return _of_this_process(tempfile.gettempdir(), os.getpid())
     except OSError:
-        return Path(os.devnull) / wanted.name  # nothing can be there, so nobody queues
+        return Path(os.devnull) / wanted.name  # nothing can exist there, so nobody queues
 
 
 @functools.cache
 def _of_this_process(parent: str, process: int) -> Path:
-    """A new directory with a name that nobody can know before, which goes at exit."""
+    """A new directory with an unpredictable name, which is deleted at exit."""
     directory = tempfile.mkdtemp(prefix=f"omnigraph-{os.getuid()}-{process}-", dir=parent)
     at_own_exit(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
 
 
 def _memory(text: str) -> Root:
-    """pylance cannot open a memory dataset again, so memory is a directory that goes at exit."""
+    """pylance cannot open a memory dataset again, so memory is a directory that is deleted at
+    exit."""
     given = text.split("://", 1)[1].encode(errors="surrogatepass")
     name = "".join(chr(byte) if chr(byte) in _PLAIN else f"_{byte:02x}" for byte in given)
     name = name or "default"

@@ -1,4 +1,4 @@
-"""Owns staging: files of a table that are complete and that nobody can see yet."""
+"""Owns staging: complete files of a table that nobody can see yet."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
 _SORTED = 64 * 1024 * 1024
-"""Bytes of files whose rows are put in order in memory when they are written anew."""
+"""Up to this size, rows are sorted in memory when they are rewritten."""
 _ONE_PUT = 5 * 1024 * 1024  # larger files are uploaded in parts
 
 
 @dataclass(frozen=True)
 class Staged:
-    """Written fragments, as JSON. `fields` says what each of their field ids meant there."""
+    """Written fragments, as JSON. `fields` says what each of their field ids meant at the time."""
 
     fragments: tuple[str, ...]
     fields: dict[int, str]
@@ -43,7 +43,7 @@ class StagedDeletes:
 
 
 def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledger) -> Staged:
-    """Rows with column names of the table; columns left out are null."""
+    """Rows with the column names of the table. Columns that are left out are null."""
     from lance.fragment import write_fragments
 
     with explained(table.location):
@@ -64,8 +64,8 @@ def stage_rows(table: Table, rows: pa.Table | pa.RecordBatchReader, ledger: Ledg
 
 
 def stage_deletes(table: Table, addresses: np.ndarray, ledger: Ledger) -> StagedDeletes:
-    """Side by side: each fragment that keeps some rows gets a deletion file of its own, made
-    from the one that it had."""
+    """In parallel: each fragment that keeps some rows gets a new deletion file, made from the old
+    one."""
 
     def delete(number: int) -> Any:
         offsets = (addresses[addresses >> 32 == number] & 0xFFFFFFFF).tolist()

@@ -1,9 +1,9 @@
-"""Owns checksums of table files from the moment that they are written (decision 37).
+"""Owns checksums of table files from the moment they are written (decision 37).
 
 A process that writes files on a disk reads them back, usually from memory, and carries their
 checksums in the text of the fragment or segment. The commit of the table puts them into its
 transaction, which is written anyway. On an object store Lance sends the bytes and shows them to
-nobody: there the store keeps checksums of its own, and ours begin with the first deep look.
+nobody; there the store keeps its own checksums, and ours begin with the first deep check.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 PROPERTY = "omnigraph.sums"
 _PART = 1 << 20
 _SHORT = 16
-"""Digits of a checksum that was made when a file was written; those of SHA-256 are longer."""
+"""The length of a checksum made when a file was written; those of SHA-256 are longer."""
 _DECODER = msgspec.json.Decoder(dict[str, str])  # made before there are threads
 
 
 def note_fragment(table: Table, metadata: Any, *, deletion: bool = False) -> str:
-    """A fragment that was just written as JSON, with the checksums of its files: those of its rows
-    and large values, or only that of its new deletion file."""
+    """A newly written fragment as JSON, with the checksums of its files: those of its rows and
+    large values, or only that of its new deletion file."""
     told = metadata.to_json()
     if table.directory is not None:
         if deletion:
@@ -48,7 +48,7 @@ def note_fragment(table: Table, metadata: Any, *, deletion: bool = False) -> str
 
 
 def sum_files(table: Table, paths: Iterable[str]) -> dict[str, str]:
-    """By path below the table; nothing where the files are not on a disk."""
+    """By path below the table; empty if the files are not on a disk."""
     if table.directory is None:
         return {}
     base = table.directory / table.location
@@ -66,7 +66,7 @@ def noted(fragments: Iterable[str]) -> dict[str, str]:
 
 
 def properties(sums: Mapping[str, str]) -> dict[str, str]:
-    """What a transaction carries. It begins with a checksum of itself."""
+    """What a transaction carries, beginning with a checksum of itself."""
     if not sums:
         return {}
     body = json.dumps(dict(sums), separators=(",", ":"))
@@ -89,7 +89,7 @@ def read_sums(transaction: bytes, key: str) -> dict[str, str]:
 
 
 def fits(data: bytes, known: str) -> bool:
-    """Whether these bytes have a known checksum, of whichever kind."""
+    """Whether these bytes have a known checksum, of either kind."""
     digest = _digest(known)
     digest.update(data)
     return bool(digest.hexdigest() == known)
@@ -101,7 +101,7 @@ def _digest(known: str) -> Any:
 
 @dataclass(frozen=True)
 class ChecksumResult:
-    """A file on its way. What is not what it was is refused with its last part."""
+    """A file that is being copied. A damaged one is refused with its last part."""
 
     key: str
     known: str | None

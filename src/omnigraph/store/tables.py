@@ -1,7 +1,7 @@
 """Owns reading tables: one immutable version of the Lance dataset of a type.
 
-Nothing outside `store` holds a Lance handle. `open_tables` opens them; how they
-change is in `staging` and `commits`.
+Nothing outside `store` holds a Lance handle. `open_tables` opens versions; `staging` and `commits`
+change tables.
 """
 
 from __future__ import annotations
@@ -52,18 +52,18 @@ class Table:
         default=({}, frozenset()), repr=False
     )
     unsynced: tuple[str, ...] = field(default=(), repr=False)
-    """Keys of the files that came with this version and that a power cut could still take. Only
-    who has just made it has them; whoever opens a version finds none."""
+    """Keys of files of this version that a power cut could still destroy. Only its writer has them;
+    they are empty in a version that was opened."""
     tally: Tally = field(default_factory=Tally, repr=False, compare=False)
     own_blobs: set[str] = field(default_factory=set, repr=False, compare=False)
-    """Data files whose large values are known to lie in the table, of all tables of a root."""
+    """Data files whose large values are known to be inside the table, for all tables of a root."""
     sound_files: set[str] = field(default_factory=set, repr=False, compare=False)
-    """Files that were looked at before Lance read them, of all tables of a root."""
+    """Files that were checked before Lance read them, for all tables of a root."""
     looked_at: set[int] = field(default_factory=set, repr=False, compare=False)
-    """Fragments of this version whose files are among them."""
+    """Fragments of this version whose files were checked."""
 
     def carrying(self, unsynced: tuple[str, ...]) -> Table:
-        """The same version, with all that is known of it, and these files to sync."""
+        """The same version with everything known about it, and these files to sync."""
         if self.unsynced == unsynced:
             return self
         same = object.__new__(Table)
@@ -71,7 +71,7 @@ class Table:
         return same
 
     def own_handle(self) -> Any:
-        """This version under a handle that nobody else has, without a request: whatever Lance
+        """This version under a handle that nobody else has, without a request. Whatever Lance
         borrows for itself (building an index, moving a tag) fails every other user of the same
         handle meanwhile."""
         with explained(self.location):
@@ -94,8 +94,8 @@ class Table:
 
     @cached_property
     def marks(self) -> dict[int, FragmentMark]:
-        """Asks only for the fragments that the version before did not have: a commit of one row
-        must not cost a walk over all fragments."""
+        """Reads only the fragments that the version before did not have: a commit of one row must
+        not cost a walk over all fragments."""
         before, changed = self.inherited
         with explained(self.location):
             get = self.handle.get_fragment
@@ -107,7 +107,7 @@ class Table:
             }
 
     def mark_of(self, number: int) -> FragmentMark | None:
-        """The mark of one fragment, without a walk over all."""
+        """The mark of one fragment, without a walk over all of them."""
         if "marks" in self.__dict__:
             return self.marks.get(number)
         with explained(self.location):
@@ -116,7 +116,7 @@ class Table:
 
     @cached_property
     def fields(self) -> dict[int, str]:
-        """What each field id of this version means: its path and type."""
+        """The meaning of each field id of this version: its path and type."""
         types = {f"/{f.name}": f"{f.type} {f.nullable}" for f in self.schema}
         with explained(self.location):
             meanings = field_meanings(self.handle.lance_schema)
@@ -172,8 +172,8 @@ class Table:
 
     @cached_property
     def takes_filters(self) -> bool:
-        """Whether Lance takes a filter over any columns of the table: where one holds lists of
-        unsigned integers, the filter cannot even be told."""
+        """Whether Lance accepts a filter over any columns of the table. If a column holds lists of
+        unsigned integers, it accepts none."""
         kinds = [held.type for held in self.schema if pa.types.is_list(held.type)]
         return not any(pa.types.is_unsigned_integer(kind.value_type) for kind in kinds)
 
@@ -190,14 +190,15 @@ class Table:
         writes: int | None = None,
         hops: Hops = serial_hops,
     ) -> None:
-        """Moves requests that Lance made into the ledger: so many, or all that nobody booked."""
+        """Moves requests that Lance made into the ledger: this many, or all that nobody has
+        booked."""
         with explained(self.location):
             self.tally.book(self.handle, ledger, purpose, reads=reads, writes=writes, hops=hops)
 
     def scan_hops(self, fragments: Iterable[int]) -> Hops:
-        """Lance tells how many requests it made, not which waited for which. It reads fragments
-        side by side: first their deletion files, then their data; a file of some size takes
-        several requests in a row, and so does a filter that leaves few rows."""
+        """Lance says how many requests it made, not which waited for which. It reads fragments in
+        parallel: first their deletion files, then their data. A large file takes several requests
+        in a row, and so does a filter that leaves few rows."""
         marks = [self.marks[number] for number in fragments if number in self.marks]
         deletions = sum(mark.deletion is not None for mark in marks)
 
@@ -210,7 +211,7 @@ class Table:
     # Reading
 
     def fragments(self, numbers: Iterable[int]) -> list[Any]:
-        """Fragments as Lance knows them, only for the modules of `store`."""
+        """Fragments in Lance's form, only for the modules of `store`."""
         with explained(self.location):
             return [self.handle.get_fragment(number) for number in numbers]
 
@@ -225,8 +226,8 @@ class Table:
         large: bool = False,
         purpose: str = "scan",
     ) -> Iterator[pa.RecordBatch]:
-        """Batches in storage order; with `addresses` each row's address as a last column.
-        `large` ones, of as many rows as fit into some megabytes, are for callers that read to
+        """Batches in storage order. With `addresses`, each row's address is the last column.
+        `large` batches, with as many rows as fit into some megabytes, are for callers that read to
         the end and pay for each batch."""
         options: dict[str, Any] = {}
         if large:
@@ -260,8 +261,8 @@ class Table:
     def read_physical(
         self, columns: Sequence[str], fragments: Sequence[int], ledger: Ledger
     ) -> pa.Table:
-        """Every row of these fragments in storage order, also the deleted ones: what a data file
-        holds is the same in every version that has it."""
+        """Every row of these fragments in storage order, including deleted ones: a data file holds
+        the same rows in every version that has it."""
         with reading(self, fragments):
             rows = self.handle.scanner(
                 columns=list(columns),
@@ -274,7 +275,7 @@ class Table:
         return rows.select(list(columns))
 
     def take(self, addresses: np.ndarray, columns: Sequence[str], ledger: Ledger) -> pa.Table:
-        """The live ones among these rows, each with its address."""
+        """The live rows among these, with their addresses."""
         names = [*columns, ADDRESS]
         if self.blobs.intersection(columns):
             return self._take_blobs(addresses, columns, ledger)
@@ -288,7 +289,7 @@ class Table:
     def require_own_blobs(
         self, columns: Iterable[str], fragments: Iterable[int] | None, ledger: Ledger
     ) -> None:
-        """Raises if a large value lies anywhere else than in this table, or cannot be there."""
+        """Raises if a large value is outside this table, or cannot exist."""
         require_own_blobs(self, columns, fragments, ledger)
 
     def _take_blobs(
@@ -316,8 +317,8 @@ def version_file(location: str, version: str) -> str:
 
 
 def fragment_keys(table: Table, metadata: Any) -> list[str]:
-    """The files of a fragment on a disk: its rows, the blobs that lie beside them because they are
-    large, and its deletion file."""
+    """The files of a fragment on a disk: its rows, large blobs beside them, and its deletion
+    file."""
     assert table.directory is not None
     base, root = table.location, table.directory
     keys = [f"{base}/data/{file._path}" for file in metadata.files]  # noqa: SLF001

@@ -27,7 +27,7 @@ TEXT: Final = "text"
 """The one column of a scratch index."""
 _SCRATCH: Final = "scratch"
 LONGEST_FUZZY: Final = 32
-"""Letters of a word beyond which Lance may not be able to look for its neighbours."""
+"""The length of a word above which Lance may fail to find similar words."""
 _INVERTED: Final = "InvertedIndexDetails"
 _EXPANSIONS: Final = 100_000
 
@@ -41,14 +41,14 @@ class AnyWord:
 
 @dataclass(frozen=True)
 class Phrase:
-    """A text that holds the words side by side. `text` is what they were cut from."""
+    """A text that contains the words next to each other. `text` is what they were split from."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Fuzzy:
-    """A text with a word that is at most so many edits away from one of the words."""
+    """A text with a word that is at most this many edits away from one of the words."""
 
     words: tuple[str, ...]
     edits: int
@@ -59,7 +59,7 @@ TextQuery = AnyWord | Phrase | Fuzzy
 
 @dataclass(frozen=True)
 class Hits:
-    """Addresses and scores, in no order that means anything."""
+    """Addresses and scores, in no particular order."""
 
     addresses: np.ndarray
     scores: np.ndarray
@@ -71,7 +71,7 @@ class Hits:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Fragments of a table version whose words an index has, and those it has not."""
+    """Which fragments of a table version an index covers, and which it does not."""
 
     indexed: tuple[int, ...]
     tail: tuple[int, ...]
@@ -86,9 +86,9 @@ def cut(text: str, analysis: Analysis) -> list[str]:
 
 @lru_cache(maxsize=1024)
 def distinct_words(text: str, analysis: Analysis) -> tuple[str, ...]:
-    """What is cut to each word of a question, once: Lance counts a word that is asked for twice
-    in one kind of question twice, in another once. A stem that is not cut to itself stays what it
-    was cut from."""
+    """The words of a question, each once: Lance counts a repeated word twice in one kind of
+    question and once in another. If the stem of a word has another stem, the word itself is
+    kept."""
     found: dict[str, str] = {}
     for chunk in text.split():
         for word in cut(chunk, analysis):
@@ -98,8 +98,8 @@ def distinct_words(text: str, analysis: Analysis) -> tuple[str, ...]:
 
 
 def coverage(table: Table, column: str, analysis: Analysis) -> Coverage | None:
-    """What an index of this analysis covers. None: there is none, or one of another analysis lies
-    on the column as well, and nobody knows which of them Lance would take."""
+    """What an index of this analysis covers. None means that there is none, or that the column also
+    has one of another analysis, and it is not known which of them Lance would use."""
     segments = [s for s in table.segments if column in s.columns and s.kind.endswith(_INVERTED)]
     name = index_name(column, "INVERTED", analysis.name)
     if not segments or any(segment.name != name for segment in segments):
@@ -112,7 +112,7 @@ def coverage(table: Table, column: str, analysis: Analysis) -> Coverage | None:
 
 
 def allow_fragments(fragments: Iterable[int]) -> bytes:
-    """An allowlist of whole fragments: 8 bytes each, whatever they hold."""
+    """An allowlist of whole fragments: 8 bytes each, whatever they contain."""
     numbers = sorted(fragments)
     return struct.pack("<I", len(numbers)) + b"".join(struct.pack("<II", n, 0) for n in numbers)
 
@@ -134,8 +134,8 @@ def find_texts(
     limit: int | None = None,
     has_tail: bool = False,
 ) -> Hits:
-    """The rows among the allowed ones that answer, or `limit` of the best. Only an index finds
-    fuzzy words: rows in the tail of one are not among them."""
+    """The matching rows among the allowed ones, or the best `limit` of them. Only an index finds
+    fuzzy words, so rows without one are not found by these."""
     if limit == 0:
         return Hits.none()  # Lance panics
     options: dict[str, Any] = {"row_addr_allowlist": allowed}
@@ -157,7 +157,8 @@ def _question(query: TextQuery, column: str, *, has_tail: bool) -> Any:
 
     match query:
         case AnyWord(words=words):
-            # With a tail only this one scores all rows alike; without, it visits every match.
+            # With rows outside the index, only this one scores all rows alike; without them, it
+            # visits every match.
             if has_tail:
                 return CombinedFieldsQuery(" ".join(words), [column])
             return MatchQuery(" ".join(words), column)

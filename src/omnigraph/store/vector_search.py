@@ -1,5 +1,5 @@
-"""Owns searching the vectors of a column through Lance: always by cosine, always every partition,
-so that what comes back is what a look at all vectors would give, up to rounding."""
+"""Owns searching the vectors of a column through Lance: always by cosine and over every partition,
+so the result is that of a comparison with all vectors, up to rounding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns what Lance keeps in the version file of a table and does not show."""
+"""Owns the parts of a table's version file that Lance does not expose."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROPERTIES = 4
 
 
 def highest_fragment(handle: Any) -> int:
-    """The highest fragment id that the table ever gave."""
+    """The highest fragment id that the table ever used."""
     given = 0
     for number, value in _fields(handle):
         if number == _MAX_FRAGMENT_ID and isinstance(value, int):

@@ -47,7 +47,7 @@ T = TypeVar("T", GraphVersion, GraphStamp)
 
 
 def encode_branch(name: str) -> str:
-    """One path segment for any name; `.` and `..` too, which a path would swallow."""
+    """One path segment for any name, including `.` and `..`, which have a meaning in paths."""
     if not isinstance(name, str) or not name:
         raise InvalidBranchName("A branch needs a name.")
     return _segment(name)
@@ -70,7 +70,7 @@ def _segment(name: str) -> str:
 
 
 def named_branches(groups: Iterable[str]) -> list[str]:
-    """The branches whose folders these are, sorted; a folder of another form is not ours."""
+    """The branches with these folders, sorted. A folder of another form is not ours."""
     found = []
     for group in groups:
         name = unquote(group)
@@ -86,7 +86,7 @@ def version_key(branch: str, version: int) -> str:
 
 
 def is_version(key: str) -> bool:
-    """By form: whatever else lies there is not ours."""
+    """By the form of the name: anything else is not ours."""
     return _VERSION_NAME.fullmatch(key.rsplit("/", 1)[1]) is not None
 
 
@@ -111,12 +111,12 @@ def decode_version(data: bytes, key: str) -> GraphVersion:
 
 
 def _with_sum(data: bytes) -> bytes:
-    """A checksum of all that comes before it, as the last field (decision 37)."""
+    """Adds a checksum of everything before it, as the last field (decision 37)."""
     return data[:-1] + _SUM + xxhash.xxh3_64_hexdigest(data).encode() + b'"}'
 
 
 def _without_sum(data: bytes, key: str) -> bytes:
-    """What was written before there were checksums has none."""
+    """Versions from before there were checksums have none."""
     if data[-_SUM_SIZE : len(_SUM) - _SUM_SIZE] != _SUM:
         return data
     body = data[:-_SUM_SIZE] + b"}"
@@ -131,7 +131,7 @@ def _unpack(data: bytes, key: str) -> bytes:
     import pyarrow as pa
 
     size = int.from_bytes(data[:4], "big")
-    if size > _MOST_PACKED * len(data):  # room is made for it before a byte is unpacked
+    if size > _MOST_PACKED * len(data):  # memory is allocated before a byte is unpacked
         raise Corrupt(f"The graph version {key} cannot be unpacked: {size} bytes cannot be in it.")
     try:
         unpacked: bytes = pa.decompress(
@@ -164,7 +164,7 @@ def _decode(data: bytes, kind: type[T], key: str) -> T:
 
 
 def convert_version(fields: dict[str, Any], key: str) -> GraphVersion:
-    """A version from what JSON has of it, written in whatever format."""
+    """A version from its JSON, written in any format."""
     try:
         _require_known(fields.get("format", 0), key)
         held = msgspec.convert(lift(fields, to=FORMAT), type=GraphVersion)
@@ -175,7 +175,8 @@ def convert_version(fields: dict[str, Any], key: str) -> GraphVersion:
 
 
 def _require_ordered(version: GraphVersion, key: str) -> None:
-    """Nothing that a version says of its chain lies after it: loops go up to there."""
+    """Numbers that a version gives for its chain may not be above its own, because loops run up to
+    them."""
     for name in ("first", "floor", "folded", "forgotten"):
         if (number := getattr(version, name)) > version.version:
             raise Corrupt(f"{key}, version {version.version}, says {number} for {name!r}.")
@@ -212,7 +213,8 @@ class Put(Enum):
 
 @dataclass(frozen=True)
 class PutOutcome:
-    """TAKEN carries the foreign version that holds the number: proof that ours did not land."""
+    """TAKEN carries the foreign version that holds the number, which proves that ours did not
+    land."""
 
     put: Put
     taken_by: GraphVersion | None = None
@@ -220,7 +222,7 @@ class PutOutcome:
 
 
 class Versions:
-    """The graph versions of one root. Holds no state: callers keep what they have seen."""
+    """The graph versions of one root. It has no state: callers keep what they have seen."""
 
     def __init__(self, objects: ObjectStore, runtime: Runtime = SYSTEM) -> None:
         self._objects = objects
@@ -230,7 +232,7 @@ class Versions:
         return _decode(self._objects.get(STAMP_KEY), GraphStamp, STAMP_KEY)
 
     def write_stamp(self, stamp: GraphStamp, *, after: Sequence[Path] = ()) -> bool:
-        """False when there already is one: which also proves that the store keeps the promise
+        """False means that there is one already. This also proves that the store keeps the promise
         of put-if-absent, because writing the same stamp twice must fail the second time."""
         return self._objects.put_if_absent(STAMP_KEY, msgspec.json.encode(stamp), after=after)
 
@@ -243,7 +245,7 @@ class Versions:
         return found
 
     def read_format(self, branch: str, version: int) -> int:
-        """The format that a version was written in, whatever this program makes of it."""
+        """The format in which a version was written, whatever this program converts it to."""
         key = version_key(branch, version)
         try:
             data = _unpack(self._objects.get(key), key)
@@ -265,7 +267,7 @@ class Versions:
             try:
                 head = self.read(branch, newest)
             except Absent:
-                pass  # a ghost, perhaps, which its writer took back
+                pass  # perhaps a ghost that its writer has removed
             else:
                 gap = _first_gap(numbers, head)
                 if gap is None:
@@ -277,10 +279,10 @@ class Versions:
                     f"({version_key(branch, missing)}): the branch goes on to version {newest}.",
                     help="Bring the object back from a copy. Nothing is written until then.",
                 )
-            known = newest, missing  # else it left the chain since it was listed
+            known = newest, missing  # otherwise it has left the chain since it was listed
 
     def read_newer(self, known: GraphVersion) -> GraphVersion:
-        """The head, given one that was the head a moment ago: one probe when nothing moved."""
+        """The head, given a recent head: one probe if nothing moved."""
         newest = known
         for _ in range(_WALK):
             try:
@@ -291,7 +293,7 @@ class Versions:
         return self._read_far(newest)
 
     def _read_next(self, version: GraphVersion) -> GraphVersion:
-        """The version after one that is known, which follows on it. Raises `Absent`."""
+        """The version directly after a known one. Raises `Absent`."""
         found = self.read(version.branch, version.version + 1)
         begins = found.first == found.version
         if not begins and found.commit.parents[:1] != (version.commit.id,):
@@ -302,14 +304,14 @@ class Versions:
         return found
 
     def _is_passed(self, version: GraphVersion) -> bool:
-        """Whether later versions are there although the next one was not a moment ago."""
+        """Whether later versions exist although the next one did not exist a moment ago."""
         numbers = (version.version + 2, version.version + 3)
         beyond = self._objects.glance([version_key(version.branch, n) for n in numbers])
         return beyond is not None and any(beyond)
 
     def _read_far(self, known: GraphVersion) -> GraphVersion:
-        """The head when it is far ahead of one that is known. On a disk numbers are probed in
-        growing steps, because a listing is as long as the chain."""
+        """The head, if it is far ahead of a known version. On a disk numbers are probed in growing
+        steps, because a listing is as long as the chain."""
         if self._objects.glance([]) is None:
             return self.read_head(known.branch)
         low, step = known.version, 1
@@ -327,7 +329,7 @@ class Versions:
         return seen is not None and seen[0]
 
     def _list_newest(self, branch: str) -> list[int]:
-        """The newest numbers of a chain, newest first: as many as one request lists."""
+        """The newest numbers of a chain, newest first, as many as one request lists."""
         keys = self._objects.list(f"__manifest/{encode_branch(branch)}/", limit=_PAGE)
         numbers = [version_number(key) for key in keys if is_version(key)]
         if not numbers:
@@ -335,20 +337,20 @@ class Versions:
         return numbers
 
     def list_branches(self) -> list[str]:
-        """Every branch that ever was, tombstones included."""
+        """Every branch that ever existed, including deleted ones."""
         return named_branches(self._objects.groups("__manifest/"))
 
     def put(self, version: GraphVersion, *, after: Sequence[Path] = ()) -> PutOutcome:
-        """The commit point. After a lost answer the same bytes go to the same key again, because
-        the first put may still be on its way: only a foreign version proves that it lost. An
-        error is raised only while nothing of ours can be on its way."""
+        """The commit point. After a lost answer the same bytes are put at the same key again,
+        because the first put may still be under way. Only a foreign version proves that ours lost.
+        An error is raised only when nothing of ours can be under way."""
         key = version_key(version.branch, version.version)
         data = encode_version(version)
         lost = ""
         after_this = version_key(version.branch, version.version + 1)
         seen = self._objects.glance([after_this, key])
         if seen is not None and tuple(seen) == (True, False):
-            # What would be put here was there, and is lost or has left the chain.
+            # Our version was there, and is lost or has left the chain.
             return PutOutcome(Put.TAKEN, taken_by=self.read_head(version.branch))
         for attempt in range(_ATTEMPTS):
             self._back_off(attempt)
@@ -381,20 +383,20 @@ class Versions:
         )
 
     def _back_off(self, attempt: int) -> None:
-        """At once after the first lost answer, and then later and later: a store that is busy, or
-        a network that is cut, needs seconds and not tries."""
+        """At once after the first lost answer, then with growing pauses: a busy store, or a broken
+        network, needs time and not attempts."""
         if attempt > 1:
             jitter = 0.5 + self._runtime.random() / 2
             self._runtime.sleep(_PAUSE * 2 ** (attempt - 2) * jitter)
 
     def delete_ghost(self, version: GraphVersion) -> None:
-        """Removes a version of ours that won a number which cleanup had already passed."""
+        """Removes a version of ours whose number cleanup had already passed."""
         self._objects.delete(version_key(version.branch, version.version))
 
 
 def _first_gap(numbers: Sequence[int], head: GraphVersion) -> int | None:
-    """The newest number that is missing between the head and the bottom of its chain, as far as
-    the numbers were listed."""
+    """The newest missing number between the head and the bottom of its chain, as far as the numbers
+    were listed."""
     lowest = max(head.bottom, numbers[-1])
     for listed, expected in zip(numbers, range(head.version, lowest - 1, -1), strict=False):
         if listed != expected:

@@ -36,7 +36,7 @@ __all__ = [
 
 
 def compile_query(text: str, catalog: Catalog, name: str | None = None) -> Checked:
-    """The query of this name, or the only one. The whole text must parse; only the query is
+    """The query of this name, or the only one. The whole text must parse, but only this query is
     checked."""
     parsed = parse_queries(text)
     if parsed.diagnostics:
@@ -54,8 +54,8 @@ def compile_query(text: str, catalog: Catalog, name: str | None = None) -> Check
 
 
 def compile_file(text: str, catalog: Catalog) -> CheckedFile:
-    """Every query of the text, or everything that is wrong, in text order. Queries without syntax
-    errors are checked also when others have some."""
+    """Every query of the text, or every error, in text order. Queries without syntax errors are
+    checked even if others have some."""
     parsed = parse_queries(text)
     checked = check_file(parsed.file, catalog)
     found = sort_diagnostics((*parsed.diagnostics, *checked.diagnostics))

@@ -1,6 +1,6 @@
-"""Owns how each grammar rule becomes a node of the tree; it decides nothing and never fails.
+"""Owns how each grammar rule becomes a node of the tree. It decides nothing and never fails.
 
-The methods carry the names of the rules in gq.lark; the parser calls them while it reduces.
+The methods are named after the rules in gq.lark; the parser calls them as it reduces.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CONSTANTS: dict[str, Atom] = {"TRUE": True, "FALSE": False, "NULL": None}
 
 
 class _Clauses:
-    """Clauses in braces, until the node that they belong to is built."""
+    """Clauses in braces, until the node that contains them is built."""
 
     def __init__(self, children: Children) -> None:
         self.clauses = tuple(children[1:-1])
@@ -36,7 +36,7 @@ class _Parameters:
 
 
 class _Body:
-    """What stands in the braces of a query; `parts` may hold a Wreck."""
+    """The contents of the braces of a query. `parts` may contain a Wreck."""
 
     def __init__(self, children: Children) -> None:
         self.parts: Children = [child for child in children if type(child) is not Token]
@@ -74,7 +74,7 @@ def _wrecked(clauses: tuple[object, ...]) -> bool:
 
 class ExpressionBuilder:
     def chain(self, children: Children) -> Any:
-        """One operand alone is itself."""
+        """A single operand stands for itself."""
         if len(children) == 1:
             return children[0]
         operators = tuple([token.text for token in children[1::2]])
@@ -94,7 +94,7 @@ class ExpressionBuilder:
         return tree.Unary("-", children[1], _span(children))
 
     def parenthesised(self, children: Children) -> Any:
-        """Its place is that of the parentheses, so that what holds it has the right one too."""
+        """The span includes the parentheses, so that the spans of outer nodes are right too."""
         return msgspec.structs.replace(children[1], span=_span(children))
 
     def compared(self, children: Children) -> tree.Comparison:
@@ -392,7 +392,7 @@ def _bare_query(parts: Children) -> tree.Query:
 
 
 def _gathered(children: Children) -> Children:
-    """Bare bodies as queries: mutations that follow each other are one, also after `explain`."""
+    """Bare bodies as queries. Consecutive mutations form one query, also after `explain`."""
     items: Children = []
     run: list[Any] = []
     for child in (*children, None):
@@ -408,7 +408,7 @@ def _gathered(children: Children) -> Children:
 
 
 def _settle(items: Children, run: Children) -> None:
-    """The mutations join the one that is explained just before them, or are a query."""
+    """The mutations join a mutation that is explained just before them, or form a query."""
     last = items[-1] if items else None
     if type(last) is tree.Explain and last.query.name is None and type(last.query.body) is tuple:
         query = _bare_query([*last.query.body, *run])

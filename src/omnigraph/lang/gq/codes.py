@@ -1,4 +1,4 @@
-"""Owns the table of `.gq` diagnostic codes; documentation and golden tests go through it."""
+"""Owns the table of `.gq` diagnostic codes. Documentation and golden tests use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Owns the words of syntax errors: what was found, what fits instead, what was probably meant."""
+"""Owns the wording of syntax errors: what was found, what would fit, and what was probably
+meant."""
 
 from __future__ import annotations
 
@@ -75,7 +76,7 @@ def explain_token(
 
 
 def explain_open_block(token: Token) -> Diagnostic:
-    """A part of a query or the end of the text where a block has not been closed."""
+    """The same for a part of a query, or the end of the text, where a block is still open."""
     if token.type == END:
         message = "the text ends inside a block"
     else:
@@ -92,13 +93,13 @@ def explain_open_block(token: Token) -> Diagnostic:
 def repair_keyword(
     grammar: Grammar, states: list[int], token: Token, words: Mapping[str, str]
 ) -> Token | None:
-    """The keyword that a misspelled word stands for, so that the parser can go on with it."""
+    """The keyword that a misspelled word stands for, so that the parser can continue with it."""
     meant = _meant(expected_terminals(grammar, states), token, words)
     return Token(words[meant], token.text, token.start) if meant else None
 
 
 def describe(wanted: frozenset[str], words: Mapping[str, str]) -> tuple[str, ...]:
-    """The terminals in the words of a reader; those that form one idea become one."""
+    """The terminals in words for a reader. Those that form one idea are combined."""
     found: list[str] = []
     if wanted >= {"LEAD", "OPTIONAL"}:
         found.append("a clause")

@@ -1,6 +1,6 @@
-"""Owns the one style of `.gq` text; it moves white space and commas, never a comment.
+"""Owns the one style of `.gq` text. Formatting moves white space and commas, never a comment.
 
-A comment on the line of a token stays behind it, any other has a line of its own.
+A comment on the line of a token stays behind it; any other comment has a line of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BEFORE_VALUES: Final = frozenset({"where", "when", "then", "else"})
 
 
 class Formatted(msgspec.Struct, frozen=True):
-    """`text` is None exactly when the input does not parse."""
+    """`text` is None exactly if the input does not parse."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -58,7 +58,7 @@ def _read(text: str, comments: list[Token]) -> list[Token]:
 
 
 class _Writer:
-    """Puts tokens one after the other; `depth` is that of the line it is on."""
+    """Writes tokens one after the other. `depth` is that of the current line."""
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
@@ -87,8 +87,8 @@ class _Writer:
         self.before, self.must_break, self.after_comment = token, False, False
 
     def put_comment(self, token: Token, breaks: int) -> None:
-        """A comment of its own line goes to the depth of what follows it or, in the middle of a
-        line, one deeper."""
+        """A comment on its own line gets the depth of what follows it or, in the middle of a line,
+        one more."""
         if not self.parts:
             pass
         elif breaks == 0:
@@ -108,7 +108,7 @@ class _Writer:
         self.before = self.before or token
 
     def _next_token(self, comment: Token) -> Token:
-        """The one that will be written next."""
+        """The token that will be written next."""
         index = self.plan.at(comment.end)
         while self.plan.starts[index] in self.plan.dropped:
             index += 1
@@ -118,7 +118,7 @@ class _Writer:
         return self._next_token(comment).start in self.plan.apart
 
     def _next_depth(self, comment: Token) -> int | None:
-        """The depth of the line that begins after the comment; None if none does."""
+        """The depth of the line that begins after the comment, or None if none does."""
         following = self._next_token(comment)
         if following.start in self.plan.closings:
             return self.plan.closings[following.start] + 1

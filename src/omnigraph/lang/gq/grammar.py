@@ -1,4 +1,4 @@
-"""Owns gq.lark at run time: its LALR tables and the lexer that goes with them."""
+"""Owns gq.lark at run time: its LALR tables and its lexer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Grammar(NamedTuple):
     lexer: Lexer
 
     def expects(self, states: list[int], terminal: str) -> bool:
-        """Whether the terminal would be taken with these states on the stack."""
+        """Whether the terminal would be accepted with these states on the stack."""
         return expects(self.actions, self.moves, states, terminal, "file")
 
     def fits_after_closing(self, states: list[int], terminal: str) -> bool:
-        """Whether the terminal would be taken once some of the open blocks are closed."""
+        """Whether the terminal would be accepted once some of the open blocks are closed."""
         while not self.expects(states, terminal):
             if not self.expects(states, "RBRACE"):
                 return False

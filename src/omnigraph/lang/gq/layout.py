@@ -1,7 +1,7 @@
 """Owns where the lines of a formatted `.gq` text begin: a plan, by offsets into the text.
 
-Queries, matches and the parts of a read have lines of their own. Everything else in braces stays on
-one line if it fits and holds no comment.
+Queries, matches and the parts of a read have their own lines. Everything else in braces stays on
+one line if it fits and contains no comment.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ WIDTH: Final = 100
 
 
 class Plan:
-    """`lines` and `closings`: where a line begins, with its depth; closings are braces. `apart`:
-    lines with a blank one before them. `glued`: no space before; `commas`: one comes after the
-    token that begins here; `dropped`: commas that go."""
+    """`lines` and `closings` say where a line begins, and its depth; closings are braces. Lines in
+    `apart` have a blank line before them. Tokens in `glued` have no space before them. A comma
+    follows the tokens in `commas`, and those in `dropped` are removed."""
 
     def __init__(
         self, tokens: Sequence[Token], comments: Sequence[Token], draft: Plan | None = None
     ) -> None:
-        """`draft` knows which commas come and go: what fits is what will be written."""
+        """`draft` knows which commas are added and removed, so lengths are those of the final
+        text."""
         self.lines: dict[int, int] = {}
         self.closings: dict[int, int] = {}
         self.apart: set[int] = set()
@@ -52,7 +53,7 @@ class Plan:
         return bisect_left(self.starts, offset)
 
     def brace_before(self, offset: int) -> int:
-        """The index of the brace that was opened last before an offset."""
+        """The index of the last brace opened before an offset."""
         index = self.at(offset) - 1
         while self.tokens[index].type != "LBRACE":
             index -= 1
@@ -67,13 +68,13 @@ class Plan:
         return not held and len(INDENT) * depth + width <= WIDTH
 
     def open(self, brace: int, items: Sequence[Span], depth: int) -> None:
-        """Each item of the block has a line."""
+        """Each item of the block gets a line."""
         self.closings[self.starts[self._closing[brace]]] = depth
         for item in items:
             self.lines[item.start] = depth + 1
 
     def separate(self, items: Sequence[Span]) -> None:
-        """One comma between each two items, none after the last."""
+        """One comma between any two items, and none after the last."""
         for index, item in enumerate(items):
             after = self.at(item.end)
             has_comma = self.tokens[after].type == "COMMA"

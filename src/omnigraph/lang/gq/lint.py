@@ -1,4 +1,5 @@
-"""Owns what is allowed in queries but probably not meant, and the summary of a query."""
+"""Owns warnings about queries that are allowed but probably not meant, and the summary of a
+query."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ class ColumnInfo(msgspec.Struct, frozen=True):
 
 
 class QueryInfo(msgspec.Struct, frozen=True):
-    """What a query takes, gives, reads and writes; types by name, sorted. `name` is None for a
+    """What a query takes, returns, reads and writes, with sorted type names. `name` is None for a
     bare body."""
 
     name: str | None
@@ -92,7 +93,7 @@ def _read_types(read: Read) -> Iterator[str]:
 
 
 def _written(mutation: checked.Mutation, catalog: Catalog) -> Iterator[str]:
-    """Deleting nodes deletes their edges."""
+    """Deleting nodes deletes their edges too."""
     yield mutation.type.name
     if isinstance(mutation, checked.Delete) and isinstance(mutation.type, NodeType):
         name = mutation.type.name
@@ -106,7 +107,7 @@ def _warn(code: str, span: Span, message: str, help_: str | None = None) -> Diag
 
 
 def _never_set(mutations: list[tree.Mutation], catalog: Catalog) -> Iterator[Diagnostic]:
-    """Properties that some insert leaves null and no statement of the file ever sets."""
+    """Properties that some insert leaves null and that no statement of the file sets."""
     given: dict[str, set[str]] = {}
     inserts: dict[str, tree.Insert] = {}
     for mutation in mutations:
@@ -150,13 +151,13 @@ def _cross_products(query: tree.Query, match: Match) -> Iterator[Diagnostic]:
 
 
 def _components(match: Match) -> list[set[int]]:
-    """Variables that hang together; what is tied to the outside is one group with it."""
+    """Groups of connected variables. Everything that depends on the outside is one group."""
     groups = [{v.id} for v in match.variables if isinstance(v.kind, NodeKind)]
     ties = [{t.source, t.target} for t in match.traversals]
     ties += [set(used_variables(f)) for f in match.filters]
     outer = set(match.outer)
     for tie in ties:
-        # Everything outside counts as one thing.
+        # Everything outside counts as one variable.
         tied = tie | (outer if tie & outer else set())
         touched = [group for group in groups if group & tied]
         merged = set().union(tied, *touched)
@@ -182,7 +183,7 @@ def _unused(query: tree.Query, parameters: tuple[str, ...]) -> Iterator[Diagnost
 
 
 def _variables(value: object) -> Iterator[tree.Variable]:
-    """Every place where a variable stands, in text order."""
+    """Every occurrence of a variable, in text order."""
     stack = [value]
     while stack:
         top = stack.pop()

@@ -1,4 +1,5 @@
-"""Owns values for parameters: JSON and Python values to declared types, or all that is wrong."""
+"""Owns the values of parameters: JSON and Python values become values of the declared types, or all
+errors are reported."""
 
 from __future__ import annotations
 
@@ -40,10 +41,8 @@ class ParameterError(ValueError):
 
 
 def bind_parameters(query: CheckedQuery, values: Mapping[str, Any] | None) -> dict[str, Any]:
-    """A value for every parameter. Raises ParameterError with everything that is wrong.
-
-    Dates are `date`, DateTimes `datetime` in UTC, blobs `bytes`, lists and vectors tuples.
-    """
+    """A value for every parameter. Raises a ParameterError with every error. Dates become `date`,
+    DateTimes `datetime` in UTC, blobs `bytes`, lists and vectors tuples."""
     given = dict(values or {})
     bound: dict[str, Any] = {}
     problems: list[tuple[str, str]] = []
@@ -84,7 +83,7 @@ def _bind(parameter: Parameter, given: Mapping[str, Any]) -> Any:
 
 
 def convert(value: Any, kind: PropertyType) -> Any:
-    """The value as one of the kind. Raises ValueError that says what is wrong."""
+    """The value as one of the kind. Raises a ValueError that says what is wrong."""
     match kind:
         case ScalarType(base=base):
             return _scalar(value, base)
@@ -111,7 +110,7 @@ def _are_floats(parts: Sequence[Any]) -> bool:
 
 
 def _items(value: Any, kind: PropertyType) -> list[Any]:
-    """Lists, tuples, and arrays that can become lists."""
+    """The items of lists, tuples, and arrays that can become lists."""
     if not isinstance(value, list | tuple):
         listed = getattr(value, "tolist", None)
         value = listed() if callable(listed) else value

@@ -1,4 +1,4 @@
-"""Owns parsing: `.gq` text to a tree and every syntax error in it.
+"""Owns parsing: `.gq` text becomes a tree and a list of all syntax errors.
 
 After an error the parser goes back to the nearest place where the grammar allows an error, skips to
 the next clause, projection, assignment, part of a query or brace that fits there, and goes on.
@@ -20,20 +20,22 @@ from omnigraph.lang.grammar_tables import Reduction, take
 from omnigraph.lang.tokens import BAD, END, Token
 
 LARGEST_TEXT: Final = 1_000_000
-"""Characters; nobody writes a longer one, and a program that does should use parameters."""
+"""In characters. Nobody writes a longer text, and a program should use parameters instead."""
 GIVEN_UP: Final = 1_000
-"""A text with so many errors is not one of ours; the rest of it is not read."""
+"""A text with this many errors is not in our language; the rest is not read."""
 _EXPLAINED: Final = 200
-"""After so many errors only their number matters: nobody reads on, and words cost time."""
+"""After this many errors only their number matters: nobody reads further, and wording takes
+time."""
 _DEEPEST: Final = 300
-"""States on the stack: parentheses, blocks and operators that are open at one place."""
+"""The limit of states on the stack: parentheses, blocks and operators that are open at one
+place."""
 _OPENING: Final = frozenset({"LPAR", "LSQB", "LBRACE", "NEG", "NOT"})
 _ASKED: Final = frozenset({"VAR", "MINUS", "NAME"})
 
 
 class Parsed(msgspec.Struct, frozen=True):
-    """With errors, the tree holds what could be read in spite of them; `complete` is False if
-    the parser gave up before the end."""
+    """With errors, the tree holds what could be read in spite of them. `complete` is False if the
+    parser gave up before the end."""
 
     file: File
     diagnostics: tuple[Diagnostic, ...]
@@ -68,7 +70,7 @@ class _Parser:
         self.has_given_up = False
 
     def parse(self) -> File:
-        """The loop that every token goes through, so it is written for speed."""
+        """The loop over all tokens, written for speed."""
         actions, moves = self.grammar.actions, self.grammar.moves
         states, values = self.states, self.values
         token = self._next()
@@ -108,7 +110,7 @@ class _Parser:
         return self.grammar.expects(self.states, terminal)
 
     def _recover(self, token: Token) -> Token:
-        """Report the token, make the stacks ready to go on, and say with which token."""
+        """Reports the token, prepares the stacks to go on, and returns the token to go on with."""
         closes = self._is_head(token) and self.grammar.fits_after_closing(self.states, token.type)
         # A second error at the token where the parser took up again has the same cause.
         if token.type != BAD and token.start != self.resumed_at and not closes:
@@ -133,7 +135,7 @@ class _Parser:
         return token.type in self.words.values() and self.reader.is_head(token)
 
     def _close_blocks(self, token: Token) -> None:
-        """Make the token fit: end what is open around it."""
+        """Closes open blocks so that the token fits."""
         last = self.diagnostics[-1].span.start if self.diagnostics else -1
         is_told = self.has_given_up or last == token.start
         while not self._expects(token.type):
@@ -146,7 +148,7 @@ class _Parser:
             self._feed(Token("RBRACE", "", token.start))
 
     def _restart(self, token: Token) -> Token:
-        """What is nested too deeply is dropped, up to the next query."""
+        """Drops what is nested too deeply, up to the next query."""
         message = "this is nested too deeply"
         span = Span(token.start, token.end)
         help_ = "split the expression or the query"
@@ -165,16 +167,15 @@ class _Parser:
         return Diagnostic(code="Q001", message="unexpected text", span=span)
 
     def _give_up(self, token: Token) -> None:
-        """Drop what is unfinished, down to a place where an error may stand, and put it there.
-
-        `owed` then counts the braces that were opened in what was dropped."""
+        """Drops unfinished nodes, down to a place where an error is allowed, and puts it there.
+        `owed` then counts the braces that were opened in the dropped part."""
         self.owed = 0
         while (error := self._error()) is None:
             self._pop()
         self._feed(Token(error, "", token.start))
 
     def _leave(self, token: Token) -> None:
-        """Drop everything that is open, so that an item of the file can begin."""
+        """Drops everything that is open, so that the next item of the file can begin."""
         while len(self.states) > 2:
             self._pop()
         self._give_up(token)
@@ -188,11 +189,11 @@ class _Parser:
         self.owed += type(value) is Token and value.type == "LBRACE"
 
     def _feed(self, token: Token) -> None:
-        """Take a token that is known to be expected."""
+        """Takes a token that is expected."""
         take(self.grammar.actions, self.grammar.moves, self.states, self.values, token)
 
     def _skip(self, token: Token) -> Token:
-        """The next token from which the parser can go on, not inside braces that it skips."""
+        """The next token with which the parser can go on, outside braces that it skips."""
         depth = 0
         while token.type != END:
             if self.reader.begins_query():
@@ -227,7 +228,7 @@ class _Parser:
 
 
 def _mark_broken(file: File, diagnostics: tuple[Diagnostic, ...]) -> File:
-    """Queries with a syntax error inside: what was dropped would be missed by the checker."""
+    """Marks queries with a syntax error inside, because the checker would miss what was dropped."""
     starts = sorted(d.span.start for d in diagnostics)
 
     def is_hit(span: Span) -> bool:

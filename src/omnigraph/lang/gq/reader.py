@@ -1,7 +1,7 @@
-"""Owns the reading rules of `.gq`: which terminal a word or sign is, by what stands around it.
+"""Owns the reading rules of `.gq`: which terminal a word or sign is, depending on its surroundings.
 
-The text is cut into tokens first. The parser then asks about each token where it meets it, because
-words are keywords only where the grammar has a place for them.
+The text is first split into tokens. The parser then asks about each token as it meets it, because a
+word is a keyword only where the grammar has a place for it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Lexer:
         }
 
     def tokens(self, text: str, report: Report, comments: list[Token] | None = None) -> list[Token]:
-        """All tokens; the last is END. Comments go to `comments`, if given."""
+        """All tokens; the last is END. Comments are appended to `comments`, if given."""
         found: list[Token] = []
         kinds, reserved = self._scanner.kinds, self._reserved
         after_dot = False
@@ -69,10 +69,8 @@ class Lexer:
 
 
 class Reader:
-    """The tokens of one text and the place the parser has reached.
-
-    `parameters` are those of the query that is being read.
-    """
+    """The tokens of one text and the position of the parser. `parameters` are those of the query
+    that is being read."""
 
     def __init__(self, text: str, tokens: list[Token], words: Mapping[str, str]) -> None:
         self.text = text
@@ -82,7 +80,7 @@ class Reader:
         self._words = words
 
     def advance(self) -> Token:
-        """The next token, as the text has it."""
+        """The next token, as it is in the text."""
         if self.at < len(self.tokens) - 1:
             self.at += 1
         return self.tokens[self.at]
@@ -92,7 +90,7 @@ class Reader:
         return self.tokens[at] if at < len(self.tokens) else _END
 
     def read(self, token: Token, expects: Expects) -> Token:
-        """The token with the terminal that it is here."""
+        """The token with its terminal at this place."""
         if token.type == "VAR":
             if self._leads(token) and expects("LEAD"):
                 return Token("LEAD", token.text, token.start)
@@ -106,7 +104,7 @@ class Reader:
         return token
 
     def begins_query(self) -> bool:
-        """Whether `query name (` stands here, which is never anything else."""
+        """Whether `query name (` begins here, which can be nothing else."""
         return (
             self.ahead(0).text == "query"
             and self.ahead(1).type == "NAME"
@@ -114,7 +112,7 @@ class Reader:
         )
 
     def keyword(self, token: Token) -> str | None:
-        """The terminal of a word that would be a keyword if the grammar had a place for it."""
+        """The terminal of a word that is a keyword if the grammar has a place for it."""
         terminal = self._words.get(token.text)
         if token.type != "NAME" or terminal is None:
             return None
@@ -143,15 +141,15 @@ class Reader:
         return False
 
     def is_head(self, token: Token) -> bool:
-        """Whether the word can only begin a part of a query, so that one that does not fit shows
-        that something before it was not closed."""
+        """Whether the word can only begin a part of a query. If it does not fit, something before
+        it was not closed."""
         if self.begins_query():
             return True
         if self._words.get(token.text) not in _HEADS:
             return False
         if token.text == "return" and self.ahead(1).text == "distinct":
             return self.ahead(2).type == "LBRACE"
-        # An edge may be called like this, and then its bounds follow.
+        # An edge may have this name; its bounds then follow.
         bounds = self.ahead(2).type == "INTEGER" and self.ahead(3).type in {"COMMA", "RBRACE"}
         return self.ahead(1).type == "LBRACE" and not bounds
 
@@ -175,7 +173,7 @@ class Reader:
         """The parameters of the query whose first token is here."""
         found: set[str] = set()
         distance = 3
-        # Neither a brace nor the next query is part of the parameters, also if they never end.
+        # A brace or the next query ends the parameters, even if they were never closed.
         while self.ahead(distance).type not in {"LBRACE", END}:
             if self.ahead(distance).text == "query":
                 break
@@ -185,7 +183,7 @@ class Reader:
         return frozenset(found)
 
     def _leads(self, token: Token) -> bool:
-        """Whether a variable begins a binding or traversal, by what follows it."""
+        """Whether a variable begins a binding or traversal, judged by what follows it."""
         after = self.ahead(1)
         if after.type in {"COLON", "VAR", "LPAR", "STAR", "TYPE"}:
             return True
@@ -194,7 +192,8 @@ class Reader:
         return after.type == "LT" and self._is_undirected()
 
     def _is_hop(self, token: Token) -> bool:
-        """Whether `contains` and its like are edges: between two bare variables of a match."""
+        """Whether `contains` and the like are edges: they are between two bare variables of a
+        match."""
         following = self.ahead(2)
         if following.type == "LBRACE":
             return True
@@ -215,7 +214,7 @@ class Reader:
         return False
 
     def _ref(self, token: Token) -> Token:
-        """The name of a branch may hold signs that are tokens elsewhere."""
+        """The name of a branch may contain signs that are tokens elsewhere."""
         if token.type == "STRING":
             return Token("REF", token.text, token.start)
         found = _REF.match(self.text, token.start)

@@ -1,4 +1,5 @@
-"""Owns the syntax tree of a `.gq` text: what was written and where, not whether it makes sense."""
+"""Owns the syntax tree of a `.gq` text: what was written and where, whether or not it makes
+sense."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ class Name(msgspec.Struct, frozen=True, gc=False):
 
 
 class Variable(msgspec.Struct, frozen=True, gc=False):
-    """`$name`; the name is without the dollar, and `_` for an anonymous end."""
+    """`$name`. The name is without the dollar sign, and `_` for an anonymous end."""
 
     name: str
     span: Span
@@ -57,7 +58,7 @@ class SystemRef(msgspec.Struct, frozen=True):
 
 
 class Bare(msgspec.Struct, frozen=True):
-    """A name alone: an alias or, in a mutation, a property."""
+    """A name on its own: an alias or, in a mutation, a property."""
 
     name: Name
     span: Span
@@ -94,8 +95,8 @@ class Unary(msgspec.Struct, frozen=True):
 
 
 class Chain(msgspec.Struct, frozen=True):
-    """Operands with an operator between each two: all `or`, all `and`, `+` and `-`, or `*`, `/`
-    and `%`. Flat, so that a long sum is not a deep tree."""
+    """Operands with operators between them: all `or`, all `and`, `+` and `-`, or `*`, `/` and `%`.
+    It is flat, so a long sum is not a deep tree."""
 
     operators: tuple[str, ...]
     operands: tuple[Expression, ...]
@@ -171,7 +172,7 @@ class Binding(msgspec.Struct, frozen=True):
 
 
 class Hop(msgspec.Struct, frozen=True):
-    """The edges of a traversal; no names mean every type that fits (`*`)."""
+    """The edges of a traversal. No names mean every type that fits (`*`)."""
 
     names: tuple[Name, ...]
     is_undirected: bool
@@ -217,7 +218,7 @@ class Projection(msgspec.Struct, frozen=True):
 
 
 class Key(msgspec.Struct, frozen=True):
-    """`is_descending` is None where no direction is written."""
+    """`is_descending` is None if no direction is written."""
 
     value: Expression
     is_descending: bool | None
@@ -286,7 +287,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class AnnotationValue(msgspec.Struct, frozen=True):
-    """A literal, or the text of a word; `name` for `name = literal`."""
+    """A literal, or the text of a word. `name` is set for `name = literal`."""
 
     value: LiteralValue
     name: Name | None
@@ -300,8 +301,8 @@ class Annotation(msgspec.Struct, frozen=True):
 
 
 class Query(msgspec.Struct, frozen=True):
-    """`name` is None for a bare body. After a syntax error in it `is_broken` is set, and `body`
-    is None if none could be read."""
+    """`name` is None for a bare body. After a syntax error `is_broken` is set, and `body` is None
+    if none could be read."""
 
     name: Name | None
     parameters: tuple[Parameter, ...]

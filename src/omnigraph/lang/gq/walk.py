@@ -1,4 +1,4 @@
-"""Owns walks over checked expressions: their parts, the variables they use, their rewriting."""
+"""Owns walks over checked expressions: their parts, their variables, and rewriting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def walk(value: Expression) -> Iterator[Expression]:
 
 
 def used_variables(value: Expression) -> frozenset[int]:
-    """The ids of the variables that the value depends on, also inside patterns."""
+    """The ids of the variables that the value depends on, including those inside patterns."""
     found: set[int] = set()
     for part in walk(value):
         if isinstance(part, SameEntity):
@@ -54,7 +54,7 @@ def used_variables(value: Expression) -> frozenset[int]:
 
 
 def _own(value: Expression) -> set[int]:
-    """What patterns inside bring themselves: an argument of theirs may use it."""
+    """Variables that inner patterns introduce. An argument over the pattern may use them."""
     patterns = [p for p in walk(value) if isinstance(p, PatternAggregate)]
     return {v.id for p in patterns for v in all_variables(p.match)}
 
@@ -88,8 +88,8 @@ def has_aggregate(value: Expression) -> bool:
 
 
 def rewrite(value: Expression, change: Callable[[Expression], Expression | None]) -> Expression:
-    """The expression with each part replaced by what `change` makes of it; None keeps it and goes
-    on below it."""
+    """The expression with each part replaced by the result of `change`. None keeps the part and
+    goes on below it."""
     changed = change(value)
     if changed is not None:
         return changed

@@ -1,4 +1,4 @@
-"""Owns `.pg`, the schema language: text to a checked schema and back, with all diagnostics."""
+"""Owns `.pg`, the schema language: text becomes a checked schema and back, with all diagnostics."""
 
 from __future__ import annotations
 
@@ -19,10 +19,8 @@ __all__ = [
 
 
 def compile_schema(text: str) -> CheckedSchema:
-    """The schema that the text declares, or everything that is wrong with it, in text order.
-
-    After syntax errors the rest of the text is still checked.
-    """
+    """The schema that the text declares, or every error in it, in text order. After syntax errors
+    the rest of the text is still checked."""
     parsed = parse_schema(text)
     if not parsed.complete:
         return CheckedSchema(

@@ -1,6 +1,6 @@
-"""Owns how each grammar rule becomes a node of the tree; it decides nothing and never fails.
+"""Owns how each grammar rule becomes a node of the tree. It decides nothing and never fails.
 
-The methods carry the names of the rules in pg.lark; the parser calls them while it reduces.
+The methods are named after the rules in pg.lark; the parser calls them as it reduces.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _name(children: Children) -> Name:
 
 
 def _head(children: Children) -> dict[str, Any]:
-    """What every declaration has; the first Name after the keyword is its own."""
+    """What every declaration has. The first Name after the keyword is its own."""
     names = all_of(children, Name)
     bodies = all_of(children, Body)
     return {
@@ -168,7 +168,7 @@ class SchemaTreeBuilder:
 
 
 class _Implements:
-    """Keeps the names after `implements` apart from the name of the node."""
+    """Separates the names after `implements` from the name of the node."""
 
     def __init__(self, children: Children) -> None:
         self.names = all_of(children, Name)

@@ -1,4 +1,5 @@
-"""Owns the words of syntax errors: what was found, what fits instead, what was probably meant."""
+"""Owns the wording of syntax errors: what was found, what would fit, and what was probably
+meant."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def explain_token(grammar: SchemaGrammar, states: list[int], token: Token) -> Di
 
 
 def explain_open_body(token: Token) -> Diagnostic:
-    """A declaration or the end of the text where a body has not been closed."""
+    """The same for a declaration, or the end of the text, where a body is still open."""
     if token.type == END:
         message = "the text ends inside a body"
     else:
@@ -82,7 +83,7 @@ def explain_open_body(token: Token) -> Diagnostic:
 
 
 def repair_keyword(grammar: SchemaGrammar, states: list[int], token: Token) -> Token | None:
-    """The keyword that a misspelled word stands for, so that the parser can go on with it."""
+    """The keyword that a misspelled word stands for, so that the parser can continue with it."""
     if token.type not in {"NAME", "TYPE"}:
         return None
     if grammar.expects(states, "IMPLEMENTS"):
@@ -96,7 +97,7 @@ def repair_keyword(grammar: SchemaGrammar, states: list[int], token: Token) -> T
 
 
 def describe(wanted: frozenset[str]) -> tuple[str, ...]:
-    """The terminals in the words of a reader; those that form one idea become one."""
+    """The terminals in words for a reader. Those that form one idea are combined."""
     words: list[str] = []
     names = wanted & {"NAME", "TYPE"}
     if names and "RESERVED" in wanted:

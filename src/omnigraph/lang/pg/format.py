@@ -1,8 +1,8 @@
-"""Owns the one style of `.pg` text; it moves white space and drops commas, never a comment.
+"""Owns the one style of `.pg` text. Formatting moves white space and drops commas, never a comment.
 
-The text is cut into statements (the head of a declaration, a property, a constraint, a closing
-brace), each of which gets a line of its own. A comment on the line of a statement stays there, any
-other comes before the next one.
+The text is split into statements (the head of a declaration, a property, a constraint, a closing
+brace), each of which gets its own line. A comment on the line of a statement stays there; any other
+comes before the next one.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _COMMENTS: Final = frozenset({"LINE_COMMENT", "BLOCK_COMMENT"})
 
 
 class Formatted(msgspec.Struct, frozen=True):
-    """`text` is None exactly when the input does not parse."""
+    """`text` is None exactly if the input does not parse."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...]
 
 
 class _Element(msgspec.Struct, frozen=True, gc=False):
-    """A token or comment, and how many line ends stand between it and the one before."""
+    """A token or comment, and the number of line breaks before it."""
 
     token: Token
     breaks: int
@@ -45,7 +45,7 @@ class _Element(msgspec.Struct, frozen=True, gc=False):
 
 
 class _Statement(msgspec.Struct):
-    """`leading` comments have lines of their own, `trailing` ones stand behind it."""
+    """`leading` comments have their own lines; `trailing` ones stand behind the statement."""
 
     depth: int
     leading: list[_Element] = []
@@ -82,8 +82,8 @@ def _starts(tree: SchemaTree) -> frozenset[int]:
 
 
 def _read_elements(text: str) -> Iterator[_Element]:
-    """Tokens and comments in order, without the commas that may follow a property. One that keeps
-    a word before it from being a keyword stays."""
+    """Tokens and comments in order, without the commas that may follow a property. A comma that
+    keeps the word before it from being a keyword stays."""
     comments: list[Token] = []
     tokens = list(load_grammar().lexer.tokens(text, lambda _: None, comments=comments))
     end, braces, others = 0, 0, 0
@@ -105,7 +105,7 @@ def _order(token: Token) -> tuple[int, bool]:
 
 
 def _split(elements: Iterator[_Element], starts: frozenset[int]) -> list[_Statement]:
-    """Comments after the last token of a statement trail it up to the first line end; the others
+    """Comments after the last token of a statement trail it up to the first line break; the others
     lead the next statement. The end of the text is a statement too."""
     statements: list[_Statement] = []
     pending: list[_Element] = []
@@ -130,7 +130,7 @@ def _split(elements: Iterator[_Element], starts: frozenset[int]) -> list[_Statem
 
 
 def _settle(statements: list[_Statement], pending: list[_Element]) -> None:
-    """Give the comments that stand on its last line to the statement before."""
+    """Gives comments on its last line to the statement before."""
     while statements and pending and pending[0].breaks == 0:
         statements[-1].trailing.append(pending.pop(0))
 
@@ -158,7 +158,7 @@ def _closes_empty(before: _Statement | None, statement: _Statement) -> bool:
 
 
 def _lines_before(before: _Statement | None, statement: _Statement) -> Iterator[str]:
-    """Blank lines and comments that come before a statement, each comment on its line."""
+    """Blank lines and comments before a statement, each comment on its own line."""
     depth = statement.depth + (statement.kind == "RBRACE")
     indent = INDENT * depth
     wants_blank = _separates(before, statement)
@@ -182,7 +182,8 @@ def _lines_before(before: _Statement | None, statement: _Statement) -> Iterator[
 
 
 def _separates(before: _Statement | None, statement: _Statement) -> bool:
-    """Declarations stand apart, except that edges without bodies may follow each other."""
+    """Declarations are separated by blank lines, except that edges without bodies may follow each
+    other."""
     if before is None or statement.kind not in DECLARATIONS:
         return False
     short = before.kind == "EDGE" and statement.kind == "EDGE"
@@ -190,7 +191,8 @@ def _separates(before: _Statement | None, statement: _Statement) -> bool:
 
 
 class _Fill:
-    """One statement while its lines are filled; `ended` after a comment that no token follows."""
+    """One statement while its lines are filled. It has `ended` after a comment that no token
+    follows."""
 
     def __init__(self, depth: int) -> None:
         self.depth = depth
@@ -216,7 +218,7 @@ class _Fill:
 
 
 def _fill(statement: _Statement) -> list[str]:
-    """The tokens of a statement: on one line if they fit, else broken before annotations and
+    """The tokens of a statement, on one line if they fit, otherwise broken before annotations and
     after commas."""
     fill = _Fill(statement.depth)
     for chunk in _chunks(statement.elements):
@@ -240,7 +242,7 @@ _Pair = tuple[_Element | None, _Element]
 
 
 def _chunks(elements: list[_Element]) -> Iterator[list[_Pair]]:
-    """What stays together on a line: each element with the one before it."""
+    """The elements that stay together on a line: each with the one before it."""
     chunk: list[_Pair] = []
     before: _Element | None = None
     after_comma = False

@@ -1,4 +1,4 @@
-"""Owns pg.lark at run time: its LALR tables and the lexer that goes with them."""
+"""Owns pg.lark at run time: its LALR tables and its lexer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SchemaGrammar(NamedTuple):
     lexer: SchemaLexer
 
     def expects(self, states: list[int], terminal: str) -> bool:
-        """Whether the terminal would be taken with these states on the stack."""
+        """Whether the terminal would be accepted with these states on the stack."""
         return expects(self.actions, self.moves, states, terminal, "schema")
 
 

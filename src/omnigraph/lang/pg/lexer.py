@@ -1,7 +1,7 @@
-"""Owns the words of `.pg`: text to tokens, one at a time, with the terminals of pg.lark.
+"""Owns the words of `.pg`: text becomes tokens, one at a time, with the terminals of pg.lark.
 
-Which words are keywords depends on what follows them, so every word stays usable as a name. Text
-that is no token is reported here and comes out as a BAD token; the parser decides how to go on.
+Whether a word is a keyword depends on what follows it, so every word can be used as a name. Invalid
+text is reported here and becomes a BAD token; the parser decides how to go on.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _BEFORE_CONSTRAINT = re.compile(rf"{_SKIP}(?:{'|'.join(CONSTRAINTS)})(?!\w){_SKI
 
 
 class SchemaLexer:
-    """`patterns` are the terminals of the grammar that text can match by itself; `words` are the
-    keywords, each with its terminal."""
+    """`patterns` are the terminals of the grammar that text can match by itself. `words` are the
+    keywords with their terminals."""
 
     def __init__(self, patterns: Mapping[str, str], words: Mapping[str, str]) -> None:
         plain = {name: p for name, p in patterns.items() if name not in {"WHITE", "VALUE"}}
@@ -36,7 +36,8 @@ class SchemaLexer:
     def tokens(
         self, text: str, report: Report, *, start: int = 0, comments: list[Token] | None = None
     ) -> Iterator[Token]:
-        """The tokens from `start` on; the last is END. Comments go to `comments`, if given."""
+        """The tokens from `start` on; the last is END. Comments are appended to `comments`, if
+        given."""
         position = start or int(text.startswith("\ufeff"))
         kind, after_at = "", False
         while True:
@@ -69,7 +70,7 @@ class SchemaLexer:
     def _decide(
         self, kind: str, found: str, begin: int, after_at: bool, text: str, report: Report
     ) -> str:
-        """The terminal of a match that is not plain to see."""
+        """The terminal of a match that is not obvious."""
         if kind in _NAMES:
             if found not in self._words:
                 return kind
@@ -85,7 +86,7 @@ def starts_property(token: Token, text: str) -> bool:
 
 
 def _keyword(keyword: str, kind: str, text: str, end: int, after_at: bool) -> str:
-    """The terminal of a word that may be a keyword, by what stands around it."""
+    """The terminal of a word that may be a keyword, depending on its surroundings."""
     if keyword in {"TRUE", "FALSE", "NULL", "RESERVED"}:
         return keyword
     if keyword in {"ENUM", "VECTOR"}:

@@ -1,4 +1,5 @@
-"""Owns advice on schemas that are correct: what is superfluous, or probably not what was meant."""
+"""Owns advice on schemas that are correct but contain something superfluous or probably not
+meant."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class _Listing(msgspec.Struct, frozen=True):
 
 
 def lint_schema(tree: SchemaTree) -> tuple[Diagnostic, ...]:
-    """Warnings for a tree that the checker accepts; they never change what the schema means."""
+    """Warnings for a tree that the checker accepts. They never change the meaning of the schema."""
     declared = [d for d in tree.declarations if not isinstance(d, Wreck)]
     interfaces = {d.name.text: d for d in declared if isinstance(d, InterfaceNode) and d.name}
     found = [*_unused(declared, interfaces), *_type_names(declared)]
@@ -122,8 +123,8 @@ def _own_listings(declaration: Declared) -> Iterator[_Listing]:
 
 
 def _listings(declaration: Declared, interfaces: dict[str, InterfaceNode]) -> Iterator[Diagnostic]:
-    """What the key, or another constraint, already does: what is unique is so together with
-    anything else, and is found without another index."""
+    """Declarations that the key, or another constraint, already covers: a unique property is unique
+    together with any other, and needs no further index."""
     own = list(_own_listings(declaration))
     inherited = [
         listing
@@ -151,9 +152,9 @@ def _superfluous(listing: _Listing, others: list[_Listing]) -> Diagnostic | None
 
 
 def _implied(listing: _Listing, other: _Listing) -> str | None:
-    """The code that says how the one follows from the other."""
+    """The code for how one follows from the other."""
     same = set(other.names) == set(listing.names)
-    # Of two that say the same only the later one is superfluous.
+    # If two say the same, only the later one is superfluous.
     later = not same or other.span < listing.span
     if listing.kind == "unique":
         if not set(other.names) <= set(listing.names):

@@ -1,4 +1,4 @@
-"""Owns parsing: `.pg` text to a tree and every syntax error in it.
+"""Owns parsing: `.pg` text becomes a tree and a list of all syntax errors.
 
 After an error the parser goes back to the nearest place where the grammar allows an error, skips to
 the next declaration, property, constraint or brace that fits there, and goes on.
@@ -20,14 +20,15 @@ from omnigraph.lang.pg.tree import Name, SchemaTree
 from omnigraph.lang.tokens import BAD, END, Token
 
 GIVEN_UP = 10_000
-"""A text with so many errors is not one of ours; the rest of it is not read."""
+"""A text with this many errors is not in our language; the rest is not read."""
 _EXPLAINED = 200
-"""After so many errors only their number matters: nobody reads on, and words cost time."""
+"""After this many errors only their number matters: nobody reads further, and wording takes
+time."""
 
 
 class ParsedSchema(msgspec.Struct, frozen=True):
-    """With errors, the tree holds what could be read in spite of them; `complete` is False if
-    there were so many that the parser gave up before the end."""
+    """With errors, the tree holds what could be read in spite of them. `complete` is False if there
+    were so many that the parser gave up before the end."""
 
     tree: SchemaTree
     diagnostics: tuple[Diagnostic, ...]
@@ -52,7 +53,7 @@ class _SchemaParser:
         self.tokens = self._lex(0)
 
     def parse(self) -> SchemaTree:
-        """The loop that every token goes through, so it is written for speed."""
+        """The loop over all tokens, written for speed."""
         actions, moves = self.grammar.actions, self.grammar.moves
         states, values = self.states, self.values
         token = next(self.tokens)
@@ -77,7 +78,7 @@ class _SchemaParser:
         return self.grammar.lexer.tokens(self.text, self.diagnostics.append, start=start)
 
     def _recover(self, token: Token) -> Token:
-        """Report the token, make the stacks ready to go on, and say with which token."""
+        """Reports the token, prepares the stacks to go on, and returns the token to go on with."""
         closes = token.type in (*DECLARATIONS, END) and self.grammar.expects(self.states, "RBRACE")
         if token.type != BAD and not closes:
             self.diagnostics.append(self._explain(token))
@@ -102,11 +103,11 @@ class _SchemaParser:
         return Diagnostic(code="P001", message="unexpected text", span=span)
 
     def _give_up(self, token: Token) -> None:
-        """Drop what is unfinished, down to a place where an error may stand, and put it there."""
+        """Drops unfinished nodes, down to a place where an error is allowed, and puts it there."""
         while (error := self._error()) is None:
             self._pop()
             if _is_annotation(self.values[-2:]):
-                # Its arguments were wrong; without them it would only be wrong once more.
+                # Its arguments were wrong; without them there would only be another error.
                 self._pop()
                 self._pop()
         self._feed(Token(error, "", token.start))
@@ -119,8 +120,8 @@ class _SchemaParser:
         self.values.pop()
 
     def _back(self, word: object) -> Token | None:
-        """The word before a colon, if a property can begin with it here: a parenthesis that was
-        never closed took it."""
+        """The word before a colon, if a property can begin with it here: an unclosed parenthesis
+        has swallowed it."""
         start = word.start if isinstance(word, Token) else -1
         if isinstance(word, Name):
             start = word.span.start
@@ -130,11 +131,11 @@ class _SchemaParser:
         return next(self.tokens)
 
     def _feed(self, token: Token) -> None:
-        """Take a token that is known to be expected."""
+        """Takes a token that is expected."""
         take(self.grammar.actions, self.grammar.moves, self.states, self.values, token)
 
     def _skip(self, token: Token) -> Token:
-        """The next token from which the parser can go on, not inside braces that it skips."""
+        """The next token with which the parser can go on, outside braces that it skips."""
         depth = 0
         while token.type not in DECLARATIONS and token.type != END:
             if len(self.diagnostics) >= GIVEN_UP:

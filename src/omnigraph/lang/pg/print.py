@@ -1,7 +1,7 @@
 """Owns schemas as text: the canonical `.pg` of a schema value, which compiles to that value.
 
-It trusts the schema to be one that the checker could have made: properties and constraints that
-come from interfaces stand first.
+It trusts that the checker could have made the schema: properties and constraints from interfaces
+come first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _Names = tuple[str, ...]
 
 
 def print_schema(schema: Schema) -> str:
-    """Raises ValueError for a schema that no text can declare."""
+    """Raises a ValueError for a schema that no text can declare."""
     interfaces = {interface.name: interface for interface in schema.interfaces}
     declarations = [
         *(_interface(interface) for interface in schema.interfaces),
@@ -66,7 +66,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _float_text(value: float) -> str:
-    """The language wants a digit after the point, also before an exponent."""
+    """The language requires a digit after the point, even before an exponent."""
     mantissa, exponent, power = repr(value).partition("e")
     return f"{mantissa}{'' if '.' in mantissa else '.0'}{exponent}{power}"
 
@@ -116,7 +116,7 @@ def _block(head: list[str], lines: list[str]) -> str:
 
 
 class _Own:
-    """What a type declares itself, besides what its interfaces bring."""
+    """What a type declares itself, without what comes from its interfaces."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _Own:
 
 
 class _Flags:
-    """Constraints that are written behind the property they are about."""
+    """Constraints that are written behind their property."""
 
     def __init__(
         self, key: _Names, uniques: tuple[_Names, ...], indexes: tuple[_Names, ...]
@@ -168,7 +168,7 @@ def _body(kind: TypeDecl, own: _Own) -> Iterator[str]:
 
 
 def _flagged(constraints: list[_Names], order: list[str]) -> tuple[_Names, ...]:
-    """The constraints that can stand behind their properties without changing the order: those
+    """The constraints that can be written behind their properties without changing the order: those
     at the front that name one property each, in the order of the properties."""
     flagged: list[_Names] = []
     place = -1

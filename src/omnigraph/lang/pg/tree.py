@@ -1,4 +1,5 @@
-"""Owns the syntax tree of a `.pg` text: what was written and where, not whether it makes sense."""
+"""Owns the syntax tree of a `.pg` text: what was written and where, whether or not it makes
+sense."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class LiteralNode(msgspec.Struct, frozen=True):
 
 
 class RangeNode(msgspec.Struct, frozen=True):
-    """`low..high`; None is an open side."""
+    """`low..high`. None is an open end."""
 
     low: LiteralNode | None
     high: LiteralNode | None
@@ -27,7 +28,7 @@ class RangeNode(msgspec.Struct, frozen=True):
 
 
 class Argument(msgspec.Struct, frozen=True):
-    """`value` or `name = value`; a word that is no literal is a Name."""
+    """`value` or `name = value`. A word that is not a literal is a Name."""
 
     value: LiteralNode | RangeNode | Name
     span: Span
@@ -104,11 +105,8 @@ class Body(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True, kw_only=True):
-    """What interfaces, nodes and edges share.
-
-    After a syntax error in the head `broken` is set and `name` may be missing; the body, if one
-    was found, is still there.
-    """
+    """What interfaces, nodes and edges share. After a syntax error in the head `broken` is set and
+    `name` may be missing; the body, if one was found, is kept."""
 
     name: Name | None
     annotations: tuple[AnnotationNode, ...] = ()

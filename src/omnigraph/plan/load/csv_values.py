@@ -1,4 +1,4 @@
-"""Owns CSV: columns of text as the values that the properties of a type can take."""
+"""Owns CSV: columns of text become the values that the properties of a type can hold."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _INFINITE = (float("inf"), float("-inf"))
 
 
 def read_texts(kind: GraphType, table: pa.Table) -> Any:
-    """The table with each column of text in its type; where a value does not fit, the rows as
-    dicts that still hold the text, so that shaping can say so."""
+    """The table with each text column in its type. If a value does not fit, the rows become dicts
+    that still contain the text, so that shaping can report it."""
     facts = row_type(kind)
     columns: list[Any] = []
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -93,7 +93,7 @@ def _integer(text: str) -> Any:
 
 
 def _number(text: str) -> Any:
-    """A number that no float can hold is left as it was written, and does not fit."""
+    """A number that no float can hold stays as it was written, and does not fit."""
     number = float(text) if _NUMBER.fullmatch(text) else text
     return text if number in _INFINITE and "Inf" not in text else number
 

@@ -1,4 +1,4 @@
-"""Owns the choice of where a load runs: a pure function of what is known before it starts."""
+"""Owns the choice of where a load runs: a pure function of what is known before the load starts."""
 
 from __future__ import annotations
 

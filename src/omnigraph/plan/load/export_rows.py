@@ -1,4 +1,4 @@
-"""Owns rows as load files have them: the way back from typed rows to lines, text and columns."""
+"""Owns rows in the form of load files: from typed rows back to lines, text and columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ENDS = {"src": "from", "dst": "to"}
 
 
 def shown_names(kind: GraphType, names: list[str]) -> list[str]:
-    """Columns under the names that load files use."""
+    """Columns with the names that load files use."""
     return [_ENDS.get(n, n) if isinstance(kind, EdgeType) else n for n in names]
 
 

@@ -1,4 +1,4 @@
-"""Owns mapping files: which file holds which type, and which column which property."""
+"""Owns mapping files: which file contains which type, and which column which property."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Owns new ids for many entities at once: ULIDs that follow from a seed and a position, so that a
-part of a load that is run again gives the same rows the same ids."""
+"""Owns new ids for many entities at once. They are ULIDs that follow from a seed and a position, so
+a repeated part of a load gives its rows the same ids."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
 _PAIRS = np.stack([np.repeat(_ALPHABET, 32), np.tile(_ALPHABET, 32)], axis=1).view(np.uint16)[:, 0]
 _LENGTH = 26
-_COUNTED = 8  # the last characters count, the ones before them are the seed's own
+_COUNTED = 8  # the last characters count, and the ones before them are those of the seed
 
 
 def number_ids(seed: str, first: int, count: int) -> pa.Array:

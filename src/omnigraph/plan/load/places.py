@@ -19,7 +19,7 @@ Places = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class SourceName:
-    """How a source is called in messages, and what its rows are counted in."""
+    """The name of a source in messages, and the unit in which its rows are counted."""
 
     name: str
     unit: str = "line"
@@ -27,7 +27,7 @@ class SourceName:
 
 @dataclass(frozen=True)
 class Reject:
-    """A row that is not loaded: where it stood, why, and what it was."""
+    """A row that is not loaded: its place, the reason, and its contents."""
 
     source: str
     line: int

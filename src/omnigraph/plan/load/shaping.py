@@ -1,5 +1,5 @@
-"""Owns the step from a batch of raw rows to complete typed rows: each is shaped, checked and has
-its place, and each rejected row has the reason."""
+"""Owns the step from a batch of raw rows to complete typed rows. Each row is shaped, checked and
+has its place, and each rejected row has a reason."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ class ShapedPortion:
 
 
 class WholeSourceError(Exception):
-    """What is wrong is no single row: a column that the type does not have, one that is missing."""
+    """An error of the source and not of a single row: a column that the type does not have, or one
+    that is missing."""
 
     def __init__(self, violation: Violation) -> None:
         super().__init__(violation.message)
@@ -68,7 +69,7 @@ def shape_portion(
     new_ids: NewIds,
     every: bool,
 ) -> ShapedPortion:
-    """With `every` each rejected row is told with its reason, else only the first of them."""
+    """With `every`, each rejected row is reported with its reason, otherwise only the first."""
     made = 0
 
     def fresh(count: int) -> Any:
@@ -77,7 +78,7 @@ def shape_portion(
         return new_ids(count)
 
     kind = portion.kind
-    # A bound on violations would let rows pass that break a rule which is looked at later.
+    # With a bound on violations, rows that break a later rule would pass.
     limit = sys.maxsize if every else _DESCRIBED
     shaped = shape_rows(kind, portion.rows, complete=complete, new_ids=fresh, limit=limit)
     for violation in shaped.violations:
@@ -111,8 +112,8 @@ def _without(group: RowGroup, violations: list[Violation]) -> tuple[pa.Table, An
 def _tell_all(
     portion: Portion, shaped: Shaped, names: Sequence[SourceName], *, complete: bool
 ) -> list[Reject]:
-    """Shaping describes only the first misfits of a column, so the rows that it refused are
-    shaped again in pieces that are small enough for all to be described."""
+    """Shaping describes only the first misfits of a column. So the rows that it refused are shaped
+    again, in pieces small enough that every misfit is described."""
     good = [group.positions for group in shaped.groups]
     refused = np.setdiff1d(np.arange(len(portion.at)), np.concatenate([*good, _NONE]))
     rejects: list[Reject] = []
@@ -149,7 +150,7 @@ def _take(rows: Any, positions: Any) -> Any:
 def _rejects(
     portion: Portion, violations: Sequence[Violation], names: Sequence[SourceName]
 ) -> list[Reject]:
-    """One reject for each row, with the first thing that is wrong with it."""
+    """One reject for each row, with its first violation."""
     rejects: dict[int, Reject] = {}
     for violation in violations:
         row = violation.row

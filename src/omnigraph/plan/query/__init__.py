@@ -1,4 +1,4 @@
-"""Owns how a read is answered: checked tree, logical plan, rules, ordered steps. Pure."""
+"""How a read is answered: checked tree, logical plan, rules, ordered steps. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns how a plan is shown to people: what is asked, what the rules made of it, the steps."""
+"""Owns how a plan is shown to people: the question, what the rules made of it, and the steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owns the expressions of a plan: every one that is evaluated when it runs."""
+"""Owns the expressions of a plan: every one that is evaluated when the plan runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from omnigraph.plan.query.steps import (
 
 
 def all_values(plan: Plan) -> Iterator[Expression]:
-    """Every expression that is evaluated on rows, but for the tests of single variables."""
+    """Every expression that is evaluated on rows, except for the tests of single variables."""
     yield from outputs(plan.query)
     for block in (plan.pattern, *plan.inner.values()):
         yield from _conditions(block)
@@ -56,7 +56,7 @@ def _conditions(block: PatternPlan) -> Iterator[Expression]:
 
 
 def all_searches(plan: Plan) -> Iterator[Nearest | Bm25 | TextSearch | Highlight]:
-    """Every search of a property; an `rrf` is made of such."""
+    """Every search of a property; an `rrf` consists of these."""
     for value in chain(all_values(plan), all_tests(plan)):
         for part in walk(value):
             if isinstance(part, Nearest | Bm25 | TextSearch | Highlight):

@@ -12,7 +12,7 @@ from omnigraph.plan.values.rows import Bindings, fixed_value
 
 
 def asked_ids(kind: GraphType, key: KeyTest, bindings: Bindings) -> list[str]:
-    """Each once; what no id can be is nobody's."""
+    """Each id once. A value that cannot be an id matches no entity."""
     return list(dict.fromkeys(text for text in _texts(kind, key, bindings) if text is not None))
 
 

@@ -1,7 +1,7 @@
 """Owns the logical plan: what a read asks for, as a tree of patterns that rules rewrite.
 
-A `Pattern` starts as the checked match. Rules take its conditions apart, hand each to the variable
-it speaks of, find keys, and mark which variables are still wanted afterwards.
+A `Pattern` starts as the checked match. Rules split its conditions, assign each to its variable,
+find keys, and mark which variables are needed afterwards.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class KeyTest:
     ids: Expression | None
     values: tuple[tuple[str, Expression], ...] = ()
     many: bool = False
-    """Whether `ids`, or the one value, is a list of which any will do."""
+    """Whether `ids`, or the single value, is a list of alternatives."""
     decides: tuple[Expression, ...] = ()
-    """The tests that need not be made of what was found so."""
+    """The tests that entities found in this way need not pass again."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Pattern:
-    """`needed`: variables whose entities matter afterwards. `counted`: rows that agree in these may
+    """`needed` are the variables whose entities matter afterwards. Rows that agree in `counted` may
     become one row with a count."""
 
     candidates: tuple[Candidate, ...]

@@ -1,4 +1,5 @@
-"""Owns the order of steps: greedily the one that leaves the fewest rows, by the sizes of tables."""
+"""Owns the order of steps: greedily, the next step is the one that leaves the fewest rows, judged
+by the sizes of tables."""
 
 from __future__ import annotations
 
@@ -45,13 +46,13 @@ from omnigraph.plan.query.steps import (
 )
 
 ROW = -1
-"""The id of a variable that numbers the rows which a pattern inside an expression starts from."""
+"""The id of a variable that numbers the rows from which an inner pattern starts."""
 
 _EQUAL, _RANGE, _OTHER = 0.05, 0.3, 0.5
 
 
 def plan_read(read: Read, sizes: Mapping[str, int]) -> Plan:
-    """`sizes`: rows by table key."""
+    """`sizes` holds rows by table key."""
     query = rewrite_query(query_of(read))
     planner = _Planner(sizes)
     pattern = planner.pattern(query.pattern, frozenset(), 1.0)
@@ -61,7 +62,7 @@ def plan_read(read: Read, sizes: Mapping[str, int]) -> Plan:
 
 
 def plan_listing(plan: Plan) -> Plan:
-    """The same pattern, with every variable kept and no row merged."""
+    """The same pattern with every variable kept and no rows merged."""
     everything = frozenset(v.id for v in pattern_variables(plan.query.pattern))
     pattern = mark_optionals(replace(plan.query.pattern, needed=everything, counted=False))
     query = replace(plan.query, pattern=pattern)
@@ -99,7 +100,7 @@ class _Planner:
         return PatternPlan(tuple(steps), pattern.outer, brought, estimate)
 
     def inside(self, value: Expression) -> None:
-        """Plans the patterns inside an expression; each is run from numbered rows."""
+        """Plans the patterns inside an expression. Each starts from numbered rows."""
         for part in inner_patterns(value):
             needed = frozenset({ROW}) | argument_variables(part)
             own = {v.id for v in all_variables(part.match)}
@@ -117,7 +118,7 @@ class _Planner:
         return self.size(candidate.variable) * selectivity(candidate.tests)
 
     def fan_out(self, traversal: Traversal, backward: bool) -> float:
-        """Edges for each entity of the type that they leave."""
+        """Edges for each entity of the type from which they lead."""
         total = 0.0
         for step in traversal.steps:
             edges = float(self.sizes.get(step.edge.table_key, 0))
@@ -151,7 +152,7 @@ def selectivity(tests: tuple[Expression, ...]) -> float:
 
 
 def argument_variables(part: Exists | PatternAggregate) -> frozenset[int]:
-    """What the argument of `sum($y.p) { … }` uses, inside the pattern and outside."""
+    """The variables that the argument of `sum($y.p) { … }` uses, inside the pattern and outside."""
     if isinstance(part, PatternAggregate) and part.argument is not None:
         return used_variables(part.argument)
     return frozenset()
@@ -237,7 +238,7 @@ class _Steps:
     def _only_counted(
         self, traversal: Traversal, target: Candidate, tests: tuple[Expression, ...]
     ) -> bool:
-        """Whether nothing ever asks which neighbours there are, only how many."""
+        """Whether the neighbours themselves are never needed, only their number."""
         if not self.pattern.counted or tests or len(traversal.steps) > 1:
             return False
         if (traversal.low, traversal.high) != (1, 1) or traversal.source == traversal.target:
@@ -270,7 +271,8 @@ class _Steps:
             self.bound.add(traversal.edge)
 
     def _settle(self) -> None:
-        """Whatever needs nothing more: filters, traversals with both ends, forgetting."""
+        """Everything that needs nothing more: filters, traversals with both ends bound, forgetting
+        variables."""
         self._filter()
         for traversal in list(self.traversals):
             if {traversal.source, traversal.target} <= self.bound:
@@ -290,7 +292,7 @@ class _Steps:
             self._test(ready)
 
     def _test(self, conditions: list[Expression]) -> None:
-        # Patterns inside conditions cost the most: first what is cheap.
+        # Cheap conditions come first: patterns inside conditions cost the most.
         cheap = tuple(c for c in conditions if not any(inner_patterns(c)))
         costly = tuple(c for c in conditions if c not in cheap)
         for group in (cheap, costly):
@@ -319,7 +321,7 @@ class _Steps:
 
 
 def _with_edge_scans(steps: list[Step]) -> list[Step]:
-    """Following the edges of every node is reading all edges."""
+    """Following the edges of every node is the same as reading all edges."""
     if len(steps) < 2:
         return steps
     scan, expand, *rest = steps

@@ -40,7 +40,7 @@ _ONE: Final = Constant(1, Type(ScalarType(Base.I64)))
 
 
 def split_conditions(pattern: Pattern) -> Pattern:
-    """`a and b` are two conditions, so that each can go its own way."""
+    """`a and b` are two conditions, so that each can be placed separately."""
     return replace(
         pattern,
         filters=_split(pattern.filters),
@@ -61,7 +61,7 @@ def _split(filters: tuple[Expression, ...]) -> tuple[Expression, ...]:
 
 
 def place_conditions(pattern: Pattern) -> Pattern:
-    """A condition on one variable of the pattern alone is tested when that is bound."""
+    """A condition on one variable of the pattern alone is tested when that variable is bound."""
     own = {candidate.variable.id for candidate in pattern.candidates}
     tests: dict[int, list[Expression]] = {}
     rest = []
@@ -133,7 +133,7 @@ def rewrite_pattern(pattern: Pattern) -> Pattern:
 
 
 def mark_optionals(pattern: Pattern) -> Pattern:
-    """What an optional block brings is needed if anything after it asks for it."""
+    """The variables of an optional block are needed if anything after it asks for them."""
     wanted = pattern.needed | uses(pattern.late_filters)
     marked: list[Pattern] = []
     for optional in reversed(pattern.optionals):
@@ -149,7 +149,7 @@ def rewrite_query(query: Query) -> Query:
 
 
 def count_rows(query: Query) -> Query:
-    """Counting what is never null is counting rows, whatever it is."""
+    """Counting an expression that is never null is counting rows."""
     if query.group is None:
         return query
     aggregates = tuple(
@@ -162,8 +162,8 @@ def count_rows(query: Query) -> Query:
 
 
 def mark_needed(query: Query) -> Query:
-    """Only what the result names is kept; ordered rows also need the ids that break ties. With
-    an aggregate or `distinct`, rows that agree in that are counted, not listed."""
+    """Only variables that the result needs are kept. Ordered rows also need the ids that break
+    ties. With an aggregate or `distinct`, rows that agree in these are counted and not listed."""
     wanted = uses(outputs(query))
     gathered = query.group is not None or query.distinct
     if query.order and not gathered:

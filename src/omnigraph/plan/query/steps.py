@@ -60,7 +60,8 @@ class ScanEdges:
 
 @dataclass(frozen=True)
 class Degrees:
-    """Multiplies the count of each row by its number of neighbours, which nobody asks for."""
+    """Multiplies the count of each row by its number of neighbours, which are not needed
+    themselves."""
 
     traversal: Traversal
     backward: bool
@@ -93,7 +94,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Keep:
-    """Forgets all other variables; rows that are now alike become one with a count."""
+    """Forgets all other variables. Rows that have become equal become one with a count."""
 
     variables: frozenset[int]
     estimate: float
@@ -112,7 +113,7 @@ Step = Seek | Scan | ScanEdges | Expand | Degrees | Check | Test | Keep | Option
 
 @dataclass(frozen=True)
 class PatternPlan:
-    """`brings`: the variables that are bound at the end and were not before."""
+    """`brings` are the variables that are bound at the end and were not before."""
 
     steps: tuple[Step, ...]
     outer: tuple[int, ...]
@@ -122,7 +123,7 @@ class PatternPlan:
 
 @dataclass
 class Derived:
-    """What is worked out of a plan once, by whoever runs it."""
+    """A value computed from a plan once, by the module that runs it."""
 
     schema: Any = None
     asks_time: bool | None = None
@@ -130,8 +131,8 @@ class Derived:
 
 @dataclass(frozen=True)
 class Plan:
-    """`inner`: the plans of patterns inside expressions, by the `id()` of their match, which the
-    query keeps alive. `variables`: all of the query, by id."""
+    """`inner` holds the plans of patterns inside expressions, by the `id()` of their match, which
+    the query keeps alive. `variables` are all variables of the query, by id."""
 
     query: Query
     pattern: PatternPlan
@@ -142,5 +143,5 @@ class Plan:
 
     @cached_property
     def has_ranks(self) -> bool:
-        """Whether the result names a rank, or is ordered by one."""
+        """Whether the result names a rank or is ordered by one."""
         return any(isinstance(part, RANKS) for value in outputs(self.query) for part in walk(value))

@@ -1,4 +1,4 @@
-"""Owns the text of a checked expression, as one would write it, for plans and messages."""
+"""Owns the text of a checked expression, as a user would write it, for plans and messages."""
 
 from __future__ import annotations
 

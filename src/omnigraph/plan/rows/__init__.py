@@ -1,1 +1,1 @@
-"""Rows as users give them, on the way to typed columns."""
+"""Rows as users pass them, on the way to typed columns."""

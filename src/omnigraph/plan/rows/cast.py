@@ -1,6 +1,6 @@
-"""Owns how an Arrow column becomes a column of a property's type: only where nothing is lost.
+"""Owns how an Arrow column becomes a column of a property's type, only if nothing is lost.
 
-Works on whole columns; single values are looked at only to describe those that do not fit.
+It works on whole columns. Single values are read only to describe those that do not fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Owns what is missing from given rows: defaults of new entities, values set by an update. Pure."""
+"""Owns values that given rows leave out: defaults of new entities, values set by an update.
+Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ _DESCRIBED = 100
 def complete_rows(
     kind: GraphType, group: RowGroup, new: np.ndarray
 ) -> tuple[pa.Table, list[Violation]]:
-    """Whole rows: what was not given has its default or null. Rows at the positions `new` are
-    new entities, for which every required property must have been given."""
+    """Whole rows: a property that was left out has its default or null. Rows at the positions `new`
+    are new entities, which need every required property."""
     facts = row_type(kind)
     violations = []
     missing = [p for p in required_columns(kind, group.given) if p not in group.given]

@@ -1,4 +1,5 @@
-"""Owns how Python values of any property type become a typed column, and each type in words."""
+"""Owns how Python values become a typed column of any property type, and the names of types in
+messages."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ from omnigraph.plan.rows.scalars import (
 
 
 def convert_values(values: Sequence[object], kind: types.PropertyType) -> Converted:
-    """A column of this type from Python values; None is null, and what does not fit is told."""
+    """A column of this type from Python values. None is null, and values that do not fit are
+    reported."""
     match kind:
         case types.ScalarType(base=base):
             return convert_scalars(values, base)
@@ -51,7 +53,7 @@ _Rows = list[_Row | None]
 
 
 def _sequences(values: Sequence[object]) -> tuple[_Rows, list[int], list[Misfit]]:
-    """Each value as a sequence or None, and which were neither."""
+    """Each value as a sequence or None, and which values were neither."""
     rows: _Rows = []
     bad: list[int] = []
     misfits: list[Misfit] = []
@@ -76,7 +78,7 @@ def _given(rows: _Rows) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
 
 
 def _numbers(rows: _Rows) -> Converted:
-    """The items of all vectors; those in numpy arrays never become Python objects."""
+    """The items of all vectors. Those in numpy arrays never become Python objects."""
     given = [r for r in rows if r is not None]
     arrays = [r for r in given if isinstance(r, np.ndarray) and r.dtype.kind in "iuf"]
     if arrays and len(arrays) == len(given):
@@ -100,7 +102,7 @@ _EXPECTED: dict[types.Base, str] = {
 
 
 def expected_text(kind: types.PropertyType) -> str:
-    """What a value of this type is, in words that follow "must be"."""
+    """A value of this type in words that follow "must be"."""
     match kind:
         case types.ScalarType(base=base):
             return _EXPECTED[base]

@@ -1,6 +1,6 @@
 """Owns the first look at rows: which columns they have, under which names, in which groups.
 
-Names are judged here, once for each set of names that the input uses; values are not.
+Names are checked here, once for each set of names in the input; values are not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Part = tuple[Reading, list[int]]  # rows that use the same names
 
 @dataclass(frozen=True)
 class Draft:
-    """The columns of one group as they came, before any value was looked at."""
+    """The columns of one group as they came, before any value is examined."""
 
     columns: dict[str, RawColumn]
     given: frozenset[str]
@@ -36,7 +36,7 @@ class Draft:
 def draft_frame(
     facts: RowType, frame: ColumnFrame, complete: bool, findings: ViolationList
 ) -> Draft:
-    """A frame gives all its columns in every row, so what is wrong with them is told once."""
+    """A frame gives all its columns in every row, so an error in them is reported once."""
     reading = facts.read(frame.names, complete=complete)
     rejects = Rejects(findings, np.arange(frame.length, dtype=np.int64))
     for name in reading.unknown:
@@ -60,7 +60,7 @@ def draft_frame(
 def draft_records(
     facts: RowType, records: Records, complete: bool, findings: ViolationList
 ) -> list[Draft]:
-    """Records are read by the names they use: most inputs have one set of names, or a few."""
+    """Records are grouped by the names they use: most inputs have one set of names, or a few."""
     for position, row in records.refused:
         findings.add("row", wording.not_a_row(facts.kind.name, row), value=row, row=position)
     by_names: dict[tuple[Hashable, ...], list[int]] = {}
@@ -111,7 +111,7 @@ def _draft_group(
 def _pluck_mixed(
     facts: RowType, rows: list[Mapping[Any, object]], readings: list[Reading], complete: bool
 ) -> dict[str, RawColumn]:
-    """Columns of rows that use different names; what a row lacks has its default."""
+    """Columns of rows that use different names. A property that a row lacks has its default."""
     columns: dict[str, RawColumn] = {}
     for column in dict.fromkeys(c for reading in readings for c in reading.sources):
         if column in ENDS and column in facts.system:

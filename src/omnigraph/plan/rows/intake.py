@@ -1,4 +1,4 @@
-"""Owns which objects can be rows and what they are: records with names, or a frame of columns.
+"""Owns which objects can be rows and in which form: records with names, or a frame of columns.
 
 Libraries of data frames are recognised by name and never imported.
 """
@@ -20,7 +20,7 @@ _NOT_ROWS = (str, bytes, bytearray, memoryview)
 
 @dataclass(frozen=True)
 class Records:
-    """Dicts, each with its position; `refused` are the positions of what was no dict."""
+    """Dicts with their positions. `refused` are the positions of other objects."""
 
     rows: list[Mapping[Any, object]]
     positions: np.ndarray[Any, np.dtype[np.int64]]
@@ -29,7 +29,7 @@ class Records:
 
 @dataclass(frozen=True)
 class ColumnFrame:
-    """Columns of equal length. `whole_floats`: its integers may have had to become floats."""
+    """Columns of equal length. `whole_floats` means that its integers may have become floats."""
 
     names: tuple[Hashable, ...]
     columns: tuple[RawColumn, ...]
@@ -38,8 +38,8 @@ class ColumnFrame:
 
 
 def read_input(rows: object) -> Records | ColumnFrame | None:
-    """The rows in one of two forms; None if the object is not rows at all. Raises `Unsound` where
-    the buffers of Arrow columns are not what they say."""
+    """The rows in one of two forms, or None if the object is not rows at all. Raises `Unsound` if
+    the buffers of Arrow columns are inconsistent."""
     if type(rows) is list:
         return _records(rows)
     if isinstance(rows, Mapping):
@@ -74,7 +74,7 @@ def _frame(table: pa.Table) -> ColumnFrame:
 
 
 def _foreign_frame(rows: object) -> ColumnFrame | None:
-    """Anything that speaks the Arrow C interface: polars, DuckDB results, other Arrows."""
+    """Anything with the Arrow C interface: polars, DuckDB results, other Arrow libraries."""
     try:
         if hasattr(rows, "__arrow_c_stream__"):
             reader = pa.RecordBatchReader.from_stream(rows)
@@ -104,7 +104,7 @@ def _pandas_column(series: Any) -> RawColumn:
         try:
             array = pa.array(series, from_pandas=True)
         except (TypeError, ValueError, pa.ArrowException):
-            pass  # a type that Arrow does not know: let its values speak
+            pass  # a type that Arrow does not know: its values are used
         else:
             return array if isinstance(array, pa.ChunkedArray) else pa.chunked_array([array])
     return [None if isinstance(v, float) and v != v else v for v in series.tolist()]

@@ -1,4 +1,4 @@
-"""Owns what shaping needs to know of one type, computed once for each type and kept."""
+"""Owns what shaping needs to know about one type. It is computed once for each type and kept."""
 
 from __future__ import annotations
 
@@ -93,16 +93,16 @@ class RowType:
         return known
 
     def default_value(self, name: str) -> object:
-        """What a property gets when it is left out; None is null."""
+        """The value of a property that is left out. None is null."""
         return _value_of(self.properties[name].default)
 
     def filled_value(self, name: str) -> object:
-        """What entities got that were there before the property; None is null."""
+        """The value of entities that existed before the property. None is null."""
         prop = self.properties[name]
         return _value_of(prop.filled[0] if prop.filled else prop.default)
 
     def filled_array(self, name: str, length: int) -> pa.Array:
-        """The column of a property in rows that are older than it."""
+        """The column of a property in rows that are older than the property."""
         return self._repeated(name, self.filled_value(name), length)
 
     def default_array(self, name: str, length: int) -> pa.Array:
@@ -132,8 +132,8 @@ def _value_of(default: Default | None) -> object:
 
 
 def required_columns(kind: GraphType, given: frozenset[str]) -> list[str]:
-    """The properties that a new entity must be given. A required vector with `@embed` may be
-    left out if its source is given: it is null until it is embedded."""
+    """The properties that a new entity needs. A required vector with `@embed` may be left out if
+    its source is given: it is null until it is embedded."""
     return [
         p.name
         for p in kind.properties

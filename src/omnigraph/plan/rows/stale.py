@@ -1,7 +1,8 @@
-"""Owns when a vector is stale: its source has another text, and nobody gave the vector. Pure.
+"""Owns when a vector is stale: its source has another text, and nobody has given a new vector.
+Pure.
 
-Such a vector becomes null in the same write, so a vector that is there is that of its text, and
-what has to be embedded can be seen from the rows alone.
+A stale vector becomes null in the same write. So an existing vector always belongs to its text, and
+the rows alone show what has to be embedded.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from omnigraph.model.catalog import GraphType
 
 @lru_cache(maxsize=1024)
 def embedded_from(kind: GraphType) -> tuple[tuple[str, str], ...]:
-    """The vectors of a type that come from a text, each with the property that has it."""
+    """The vectors of a type that come from a text, each with the property that holds the text."""
     return tuple((p.name, p.embed.source) for p in kind.properties if p.embed is not None)
 
 
 def watched_sources(kind: GraphType, given: Collection[str]) -> list[str]:
-    """The properties of which a write that gives these has to know the old values."""
+    """The properties whose old values a write needs to know, given the properties that it sets."""
     pairs = embedded_from(kind)
     return list(dict.fromkeys(s for v, s in pairs if s in given and v not in given))
 
@@ -36,8 +37,8 @@ def clear_stale(
     old: pa.Table,
     places: np.ndarray[Any, Any] | None = None,
 ) -> pa.Table:
-    """The rows without vectors of texts that they no longer have. `old` has the watched sources
-    as they were, of the rows at `places`, or of all."""
+    """The rows without vectors of texts that they no longer have. `old` holds the former values of
+    the watched sources, of the rows at `places` or of all rows."""
     for vector, source in embedded_from(kind):
         if source not in given or vector in given:
             continue
@@ -59,7 +60,7 @@ def without_values(column: pa.ChunkedArray, at: np.ndarray[Any, Any]) -> pa.Chun
 
 
 def _differ(now: pa.ChunkedArray, was: pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """Where two columns are not the same; null is the same as null."""
+    """Where two columns differ. Two nulls are equal."""
     unequal = pc.fill_null(pc.not_equal(now, was), False)
     one_null = pc.xor(now.is_null(), was.is_null())
     return np.asarray(pc.or_(unequal, one_null)).astype(bool)

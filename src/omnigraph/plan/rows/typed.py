@@ -1,7 +1,7 @@
-"""Owns the way from whatever a user gives as rows to typed Arrow rows of one type.
+"""Owns the way from the rows that a user passes to typed Arrow rows of one type.
 
-Pure: it neither looks at the graph nor asks for the time; new ids come from the caller. It finds
-types, names and ids that are wrong; what the values must obey is `validate`'s.
+Pure: it neither reads the graph nor asks for the time, and new ids come from the caller. It finds
+wrong types, names and ids; rules for values are in `validate`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,8 @@ class RowGroup:
 
 @dataclass(frozen=True)
 class Shaped:
-    """The rows that are well-formed, and everything that is wrong with the others.
-
-    `more` counts the violations beyond those listed.
-    """
+    """The rows that are well-formed, and the violations of the others. `more` counts the violations
+    that are not listed."""
 
     groups: tuple[RowGroup, ...]
     violations: tuple[Violation, ...]
@@ -113,7 +111,7 @@ def _build_group(facts: RowType, draft: Draft, complete: bool, new_ids: NewIds) 
 
 
 def _type_columns(facts: RowType, draft: Draft) -> _Columns:
-    """Each column in its Arrow type; what does not fit is null there and told."""
+    """Each column in its Arrow type. Values that do not fit become null and are reported."""
     columns: _Columns = {}
     for name, raw in draft.columns.items():
         kind = facts.types[name]
@@ -121,7 +119,7 @@ def _type_columns(facts: RowType, draft: Draft) -> _Columns:
             done = convert_values(raw, kind)
         else:
             if name in facts.system and pa.types.is_integer(raw.type):
-                raw = raw.cast(pa.string())  # the id of who has a number as its key
+                raw = raw.cast(pa.string())  # the id of an entity with a number as its key
             done = cast_column(raw, kind, whole_floats=draft.whole_floats)
         columns[name] = done.array
         if len(done.bad):

@@ -1,5 +1,5 @@
-"""Owns the rules between rows: which there are, in which order they are checked, and the
-sentence that each says when it is broken. Every surface takes the order and the words from here."""
+"""Owns the rules between rows: which there are, their order, and the sentence for each violation.
+Every surface takes the order and the words from here."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ ENDS: tuple[End, End] = ("src", "dst")
 
 @dataclass(frozen=True)
 class OneRow:
-    """An id stands once in what is given. Offending rows have `id`."""
+    """An id may appear only once in the input. Offending rows have `id`."""
 
     kind: GraphType
 
 
 @dataclass(frozen=True)
 class NewId:
-    """What is appended is not there yet. Offending rows have `id`."""
+    """An entity that is appended must not exist yet. Offending rows have `id`."""
 
     kind: GraphType
 
 
 @dataclass(frozen=True)
 class UniqueRule:
-    """No two entities have these values. Offending rows have `id` and `text`, the values."""
+    """No two entities may share these values. Offending rows have `id` and `text`, the values."""
 
     kind: GraphType
     columns: tuple[str, ...]
@@ -39,7 +39,7 @@ class UniqueRule:
 
 @dataclass(frozen=True)
 class Ends:
-    """An edge hangs on a node. Offending rows have `id` and `node`, the end that is nowhere."""
+    """Both ends of an edge must exist. Offending rows have `id` and `node`, the missing end."""
 
     kind: EdgeType
     end: End
@@ -48,14 +48,16 @@ class Ends:
 
 @dataclass(frozen=True)
 class CardRule:
-    """A node has as many edges as `@card` allows. Offending rows have `src` and `n`, how many."""
+    """A node must have as many edges as `@card` allows. Offending rows have `src` and `n`, their
+    number."""
 
     kind: EdgeType
 
 
 @dataclass(frozen=True)
 class Orphans:
-    """Replacing all nodes leaves no edge behind. Offending rows are edges: `id` and `node`."""
+    """Replacing all nodes must leave no edge without its node. Offending rows are edges: `id` and
+    `node`."""
 
     kind: NodeType
     edge: EdgeType
@@ -69,9 +71,9 @@ def final_rules(
     catalog: Catalog, changed: Collection[str], replaced: Collection[str] = ()
 ) -> Iterator[Rule]:
     """The rules for the state after a change, in order. `changed` are the keys of the tables that
-    the change touches, `replaced` those of which it leaves no row.
+    the change touches, `replaced` those of tables that it replaces completely.
 
-    Unique values come first and nodes before edges: what hangs on a wrong row is not the reason.
+    Unique values come first, and nodes before edges: an edge of a wrong row is not the cause.
     """
     kinds = [kind for kind in catalog.types if kind.table_key in changed]
     edges = [kind for kind in kinds if isinstance(kind, EdgeType)]
@@ -96,7 +98,7 @@ def ends_of(catalog: Catalog, edge: EdgeType) -> list[tuple[End, NodeType]]:
 
 
 def edges_of(catalog: Catalog, node: NodeType) -> list[tuple[EdgeType, End]]:
-    """The ends of edges that are nodes of this type."""
+    """The ends of edges that must be nodes of this type."""
     return [
         (edge, end)
         for edge in catalog.edges
@@ -122,7 +124,8 @@ def code_of(rule: Rule) -> str:
 
 
 def describe(rule: Rule, row: Mapping[str, Any]) -> Violation:
-    """What a row that breaks the rule is told. The rule says which columns the row has."""
+    """The violation for a row that breaks the rule. The class of the rule says which columns the
+    row has."""
     match rule:
         case OneRow(kind):
             return _blame(rule, row["id"], _repeats(kind, row["id"]), _key_name(kind), row["id"])
@@ -156,7 +159,7 @@ def describe(rule: Rule, row: Mapping[str, Any]) -> Violation:
 
 
 def describe_move(kind: EdgeType, entity: str, end: End, was: str, now: str) -> Violation:
-    """An edge keeps its ends: another end is another edge."""
+    """An edge keeps its ends: an edge with other ends is another edge."""
     name = SHOWN[end]
     return Violation(
         type=kind.name,
@@ -170,7 +173,7 @@ def describe_move(kind: EdgeType, entity: str, end: End, was: str, now: str) -> 
 
 
 def describe_missing(kind: GraphType, name: str, entity: str) -> Violation:
-    """An entity that is new needs what one that is known has already."""
+    """A new entity needs properties that an existing one would keep."""
     return Violation(
         type=kind.name,
         rule="required",
@@ -182,7 +185,7 @@ def describe_missing(kind: GraphType, name: str, entity: str) -> Violation:
 
 
 def describe_key(kind: GraphType, entity: str) -> Violation:
-    """An id is made from the key, and stays so."""
+    """An id is made from the key and never changes."""
     return Violation(
         type=kind.name,
         rule="key",
@@ -210,7 +213,7 @@ def _is_end(kind: GraphType, column: str) -> bool:
 
 
 def _key_name(kind: GraphType) -> str | None:
-    """The one property that an id is, or is made from."""
+    """The one property that the id is, or is made from."""
     if len(kind.key) > 1:
         return None
     (name,) = kind.key or ("id",)

@@ -1,5 +1,5 @@
-"""Owns how rows that break a rule between rows are found: joins in the SQL that DuckDB and Spark
-have in common, over relations that each engine brings. Each relation is read once a question."""
+"""Owns the joins that find rows which break a rule between rows, in the SQL that DuckDB and Spark
+share, over relations that each engine provides. Each relation is read once for each question."""
 
 from __future__ import annotations
 
@@ -10,22 +10,23 @@ R = TypeVar("R")
 
 
 class Relations(Protocol[R]):
-    """Answers a question over named relations, each written `{name}` in it, with a relation.
+    """Answers questions over named relations, each written `{name}` in the question. The answer is
+    a relation too.
 
-    Rows that are checked have `place` (a number that orders them) and in a merge `origin` (the
-    address of the row that each replaces, or null); stored rows have `address`. Texts of unique
+    Rows that are checked have `place`, a number that orders them, and in a merge `origin`, the
+    address of the row that each replaces, or null. Stored rows have `address`. Texts of unique
     values are `k0`, `k1`, …
     """
 
     def ask(self, sql: str, **named: R) -> R: ...
 
     def sized(self, relation: R, rows: int) -> R:
-        """The relation, with an upper bound of its rows for the planner of joins."""
+        """The relation, with an upper bound of its size for the planner of joins."""
         ...
 
 
 def repeated(engine: Relations[R], rows: R, on: Sequence[str], *, limit: int | None = None) -> R:
-    """Values that come more than once, with `first`, the place where they come first."""
+    """Values that appear more than once, with `first`, the place of their first row."""
     names = ", ".join(on)
     return engine.ask(
         f"SELECT {names}, min(place) AS first FROM {{rows}} AS r WHERE {_given(on)} "
@@ -47,7 +48,7 @@ def later(
 
 
 def sharing(engine: Relations[R], rows: R, others: R, on: Sequence[str]) -> R:
-    """Rows whose values one of the others has."""
+    """Rows that share their values with one of the others."""
     return engine.ask(
         f"SELECT * FROM {{rows}} AS r SEMI JOIN {{others}} AS o USING ({', '.join(on)}) ",
         rows=rows,
@@ -84,8 +85,8 @@ def counted(engine: Relations[R], edges: R) -> R:
 def totals(
     engine: Relations[R], rows: R, held: R | None, having: str, *, limit: int | None = None
 ) -> R:
-    """Sources with `n`, how many edges they come to with those that stay in the table, where
-    that is so many: `having` is a condition over `n`."""
+    """Sources with `n`, the number of their edges including those that stay in the table, if
+    `having`, a condition over `n`, is true."""
     if held is None:
         return engine.ask(
             f"SELECT * FROM (SELECT src, count(*) AS n FROM {{rows}} AS r GROUP BY src) AS t "
@@ -101,7 +102,7 @@ def totals(
 
 
 def outside(low: int, high: int | None) -> str:
-    """The condition over `n` that says too few or too many."""
+    """The condition over `n` for too few or too many edges."""
     return f"n < {low}" if high is None else f"(n < {low} OR n > {high})"
 
 
@@ -115,8 +116,7 @@ def of_sources(engine: Relations[R], rows: R, wrong: R) -> R:
 def beyond(
     engine: Relations[R], rows: R, held: R | None, wrong: R, high: int, *, replacing: bool
 ) -> R:
-    """The rows that are too many of these sources: those that come last, after all that only
-    replace what is there."""
+    """The surplus rows of these sources: the last ones, after all that only replace stored rows."""
     order = "(origin IS NULL), place" if replacing else "place"
     turn = f"row_number() OVER (PARTITION BY src ORDER BY {order}) AS turn"
     if held is None:
@@ -147,7 +147,7 @@ def without_any(engine: Relations[R], before: R, rows: R | None) -> R:
 
 
 def either(engine: Relations[R], one: R, other: R, columns: Sequence[str]) -> R:
-    """The rows of both, each once."""
+    """The rows of both, without duplicates."""
     names = ", ".join(columns)
     return engine.ask(
         f"SELECT {names} FROM {{one}} AS a UNION SELECT {names} FROM {{other}} AS b",
@@ -157,7 +157,7 @@ def either(engine: Relations[R], one: R, other: R, columns: Sequence[str]) -> R:
 
 
 def known(engine: Relations[R], sources: R, nodes: R) -> R:
-    """Those of the sources that are nodes."""
+    """The sources that are nodes."""
     return engine.ask(
         "SELECT src FROM {sources} AS s SEMI JOIN {nodes} AS n ON s.src = n.id",
         sources=sources,

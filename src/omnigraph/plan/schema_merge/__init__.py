@@ -1,4 +1,4 @@
-"""Merging of two catalogs against their base, for branch merges. Pure; no data is touched here."""
+"""Merging two catalogs against their base, for branch merges. Pure; no data is touched here."""
 
 from omnigraph.plan.schema_merge.merge import merge_schemas
 from omnigraph.plan.schema_merge.twins import align

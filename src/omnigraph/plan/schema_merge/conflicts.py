@@ -1,4 +1,4 @@
-"""Owns the collecting of conflicts: one merge reports everything that contradicts."""
+"""Owns collecting conflicts: one merge reports every contradiction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Where = tuple[str, str | None]
 
 
 class Sides(NamedTuple, Generic[V]):
-    """One thing in the three catalogs; None where it is not."""
+    """One thing in the three catalogs, or None where it does not exist."""
 
     base: V | None
     ours: V | None
@@ -62,7 +62,8 @@ class Conflicts:
     def merge_presence(
         self, where: Where, sides: Sides[V], both: Callable[[V | None, V, V], V]
     ) -> V | None:
-        """Something that a side may have dropped: it goes if the other side left it alone."""
+        """Something that a side may have dropped. It is dropped if the other side has not changed
+        it."""
         base, ours, theirs = sides
         if ours is not None and theirs is not None:
             return both(base, ours, theirs)

@@ -22,7 +22,7 @@ _Problem = tuple[SchemaConflictKind, str | None, str]
 def check_types(
     types: Mapping[str, GraphType], interfaces: Mapping[str, InterfaceDecl], conflicts: Conflicts
 ) -> None:
-    """Report what would make the merged types (referring by id) no valid schema."""
+    """Reports what would keep the merged types (referring by id) from being a valid schema."""
     owners: dict[str, str] = {}
     for kind in types.values():
         if owners.setdefault(kind.table_key, kind.id) != kind.id:
@@ -36,7 +36,7 @@ def check_types(
 
 
 def check_text(catalog: Catalog, conflicts: Conflicts) -> None:
-    """The last word is the checker's: what no author could have written is no result."""
+    """The checker has the last word: a schema that no author could have written is no result."""
     try:
         found = [d.message for d in compile_schema(print_schema(declared(catalog))).diagnostics]
     except ValueError as error:

@@ -85,7 +85,7 @@ def merge_property(table: str, base: P | None, ours: P, theirs: P, conflicts: Co
 def _merge_enums(
     base: PropertyType | None, ours: PropertyType, theirs: PropertyType
 ) -> PropertyType | None:
-    """Enums merge value by value; without values left, it is for the caller to refuse."""
+    """Enums merge value by value. If no values remain, the caller refuses the result."""
     if not (isinstance(ours, EnumType) and isinstance(theirs, EnumType)):
         return None
     before = base.values if isinstance(base, EnumType) else ()

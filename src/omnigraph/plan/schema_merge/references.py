@@ -1,6 +1,6 @@
-"""Owns the form in which catalogs are compared: references by stable id instead of by name.
+"""Owns the form in which catalogs are compared: references by stable id and not by name.
 
-In it, renaming a type or property changes one name and nothing that refers to it.
+In this form, renaming a type or property changes one name and nothing that refers to it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def refer(kind: GraphType, properties: Mapping[str, str], nodes: Mapping[str, st
 
 
 def adopt_ids(base: Catalog, ours: Catalog, theirs: Catalog) -> Catalog:
-    """Theirs, where what both sides added under one name has the id that ours gave it."""
+    """Theirs, in which things that both sides added under one name have the id that ours gave
+    them."""
     nodes = _adopted(base, ours, theirs, theirs.nodes)
     edges = _adopted(base, ours, theirs, theirs.edges)
     return msgspec.structs.replace(

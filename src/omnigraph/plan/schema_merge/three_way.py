@@ -1,4 +1,5 @@
-"""Owns merging of plain values against a base: picks, sets and orders. Symmetric in the sides."""
+"""Owns merging plain values against a base: single values, sets and orders. Symmetric in the
+sides."""
 
 from __future__ import annotations
 
@@ -12,11 +13,11 @@ H = TypeVar("H", bound=Hashable)
 
 
 class ContradictionError(Exception):
-    """Both sides changed the value, and not to the same."""
+    """Both sides changed the value to different values."""
 
 
 def pick(base: T, ours: T, theirs: T) -> T:
-    """The side that changed the value; the same change on both sides is one change."""
+    """The value of the side that changed it. The same change on both sides is one change."""
     if same(ours, theirs) or same(base, theirs):
         return ours
     if same(base, ours):

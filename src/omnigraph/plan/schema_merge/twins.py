@@ -26,7 +26,7 @@ def align(ours: Catalog, theirs: Catalog) -> Callable[[Catalog], Catalog]:
         group = groups.get(found, frozenset({found}))
         for ids in known:
             if held := group & ids:
-                # Two in one catalog are two things, whatever another one says.
+                # Two things in one catalog stay two, whatever another catalog says.
                 return next(iter(held)) if len(held) == 1 else found
         return min(group)
 

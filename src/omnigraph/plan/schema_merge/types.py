@@ -63,7 +63,7 @@ def _first_name(ours: GraphType, theirs: GraphType) -> str | None:
 def _merge_own(
     base: GraphType, merged: GraphType, ours: GraphType, theirs: GraphType, conflicts: Conflicts
 ) -> GraphType:
-    """What only nodes or only edges have."""
+    """The parts that only nodes or only edges have."""
     where: Where = (ours.table_key, None)
     match base, merged, theirs:
         case NodeType(), NodeType(), NodeType():
@@ -84,7 +84,7 @@ def _merge_own(
 
 
 def _shell(kind: GraphType) -> GraphType:
-    """The type before anybody said anything about it."""
+    """The type without any declarations."""
     if isinstance(kind, NodeType):
         return NodeType(id=kind.id, name=kind.name)
     return EdgeType(id=kind.id, name=kind.name, source="", target="")

@@ -1,4 +1,4 @@
-"""Owns what a merge of schemas answers: a catalog with its column maps, or conflicts."""
+"""Owns the results of a schema merge: a catalog with its column maps, or conflicts."""
 
 from __future__ import annotations
 

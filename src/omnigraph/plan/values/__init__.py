@@ -1,4 +1,4 @@
-"""Owns the values of expressions: pure functions over Arrow arrays, the same wherever they run."""
+"""The values of expressions: pure functions over Arrow arrays, the same wherever they run."""
 
 from __future__ import annotations
 

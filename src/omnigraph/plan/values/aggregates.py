@@ -1,4 +1,4 @@
-"""Owns aggregates: the values of each group to one, rows counting as often as they stand there."""
+"""Owns aggregates: the values of each group become one. A row counts as often as it occurs."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _averages(sums: np.ndarray | list[int], size: np.ndarray) -> np.ndarray:
 def _integer_sums(
     values: pa.Array, groups: np.ndarray, count: int, counts: np.ndarray | None
 ) -> np.ndarray | list[int]:
-    """Exact: as machine integers where they fit, as Python's where they may not."""
+    """Exact: as machine integers if they fit, otherwise as Python's."""
     numbers = values.to_numpy(zero_copy_only=False)
     if count == 1 and counts is None and numbers.itemsize <= 4 and len(numbers) < 2**31:
         return np.array([numbers.sum(dtype=np.int64)])

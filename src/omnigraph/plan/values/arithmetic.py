@@ -1,4 +1,5 @@
-"""Owns arithmetic: integers overflow with an error, division gives F64, by zero null."""
+"""Owns arithmetic. An integer overflow is an error, division gives F64, and division by zero gives
+null."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def negate(value: Value, kind: pa.DataType) -> Value:
 
 
 def _negate_unsigned(value: Value) -> Value:
-    """2^63 has no I64, and its negative has one."""
+    """2^63 is no I64, but its negative is."""
     if not is_array(value):
         return _negate_unsigned(broadcast(value, 1))[0]
     negated: list[Any] = [None if v is None else -v for v in value.to_pylist()]

@@ -1,5 +1,5 @@
-"""Owns equality and order of values as numbers: equal values get equal codes, greater ones greater
-ranks, for grouping, `distinct` and sorting by numpy."""
+"""Owns equality and order of values as numbers: equal values get equal codes and greater ones
+greater ranks, for grouping, `distinct` and sorting by numpy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 
 def normal(values: pa.Array) -> pa.Array:
-    """One form for floats that are equal: NaN and zero have several."""
+    """One form for equal floats: NaN and zero have several."""
     if not pa.types.is_floating(values.type) or not len(values):
         return values
     numbers = pc.fill_null(values, 0.0).to_numpy(zero_copy_only=False)
@@ -24,7 +24,7 @@ def normal(values: pa.Array) -> pa.Array:
 
 
 def code_values(values: pa.Array) -> tuple[np.ndarray, int]:
-    """A code for each value, null among them, and how many codes there are."""
+    """A code for each value, including null, and the number of codes."""
     if pa.types.is_nested(values.type):
         return _code_nested(values)
     if pa.types.is_null(values.type):
@@ -35,7 +35,7 @@ def code_values(values: pa.Array) -> tuple[np.ndarray, int]:
 
 
 def _code_nested(values: pa.Array) -> tuple[np.ndarray, int]:
-    """Lists and objects by what they hold."""
+    """Lists and objects, coded by their contents."""
     known: dict[str, int] = {}
     codes = [known.setdefault(repr(_plain(v)), len(known)) for v in values.to_pylist()]
     return np.array(codes, np.int64), max(1, len(known))
@@ -49,7 +49,7 @@ def _plain(value: object) -> object:
 
 
 def combine(parts: Sequence[tuple[np.ndarray, int]], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """One code for each row from several, dense and by first occurrence; and for each code a row
+    """One code for each row from several, dense and by first occurrence, and for each code a row
     that has it."""
     if not parts:
         return np.zeros(rows, np.int64), np.zeros(min(rows, 1), np.int64)
@@ -71,13 +71,13 @@ def combine(parts: Sequence[tuple[np.ndarray, int]], rows: int) -> tuple[np.ndar
 
 
 def _first_rows(first: np.ndarray, codes: np.ndarray) -> None:
-    """Written backwards, the first row of a code is the last to be written."""
+    """Written backwards, so the first row of a code is written last."""
     first[codes[::-1]] = np.arange(len(codes))[::-1]
 
 
 def ranks(values: pa.Array) -> np.ndarray:
-    """A number for each value that sorts as it does, -1 for null: NaN above all numbers, texts by
-    code point."""
+    """A number for each value that sorts like the value, -1 for null. NaN is above all numbers, and
+    texts are sorted by code point."""
     kind = values.type
     if pa.types.is_null(kind):
         return np.full(len(values), -1, np.int64)
@@ -104,7 +104,7 @@ def ranks(values: pa.Array) -> np.ndarray:
 
 
 def _from_zero(numbers: np.ndarray) -> np.ndarray:
-    """Numbers as they are, or densely where the smallest could meet the -1 of null."""
+    """Numbers as they are, or dense if the smallest could be confused with the -1 of null."""
     if not len(numbers) or int(numbers.min()) >= 0:
         return numbers
     _, dense = np.unique(numbers, return_inverse=True)
@@ -112,7 +112,7 @@ def _from_zero(numbers: np.ndarray) -> np.ndarray:
 
 
 def _rank_nested(values: pa.Array) -> np.ndarray:
-    """Lists by their items in turn, a shorter one first; entities by their id."""
+    """Lists are sorted item by item, with a shorter one first; entities are sorted by id."""
     if pa.types.is_struct(values.type):
         return ranks(pc.struct_field(values, [0]))
     items = ranks(values.flatten()).tolist()

@@ -1,5 +1,5 @@
 """Owns comparison: NaN equals NaN and is above all numbers, integers compare exactly whatever their
-width, null gives null."""
+width, and null gives null."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _less(left: Value, right: Value) -> Value:
 
 
 def _either(decided: Value, otherwise: Value) -> Value:
-    """True where decided; null still where one side of the comparison is."""
+    """True where decided, and null where one side of the comparison is null."""
     return pc.if_else(pc.is_null(otherwise), NULL_BOOL, pc.or_kleene(decided, otherwise))
 
 
@@ -98,7 +98,8 @@ def _common(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 def member(item: Value, held: Value) -> Value:
-    """`item in held`: true where one is equal; else null where the item or one of the list is."""
+    """`item in held`: true if one is equal; otherwise null if the item, or one in the list, is
+    null."""
     if pa.types.is_null(held.type):
         return NULL_BOOL
     if not is_array(held):
@@ -139,7 +140,7 @@ def _in_lists(item: Value, held: pa.Array) -> Value:
     hits = pc.unique(pc.filter(parents, equal))
     rows = pa.array(range(len(held)), parents.type)
     found = pc.is_in(rows, value_set=hits)
-    # An empty list holds nothing, whatever the item is.
+    # An empty list contains nothing, whatever the item is.
     not_empty = pc.greater(pc.list_value_length(held), 0)
     nulls = pc.is_null(item) if is_array(item) else pa.scalar(not item.is_valid)
     unknown = pc.or_kleene(pc.is_null(held), pc.and_kleene(nulls, not_empty))

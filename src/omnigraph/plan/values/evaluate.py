@@ -1,6 +1,8 @@
-"""Owns the value of an expression over many rows at once. Pure: what a variable, a parameter or a
-pattern is worth comes from the caller's `Leaves`. Queries, mutations and Spark all evaluate here,
-so that they give the same values."""
+"""Owns the value of an expression over many rows at once.
+
+Pure: the values of variables, parameters and patterns come from the caller's `Leaves`. Queries,
+mutations and Spark all evaluate here, so they give the same values.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Leaves(Protocol):
     def rows(self) -> int: ...
 
     def leaf(self, expression: Expression) -> Value:
-        """The value of what is no operator: a parameter, a property, a pattern."""
+        """The value of a leaf, which is no operator: a parameter, a property, a pattern."""
 
 
 def evaluate(expression: Expression, leaves: Leaves) -> Value:
@@ -67,12 +69,12 @@ def evaluate(expression: Expression, leaves: Leaves) -> Value:
 
 
 def evaluate_array(expression: Expression, leaves: Leaves) -> pa.Array:
-    """The value as one array with a row for each row."""
+    """The value as one array with an entry for each row."""
     return broadcast(evaluate(expression, leaves), leaves.rows)
 
 
 def holds(condition: Expression, leaves: Leaves) -> pa.Array:
-    """Where a condition is true; null is not."""
+    """Where a condition is true. Null counts as false."""
     value = broadcast(_truth(condition, leaves), leaves.rows)
     return pc.fill_null(value, False) if value.null_count else value
 
@@ -131,7 +133,7 @@ def _moved(value: Arithmetic, length: DurationKind, leaves: Leaves) -> Value:
 
 
 def _number(operand: Expression, leaves: Leaves) -> Value:
-    """`null` alone has no type that could be computed with."""
+    """A `null` on its own has no type to compute with."""
     value = evaluate(operand, leaves)
     return cast(value, I64) if isinstance(operand.type.kind, NullKind) else value
 
@@ -157,7 +159,7 @@ def _membership(value: Membership, leaves: Leaves) -> Value:
 
 
 def _beyond_one_type(held: Expression) -> list[Value] | None:
-    """The items of a literal list whose integers fit no one type."""
+    """The items of a literal list whose integers fit no single type."""
     if not isinstance(held, Constant) or not isinstance(held.value, tuple):
         return None
     if held.type.kind != ListType(Base.I64) or all(

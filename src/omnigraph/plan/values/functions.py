@@ -1,5 +1,7 @@
-"""Owns the functions of the language as kernels: one entry for each row of the table. Every engine
-evaluates them here, Spark in its executors."""
+"""Owns the functions of the language as kernels: one entry for each row of the table.
+
+Every engine evaluates them here, Spark in its executors.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from omnigraph.plan.values.texts import (
 from omnigraph.plan.values.times import part_of, to_date, to_instant
 
 Kernel: TypeAlias = Callable[[Sequence[Value], pa.DataType], Value]
-"""The value of arguments, none of which is the literal null, as a type."""
+"""The result for arguments, none of which is the literal null, in a type."""
 
 
 def _of_one(change: Callable[[Value], Value]) -> Kernel:

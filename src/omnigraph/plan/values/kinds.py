@@ -21,7 +21,7 @@ from omnigraph.model.arrow import arrow_type
 from omnigraph.model.types import FLOATS, ListType, ScalarType
 
 Value = Any
-"""A `pa.Array`, or a `pa.Scalar` where all rows share it."""
+"""A `pa.Array`, or a `pa.Scalar` if all rows share the value."""
 
 I64 = pa.int64()
 U64 = pa.uint64()
@@ -58,7 +58,7 @@ def is_array(value: Value) -> bool:
 
 
 def broadcast(value: Value, rows: int) -> pa.Array:
-    """The value as one array of so many rows."""
+    """The value as one array of this length."""
     if isinstance(value, pa.ChunkedArray):
         return value.combine_chunks()
     if isinstance(value, pa.Array):
@@ -69,7 +69,7 @@ def broadcast(value: Value, rows: int) -> pa.Array:
 
 
 def cast(value: Value, target: pa.DataType) -> Value:
-    """The value in another type; what it cannot hold is an error, never another value."""
+    """The value in another type. A value that it cannot hold is an error, never another value."""
     if value.type == target:
         return value
     if pa.types.is_floating(target) and pa.types.is_integer(value.type):
@@ -83,7 +83,7 @@ def cast(value: Value, target: pa.DataType) -> Value:
 
 
 def to_numpy(value: pa.Array, fill: Any) -> np.ndarray:
-    """The values, with something harmless where they are null."""
+    """The values, with a harmless value in the place of nulls."""
     if value.null_count:
         value = pc.fill_null(value, pa.scalar(fill, value.type))
     array: np.ndarray = value.to_numpy(zero_copy_only=False)

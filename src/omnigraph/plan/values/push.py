@@ -1,4 +1,5 @@
-"""Owns which conditions Lance answers just as we do, and how they are written for it. Pure."""
+"""Owns which conditions Lance evaluates exactly as we do, and how they are written for Lance.
+Pure."""
 
 from __future__ import annotations
 
@@ -16,24 +17,24 @@ from omnigraph.plan.values.evaluate import Leaves, evaluate
 from omnigraph.plan.values.rows import is_fixed
 
 Field = Callable[[Expression], tuple[pc.Expression, pa.DataType] | None]
-"""The table's column that an expression stands for, and its type; None if it is no column, or one
-whose values Lance compares otherwise."""
+"""The table's column that an expression stands for, and its type. None if it is no column, or if
+Lance compares its values differently."""
 
 _UNLIKE = FLOATS | {Base.U32, Base.U64, Base.BLOB}
 _FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def is_comparable(kind: PropertyType) -> bool:
-    """Whether Lance answers for such values as we do: floats it orders differently, and filters
-    over unsigned integers it does not take."""
+    """Whether Lance compares such values as we do. It orders floats differently, and accepts no
+    filters over unsigned integers."""
     if isinstance(kind, ListType | VectorType):
         return False
     return not (isinstance(kind, ScalarType) and kind.base in _UNLIKE)
 
 
 def pushed(test: Expression, field: Field, leaves: Leaves) -> pc.Expression | None:
-    """The test for Lance, over the table's columns; None where Lance would answer otherwise.
-    `leaves` give the values of what is the same for all rows."""
+    """The test for Lance, over the table's columns, or None if Lance would answer differently.
+    `leaves` give the values that are the same for all rows."""
     match test:
         case And(operands=operands) | Or(operands=operands):
             parts = [pushed(operand, field, leaves) for operand in operands]

@@ -1,5 +1,5 @@
-"""Owns what expressions are worth on the rows that a mutation works on: their properties and system
-columns, the parameters of the call, and the moment at which it was made. Pure."""
+"""Owns the values of expressions on the rows of a mutation: properties and system columns, the
+parameters of the call, and the time at which it was made. Pure."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from omnigraph.plan.values.times import INSTANT
 
 @dataclass(frozen=True)
 class Bindings:
-    """What a call brings: the values of its parameters, and `now()` in microseconds, which is the
-    same for every row and every statement, also when they are run again."""
+    """The values that a call brings: its parameters, and `now()` in microseconds, which is the same
+    for every row and every statement, even when they run again."""
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
     now: int = 0
 
 
 class RowLeaves:
-    """Rows under the names of properties. Without a table: one row that has no properties, on
-    which only what is the same for all rows has a value."""
+    """Rows under the names of properties. Without a table there is one row without properties, on
+    which only expressions that are the same for all rows have a value."""
 
     def __init__(self, bindings: Bindings, table: pa.Table | None = None) -> None:
         self._bindings = bindings
@@ -67,7 +67,7 @@ class RowLeaves:
 
 
 def fixed_value(expression: Expression, bindings: Bindings) -> pa.Scalar:
-    """The value of what is the same for all rows."""
+    """The value of an expression that is the same for all rows."""
     value = evaluate(expression, RowLeaves(bindings))
     return value[0] if isinstance(value, pa.Array | pa.ChunkedArray) else value
 

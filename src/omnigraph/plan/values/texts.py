@@ -1,4 +1,4 @@
-"""Owns functions on texts and the text of values; Unicode as Python knows it, on every engine."""
+"""Owns functions on texts and the text of values. Unicode is as in Python, on every engine."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _TESTS: dict[str, tuple[Callable[..., Value], Callable[[str, str], bool]]] = {
 
 
 def _lower(character: str) -> str:
-    """One character for one, as the simple mapping of Unicode has it: lengths never change."""
+    """Maps one character to one, by the simple mapping of Unicode, so lengths never change."""
     changed = character.lower()
     return changed if len(changed) == 1 else character
 
@@ -54,7 +54,7 @@ def change_text(function: str, value: Value) -> Value:
 
 
 def replace_text(text: Value, part: Value, by: Value) -> Value:
-    """Every place of the part, from the left, by another text. Nothing is in no place."""
+    """Replaces every occurrence of the part, from the left. An empty part occurs nowhere."""
     if not is_array(part) and not is_array(by):
         if not (part.is_valid and by.is_valid):
             return pa.scalar(None, TEXT)

@@ -27,7 +27,7 @@ def part_of(function: str, value: Value) -> Value:
 
 
 def to_date(value: Value) -> Value:
-    """A text by its digits, an instant by its day in UTC."""
+    """A text by its digits, or an instant by its day in UTC."""
     if pa.types.is_date(value.type):
         return value
     if pa.types.is_timestamp(value.type):
@@ -36,7 +36,7 @@ def to_date(value: Value) -> Value:
 
 
 def to_instant(value: Value) -> Value:
-    """A text as in RFC 3339, a Date by its first instant in UTC."""
+    """A text in RFC 3339, or a Date by its first instant in UTC."""
     if pa.types.is_timestamp(value.type):
         return value
     if pa.types.is_date(value.type):

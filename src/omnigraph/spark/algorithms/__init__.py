@@ -1,1 +1,1 @@
-"""The algorithms of the engine on DataFrames, with the same values."""
+"""The algorithms of the engine on DataFrames, with the same results."""

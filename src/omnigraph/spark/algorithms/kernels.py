@@ -1,5 +1,8 @@
-"""Owns the algorithms on DataFrames. Each is what `engine/algorithms/kernels.py` is on arrays, with
-the same rules for parallel edges, loops and ties; what they give has `node` and `value`."""
+"""Owns the algorithms on DataFrames.
+
+Each corresponds to one in `engine/algorithms/kernels.py` on arrays, with the same rules for
+parallel edges, loops and ties. Results have the columns `node` and `value`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,7 @@ def pagerank(network: FrameNetwork, *, damping: float, tolerance: float, rounds:
 
 
 def _totals(ranks: Any) -> tuple[float, float]:
-    """How much all ranks have moved, and how much of them is on nodes without a way out."""
+    """How much all ranks have moved, and how much rank is on nodes without outgoing edges."""
     from pyspark.sql import functions as f
 
     stuck = f.sum(f.when(f.col("stuck"), f.col("rank")).otherwise(0.0))
@@ -93,7 +96,7 @@ def connected_components(network: FrameNetwork) -> Found:
 
 
 def _pairs(network: FrameNetwork) -> Any:
-    """Neighbours, each two once, without direction and loops."""
+    """Neighbours as pairs, each pair once, without directions and loops."""
     from pyspark.sql import functions as f
 
     ends = network.edges.where("src != dst")
@@ -102,7 +105,7 @@ def _pairs(network: FrameNetwork) -> Any:
 
 
 def _large_stars(pairs: Any) -> Any:
-    """Each node hangs its higher neighbours to the least of itself and its neighbours."""
+    """Each node connects its higher neighbours to the smallest of itself and its neighbours."""
     from pyspark.sql import functions as f
 
     back = pairs.select(f.col("low").alias("at"), f.col("high").alias("near"))
@@ -113,7 +116,7 @@ def _large_stars(pairs: Any) -> Any:
 
 
 def _small_stars(pairs: Any) -> Any:
-    """Each node hangs itself and its lower neighbours to the least of these."""
+    """Each node connects itself and its lower neighbours to the smallest of these."""
     from pyspark.sql import functions as f
 
     least = pairs.groupBy(f.col("high").alias("at")).agg(f.min("low").alias("least"))

@@ -1,5 +1,5 @@
-"""Owns an algorithm on Spark from the snapshot to its values, and these as a property: executors
-compute, join and stage; no value comes to this process unless it is asked for."""
+"""Owns an algorithm on Spark, from the snapshot to its values, and storing these as a property.
+Executors compute, join and stage. No value comes to this process unless it is asked for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class SparkValues:
         return load(self.session, frames, options).commit
 
     def _rows(self, kind: NodeType, property: str) -> Any:
-        """The id, and the key that it is made from, with the value under the property's name."""
+        """The id, and the key from which it is made, with the value under the property's name."""
         from pyspark.sql import functions as f
 
         own = self.frame.where(f.col("type") == kind.name)
@@ -86,7 +86,8 @@ def compute_on(
 
 
 def _named(network: FrameNetwork, values: Any) -> Any:
-    """The name of the node that a label is: its id, after its type if there are several."""
+    """The name of the node that a label stands for: its id, preceded by its type if there are
+    several types."""
     from pyspark.sql import functions as f
 
     name = f.concat_ws(":", "type", "id") if network.several else f.col("id")

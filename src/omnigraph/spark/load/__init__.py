@@ -1,1 +1,1 @@
-"""Loads on Spark: read, shape, check by joins, stage, index; jobs that can be taken up again."""
+"""Loads on Spark: read, shape, check by joins, stage, index; and jobs that can be resumed."""

@@ -1,5 +1,5 @@
-"""Owns what a load on Spark publishes: executors write the rows of a type, and what they wrote
-becomes one table action."""
+"""Owns what a load on Spark publishes: executors write the rows of a type, and their files become
+one table action."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _FRAGMENT_BYTES = 512 << 20
 
 
 def stage_type(state: SparkState, kind: GraphType) -> TableAction:
-    """Writes the rows of a type on executors and says what is to be published."""
+    """Writes the rows of a type on executors and returns the action to publish."""
     job = state.job(kind)
     # A task holds its rows while it sorts them, so wide rows count for more.
     sizes = [max(p.rows, p.bytes * FRAGMENT_ROWS // _FRAGMENT_BYTES) for p in job.pieces]
-    # What is left over at the end of each part of a source is small: those go together.
+    # The last pieces of each part of a source are small, so they are combined.
     ordered = sorted(enumerate(sizes), key=lambda numbered: numbered[1])
     groups = group_fragments(ordered, FRAGMENT_ROWS)[::-1]
     answers = run_tasks(
@@ -74,7 +74,7 @@ def stage_type(state: SparkState, kind: GraphType) -> TableAction:
 
 
 def _removals(state: SparkState, kind: GraphType) -> list[StagedRemovals]:
-    """Each fragment of the table that loses rows gets its deletion file from one task."""
+    """One task writes the deletion file of each fragment that loses rows."""
     if state.types[kind.table_key].generated:
         return []
     origins = rows_origins(state, kind).selectExpr("shiftright(origin, 32) as part", "origin")

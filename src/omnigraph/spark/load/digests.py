@@ -1,6 +1,9 @@
-"""Owns finding out whether values come too often, by digests of eight bytes: as a rule none does,
-and then no text has to travel between executors. A row that travels holds the digests of a whole
-task, because what Spark spends on a row is more than what it spends on eight bytes."""
+"""Owns finding out whether values appear too often, by digests of eight bytes. Usually none does,
+and then no text has to move between executors.
+
+A row that moves holds the digests of a whole task, because Spark spends more on a row than on eight
+bytes.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ def may_exceed(
     *,
     stored: bool = False,
 ) -> bool:
-    """False: no values of these columns come more than so many times in what arrives, together
-    with the table if `stored`. True: look at the values, because others may have equal digests."""
+    """False means that no values of these columns appear more than this many times among the
+    arriving rows, together with the table if `stored`. True means that the values must be compared,
+    because others may have equal digests."""
     sources: list[PieceColumns | TableColumns] = [state.arriving_columns(kind, *columns)]
     total = state.left(kind)
     if stored:
@@ -70,7 +74,7 @@ def _digests(source: PieceColumns | TableColumns, group: tuple[int, ...], most: 
 
 
 def at_most(ordered: np.ndarray, count: int) -> np.ndarray:
-    """Keeps at most so many equal values: a value that all rows have must not fill the memory of
+    """Keeps at most this many equal values: a value that all rows share must not fill the memory of
     one task."""
     kept = np.ones(len(ordered), dtype=bool)
     kept[count:] = ordered[count:] != ordered[: max(len(ordered) - count, 0)]
@@ -78,7 +82,7 @@ def at_most(ordered: np.ndarray, count: int) -> np.ndarray:
 
 
 def pack(digests: np.ndarray, parts: int) -> pa.RecordBatch:
-    """Digests in order, cut where the part changes that will look at them: equal ones meet."""
+    """Digests in order, cut where the responsible part changes, so that equal digests meet."""
     starts = [-(-(part << _BITS) // parts) for part in range(1, parts)]
     cuts = np.searchsorted(digests, np.array(starts, np.uint64))
     packed = pa.array([part.tobytes() for part in np.split(digests, cuts)], pa.binary())
@@ -86,6 +90,6 @@ def pack(digests: np.ndarray, parts: int) -> pa.RecordBatch:
 
 
 def exceed(digests: np.ndarray, most: int) -> bool:
-    """Whether one comes more than so many times."""
+    """Whether a digest appears more than this many times."""
     ordered = np.sort(digests)
     return bool((ordered[most:] == ordered[: max(len(ordered) - most, 0)]).any())

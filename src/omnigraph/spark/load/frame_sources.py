@@ -1,5 +1,5 @@
-"""Owns what a load on Spark may be given: DataFrames, beside everything that a load of one process
-takes."""
+"""Owns the sources of a load on Spark: DataFrames, and everything that a load in one process
+accepts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from omnigraph.plan.load.places import SourceName
 
 @dataclass(frozen=True)
 class FrameSource:
-    """A DataFrame, all rows of which are of one type."""
+    """A DataFrame whose rows are all of one type."""
 
     name: str
     frame: Any
@@ -57,7 +57,7 @@ def is_frame(source: Any) -> bool:
 
 
 def kind_of(source: LoadSource, snapshot: GraphView) -> GraphType | None:
-    """The type of every row of a source, None if each names its own."""
+    """The type of every row of a source, or None if each row names its own."""
     if isinstance(source, FrameSource):
         return find_type(snapshot.catalog, source.type)
     return source.kind(snapshot.catalog)
@@ -71,15 +71,15 @@ def _absolute(source: InputSource) -> InputSource:
 
 
 def call_parts(source: LoadSource) -> list[Any]:
-    """What tells this source from others, for a job that is run again. Its rows are not read: a
-    caller that gives a job the same name promises the same rows."""
+    """What distinguishes this source from others, for a job that runs again. Its rows are not read:
+    a caller that reuses the name of a job promises the same rows."""
     if isinstance(source, FrameSource):
         return ["frame", source.name, source.type, source.frame.schema.simpleString()]
     return [source.format, source.name, str(source.path or ""), source.type, source.columns]
 
 
 def stamp(source: InputSource) -> list[Any]:
-    """What changes when the file does."""
+    """A value that changes when the file does."""
     if source.path is None:
         return []
     held = source.path.stat()

@@ -1,5 +1,5 @@
-"""Owns what checks join: the ids, ends and unique values of pieces and of table versions, as
-DataFrames that executors read when they are asked for."""
+"""Owns the columns that checks join: ids, ends and unique values of pieces and of table versions,
+as DataFrames that executors read on demand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from omnigraph.telemetry import Ledger
 
 READ_ROWS = 512 * 1024
 TASK_ROWS = 2_500_000
-"""What a task reads that joins on its own."""
+"""The rows that a task reads if it joins on its own."""
 TASK_MEMORY = 1 << 30
 _BATCH = 64 * 1024
 _ARROW = {"string": pa.string(), "long": pa.int64()}
@@ -32,8 +32,8 @@ Columns = dict[str, str]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Columns of rows: ids and ends by name; with `unique` also `k0`, the text that is equal where
-    the values of these properties are."""
+    """Columns of rows: ids and ends by name and, with `unique`, `k0`, a text that is equal exactly
+    where the values of these properties are."""
 
     names: tuple[str, ...] = ()
     unique: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class PieceColumns:
-    """Columns of pieces, without the rows that are refused, as tasks read them."""
+    """Columns of pieces without refused rows, as tasks read them."""
 
     spool: Spool
     pieces: tuple[SpoolPiece, ...]
@@ -103,8 +103,8 @@ class TableColumns:
 def piece_frame(
     spark: Any, spool: Spool, pieces: Sequence[SpoolPiece], wanted: Wanted, refused: np.ndarray
 ) -> Any:
-    """`place`, `part` (which piece) and the columns wanted, with `origin` (which row of the table
-    is replaced), of all rows that are still in."""
+    """`place`, `part` (the piece) and the wanted columns, with `origin` (the row of the table that
+    is replaced), of all rows that are not refused."""
     columns = {"place": "long", "part": "long", **wanted.columns}
     if wanted.origin:
         columns["origin"] = "long"
@@ -126,7 +126,7 @@ def piece_frame(
 def table_frame(
     spark: Any, pinned: PinnedTable, sizes: Sequence[tuple[int, int]], wanted: Wanted
 ) -> Any:
-    """`address` and the columns wanted of all rows of a table version."""
+    """`address` and the wanted columns of all rows of a table version."""
     columns = {"address": "long", **wanted.columns}
 
     def read(group: tuple[int, ...]) -> Iterator[pa.Table]:
@@ -144,7 +144,7 @@ def read_frame(
     columns: Columns,
     read: Callable[[tuple[int, ...]], Iterator[pa.Table]],
 ) -> Any:
-    """What is read of each of the groups, by a task for each."""
+    """The columns of each of the groups, read by one task for each group."""
     schema = pa.schema([pa.field(name, _ARROW[kind]) for name, kind in columns.items()])
     text = ", ".join(f"{name} {kind}" for name, kind in columns.items())
     if not groups:

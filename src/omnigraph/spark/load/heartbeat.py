@@ -1,4 +1,4 @@
-"""Owns the intent of a load while it runs: written before anything is staged, kept alive, and
+"""Owns the intent of a load while it runs: it is written before anything is staged, kept alive, and
 completed with the plan, so that another process can publish what was staged."""
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from omnigraph.telemetry import Ledger
 _OFTEN = 60.0
 _ROUND = "round"
 CREATES = "creates"
-"""The detail that names the branch which the load creates before it publishes."""
+"""The detail with the name of the branch that the load creates before it publishes."""
 
 
 class JobHeartbeat:
-    """Cleanup spares what is staged under an intent for as long as it is heard of. The intent of a
-    job that goes on is the one that its first run wrote."""
+    """Cleanup spares everything staged under an intent for as long as the intent shows signs of
+    life. A resumed job keeps the intent of its first run."""
 
     def __init__(
         self,
@@ -73,16 +73,18 @@ class JobHeartbeat:
 
     @property
     def round(self) -> str:
-        """Changes when what was staged may be gone; part of every name in the journal of it."""
+        """Changes when staged files may be gone. It is part of the names of all journal entries
+        about them."""
         return self._intent.details.get(_ROUND, "0")
 
     def renew(self) -> None:
-        """Everything will be staged again: only what comes from now on counts."""
+        """Everything will be staged again, so only files from now on count."""
         following = str(int(self.round) + 1)
         self._change({_ROUND: following}, created_at=self._session.runtime.now(), plan=None)
 
     def creates(self, branch: str) -> None:
-        """If it dies now, the next run finds its own branch."""
+        """Records that the load creates a branch: if it dies now, the next run recognises the
+        branch as its own."""
         self._change({CREATES: branch})
 
     def _change(self, details: dict[str, str], **changes: Any) -> None:
@@ -93,17 +95,17 @@ class JobHeartbeat:
 
     @staticmethod
     def forget(session: Session, intent: Intent) -> None:
-        """Forgets the intent of an earlier run of a job that turns out to be done."""
+        """Removes the intent of an earlier run of a job that turns out to be done."""
         with contextlib.suppress(OmnigraphError):
             Recovery(session, writable=True).end(intent)
 
     def staged(self, plan: PublishPlan) -> None:
-        """All of it: from here on it can be resumed."""
+        """Everything is staged: from here on the load can be resumed."""
         with self._lock:
             self._intent = self._recovery.beat(self._intent, plan=plan)
 
     def require_held(self) -> None:
-        """Raises if the job is somebody else's by now."""
+        """Raises if somebody else has taken over the job."""
         if self._lost is not None:
             raise self._lost
         if self._job is not None:
@@ -115,7 +117,7 @@ class JobHeartbeat:
         self._ended.set()
         self._thread.join()
         if not keep:
-            with contextlib.suppress(OmnigraphError):  # cleanup takes it when it is dead
+            with contextlib.suppress(OmnigraphError):  # cleanup removes it once it is dead
                 self._recovery.end(self._intent)
 
     def _beat(self, pause: float) -> None:
@@ -129,4 +131,4 @@ class JobHeartbeat:
                 self._lost = error
                 return
             except OmnigraphError:
-                continue  # the next beat may come through
+                continue  # the next beat may succeed

@@ -38,8 +38,8 @@ def index_tables_on(
     tables: Sequence[IndexTask],
     ledger: Ledger,
 ) -> list[Table]:
-    """As `store.bulk.index_tables`: for each table a version with a segment of each index
-    over the fragments. The version that they are built on exists, and nobody knows it yet."""
+    """Like `store.bulk.index_tables`: for each table, a version with a segment of each index over
+    the fragments. The version on which they are built exists, and nobody else knows it yet."""
     tasks = [
         SegmentTask(number, table.location, table.version, spec, tuple(fragments))
         for number, spec, fragments in segment_tasks(tables)

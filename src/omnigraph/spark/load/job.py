@@ -33,15 +33,15 @@ from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
 from omnigraph.telemetry import Ledger
 
 BEAT = 10.0
-"""Seconds between two signs of life of a job."""
+"""Seconds between two heartbeats of a job."""
 
 _SILENT = 6 * BEAT
 _NUMBER = re.compile(r"[0-9]{8,19}")
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One run of a job. `call` is a digest of what was asked for; `place` and `process` say where
-    it runs, so that somebody in the same place can see whether it does."""
+    """One run of a job. `call` is a digest of the arguments. `place` and `process` say where it
+    runs, so that a process in the same place can check whether it still does."""
 
     number: Number
     name: str
@@ -59,7 +59,7 @@ _DECODER = msgspec.json.Decoder(Attempt)  # made before there are threads: see `
 
 @dataclass(frozen=True)
 class Job:
-    """A claimed job. `intent` is that of an earlier run, whose work is taken up."""
+    """A claimed job. `intent` is that of an earlier run, whose work is continued."""
 
     name: str
     attempt: Attempt
@@ -89,20 +89,20 @@ class Job:
             )
 
     def release(self) -> None:
-        """The run is over, the job is not: the next run need not wait."""
+        """Ends the run but not the job, so the next run need not wait."""
         ended = msgspec.structs.replace(self.attempt, ended=True)
         with contextlib.suppress(OmnigraphError, Ambiguous):
             key = _attempt_key(self.prefix, ended.number)
             _objects(self.session).put(key, msgspec.json.encode(ended))
 
     def remove(self) -> None:
-        """Everything of it: it is done, or can never be."""
+        """Deletes everything about the job, which is done or can never be."""
         delete_below(self.session.root, self.session.objects, self.prefix)
 
 
 def begin_or_resume_job(session: Session, name: str, call: str) -> Job:
-    """The job, if nobody runs it. What an earlier run left is there to go on from, if it was asked
-    for the same."""
+    """Claims the job, if nobody runs it. The work of an earlier run is reused if its arguments were
+    the same."""
     prefix = job_prefix(name)
     last = _last_attempt(session, prefix)
     intent = None
@@ -139,13 +139,13 @@ def begin_or_resume_job(session: Session, name: str, call: str) -> Job:
 
 
 def start_over(job: Job) -> Job:
-    """The same claim, without what was done before: cleanup may have taken some of it."""
+    """The same claim without the earlier work, some of which cleanup may have deleted."""
     _forget_work(job.session, job.prefix)
     return Job(job.name, job.attempt, job.prefix, job.session, None)
 
 
 def forget_job(session: Session, name: str) -> None:
-    """What is left of a job that has landed, if its run died before it came to remove that."""
+    """Deletes what remains of a job that has landed, if its run died before it could do so."""
     prefix = job_prefix(name)
     last = _last_attempt(session, prefix)
     if last is None:
@@ -161,7 +161,7 @@ def forget_job(session: Session, name: str) -> None:
 
 
 def _forget_work(session: Session, prefix: str) -> None:
-    """The journal first: what it names may be gone before it."""
+    """Deletes the journal first, because files that it names may go before it."""
     for part in ("journal", "pieces"):
         delete_below(session.root, session.objects, f"{prefix}/{part}")
 
@@ -170,7 +170,7 @@ def _forget_work(session: Session, prefix: str) -> None:
 
 
 def _objects(session: Session) -> ObjectStore:
-    """Not the session's own, which remembers directories that are gone with a job."""
+    """Not those of the session, which remember directories that disappear with a job."""
     return session.root.objects(session.settings)
 
 
@@ -228,8 +228,8 @@ def _running(name: str, how: str) -> JobRunning:
 
 
 def _place() -> str:
-    """Where the number of a process means something: a boot of a machine, and there the processes
-    that see each other."""
+    """Where a process number has a meaning: a boot of a machine, and on it the processes that see
+    each other."""
     told = [socket.gethostname()]
     with contextlib.suppress(OSError):
         told.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
@@ -238,8 +238,8 @@ def _place() -> str:
 
 
 def _process(pid: int) -> str:
-    """A process that runs, by its number and its beginning, for numbers are used again; "" if
-    there is none."""
+    """A running process, by its number and start time, because numbers are used again; "" if there
+    is none."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -257,7 +257,7 @@ def _process(pid: int) -> str:
 def base_of(
     session: Session, intent: Intent, head: GraphVersion, ledger: Ledger
 ) -> GraphVersion | None:
-    """The version that an earlier run was pinned to. None if what it staged may be gone, or the
+    """The version that an earlier run was pinned to. None if its staged files may be gone, or the
     branch is another one by now."""
     if intent.created_at <= head.gc_cutoff or not intent.pins:
         return None

@@ -1,5 +1,8 @@
-"""Owns the journal of a job: what finished tasks answered, each under a digest of what it was
-given. The next run of the job takes the answer and skips the work."""
+"""Owns the journal of a job: the answers of finished tasks, each under a digest of the task's
+arguments.
+
+The next run of the job takes the answer and skips the work.
+"""
 
 from __future__ import annotations
 
@@ -49,8 +52,8 @@ def _decoder(kind: type[S]) -> msgspec.json.Decoder[Any]:
 
 
 def create(objects: ObjectStore, key: str, data: bytes) -> bool:
-    """Whether the object is there with these bytes now. An answer that was lost is looked up; if
-    nothing landed, the same bytes are put again."""
+    """Whether the object is there with these bytes now. If the answer of the store is lost, the
+    object is looked up; if nothing landed, the same bytes are put again."""
     for _ in range(_TRIES):
         try:
             if objects.put_if_absent(key, data):
@@ -67,7 +70,7 @@ def create(objects: ObjectStore, key: str, data: bytes) -> bool:
 @dataclass(frozen=True)
 class Journal:
     """Entries lie beside the graph, where executors and the next driver find them. `known` are the
-    names of those that an earlier run left."""
+    names of entries of an earlier run."""
 
     root: Root
     prefix: str
@@ -75,7 +78,7 @@ class Journal:
     known: frozenset[str] = frozenset()
 
     def look(self) -> Journal:
-        """With the names of all entries that there are."""
+        """Reads the names of all existing entries."""
         keys = self.root.objects(self.settings).list(f"{self.prefix}/")
         names = (key.rsplit("/", 1)[1].removesuffix(".json") for key in keys)
         return replace(self, known=frozenset(names))
@@ -95,24 +98,24 @@ class Journal:
         return answers
 
     def recall(self, name: str, kind: type[S]) -> list[S] | None:
-        """What an earlier run left under this name."""
+        """The answer that an earlier run left under this name."""
         return self.read(name, kind) if name in self.known else None
 
     def note(self, name: str, answers: Sequence[S], kind: type[S]) -> list[S]:
-        """Gives what stands there now. If a task is attempted twice, the answer of the first
-        attempt to end holds for both; the other answer is never read."""
+        """Returns the entry that is there now. If a task is attempted twice, the answer of the
+        first attempt to finish holds for both, and the other answer is never read."""
         objects = self.root.objects(self.settings)
         created = create(objects, self._key(name), msgspec.json.encode(answers))
         held = None if created else self.read(name, kind)
         return list(answers) if held is None else held
 
     def once(self, name: str, kind: type[S], work: Callable[[], Iterator[S]]) -> list[S]:
-        """The answers of a task that runs unless it has run before."""
+        """The answers of a task, which runs unless it has run before."""
         held = self.recall(name, kind)
         return self.note(name, list(work()), kind) if held is None else held
 
     def once_one(self, name: str, kind: type[S], work: Callable[[], S]) -> S:
-        """The same for a task that has one answer."""
+        """The same for a task with a single answer."""
         return self.only(name, self.once(name, kind, lambda: iter([work()])))
 
     def only(self, name: str, answers: Sequence[S]) -> S:

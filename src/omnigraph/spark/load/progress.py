@@ -1,5 +1,4 @@
-"""Owns the progress of a load on Spark: it is measured while a stage runs, in rows, bytes and
-tasks."""
+"""Owns the progress of a load on Spark, measured in rows, bytes and tasks while a stage runs."""
 
 from __future__ import annotations
 
@@ -14,12 +13,12 @@ from omnigraph.runtime import Runtime
 OFTEN = 0.5
 _GROUP = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 Tasks = Callable[[], tuple[int, int]]
-"""How many tasks of the load are done, and how many there are, of what runs now."""
+"""How many of the load's present tasks are done, and how many there are."""
 
 
 @contextlib.contextmanager
 def watched_tasks(spark: Any, operation: str) -> Iterator[Tasks]:
-    """The tasks that this thread has Spark run, and no others."""
+    """The tasks that Spark runs for this thread, and no others."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         yield from _of_connect(spark)
         return
@@ -48,7 +47,7 @@ def watched_tasks(spark: Any, operation: str) -> Iterator[Tasks]:
 
 
 def _of_connect(spark: Any) -> Iterator[Tasks]:
-    """A server tells by itself, with every answer, how far it is."""
+    """A Spark Connect server reports its progress with every answer."""
     seen = (0, 0)
 
     def hear(stages: Any, **_: Any) -> None:
@@ -67,8 +66,8 @@ def _of_connect(spark: Any) -> Iterator[Tasks]:
 
 
 class Meter:
-    """Tells about the stage that runs, again and again. Rows and bytes of a stage are those of the
-    tasks that are done: a part of the whole, where that is known."""
+    """Reports on the running stage repeatedly. The rows and bytes of a stage are those of finished
+    tasks, as a part of the total if that is known."""
 
     def __init__(self, tell: OnLoadProgress, tasks: Tasks, runtime: Runtime) -> None:
         self._tell = tell
@@ -85,8 +84,8 @@ class Meter:
         self._thread.start()
 
     def begin(self, stage: str, rows: int | None, read: int, total: int | None) -> None:
-        """`rows` is how many the stage will go through, if that is known; `read` bytes of the
-        sources, of `total`, were read before."""
+        """`rows` is how many rows the stage will process, if known. Of the sources' `total` bytes,
+        `read` were read before."""
         if self._failed is not None:
             raise self._failed
         with self._lock:
@@ -110,7 +109,7 @@ class Meter:
         began = self._began
         done, total = self._tasks()
         with self._lock:
-            # Spark tells late: what it says of a stage that has ended is not of the next one, and
+            # Spark reports late: news of a finished stage must not count for the next one, and
             # publishing has no tasks.
             if not total or began != self._began or self._stage in ("", "publishing"):
                 return

@@ -1,5 +1,5 @@
-"""Owns reading the sources of a load on executors, each part once: what an earlier run of the job
-has read is not read again."""
+"""Owns reading the sources of a load on executors, each part once: a part that an earlier run of
+the job has read is not read again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from omnigraph.spark.tasks import ANSWERS, Failure, collect_answers, run_tasks
 
 @dataclass
 class ReadSources:
-    """Typed rows by table, with the places that they have in their sources."""
+    """Typed rows by table, with their places in the sources."""
 
     pieces: dict[str, list[SpoolPiece]] = field(default_factory=dict)
     rejects: list[Reject] = field(default_factory=list)
@@ -90,8 +90,8 @@ def _files(
 def _frames(
     sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> list[tuple[int, ShapedPart]]:
-    """All of a DataFrame or nothing of it is taken from an earlier run: when it is evaluated
-    again, its rows may come in other partitions."""
+    """Of an earlier run, either all of a DataFrame is reused or nothing: when it is evaluated
+    again, its rows may be in other partitions."""
     found: list[tuple[int, ShapedPart]] = []
     for number, source in enumerate(sources):
         if isinstance(source, FrameSource):
@@ -107,7 +107,7 @@ def _frames(
 def _streams(
     sources: Sequence[LoadSource], shape: ShapeJob, journal: Journal | None
 ) -> list[tuple[int, ShapedPart]]:
-    """What only this process can read."""
+    """Sources that only this process can read."""
     found: list[tuple[int, ShapedPart]] = []
     for number, source in enumerate(sources):
         if isinstance(source, InputSource) and source.path is None:

@@ -1,5 +1,5 @@
-"""Owns refusing rows: rows that a join finds take no further part, and executors report the
-place, the reason and the values of each."""
+"""Owns refusing rows: rows that a join finds take no further part, and executors report the place,
+the reason and the values of each."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ class ToldRows(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class TellJob:
-    """`found` are the rows that a join found, by `place`: the name of a file if they are many."""
+    """`found` are the rows that a join found, by `place`, or the name of a file with them if they
+    are many."""
 
     spool: Spool
     pieces: Sequence[SpoolPiece]
@@ -43,8 +44,8 @@ class TellJob:
 
 
 def refuse(state: SparkState, rule: Rule, frame: Any) -> int:
-    """Refuses the rows of a DataFrame, by `place`; gives how many there are. Unless all are put
-    aside they stay: what hangs on them is not wrong for that."""
+    """Refuses the rows of a DataFrame, by `place`, and returns their number. Unless wrong rows are
+    set aside, they stay in the load: rows that depend on them are not wrong for that."""
     found, count = _take(state, frame)
     if not count:
         return 0
@@ -69,7 +70,7 @@ def _take(state: SparkState, frame: Any) -> tuple[pa.Table, int]:
 
 
 def _report(state: SparkState, rule: Rule, told: pa.Table) -> None:
-    """Rows are told as they came, so the pieces that were read are looked at, not merged ones."""
+    """Rows are reported as they came, so the original pieces are read and not merged ones."""
     few = told.num_rows <= FEW
     held = state.types[rule.kind.table_key].given
     job = TellJob(
@@ -118,7 +119,7 @@ def _rejects(job: TellJob, rows: pa.Table, why: pa.Table) -> dict[int, Reject]:
 
 
 def report_refused(state: SparkState, rule: Rule, frame: Any) -> None:
-    """Refuses the load for what no single row is to blame for."""
+    """Refuses the load for an error that no single row causes."""
     examples = collect(frame.limit(TOLD))
     total = examples.num_rows
     if total == TOLD:

@@ -1,5 +1,5 @@
-"""Owns the relations of a load on Spark: DataFrames that executors read when they are asked for,
-with digests looked at first where a join would move many rows."""
+"""Owns the relations of a load on Spark: DataFrames that executors read on demand. Where a join
+would move many rows, digests are compared first."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from omnigraph.spark.load.state import SparkState, TypePieces, node_ids, rows_or
 from omnigraph.spark.tasks import ANSWERS, collect_answers, explained, run_tasks
 
 HELD_IDS = 2_000_000
-"""Up to so many nodes, every task holds all ids and joins on its own: no edge has to travel."""
+"""Up to this many nodes, every task holds all ids and joins on its own, so no edge has to move."""
 
 
 class SparkRelations(LoadRelations[TypePieces, Any]):

@@ -1,5 +1,5 @@
-"""Owns the engine of a load on Spark: executors read, shape, check, join and stage; this process
-decides, and keeps what the next run of a job needs to go on."""
+"""Owns the engine of a load on Spark: executors read, shape, check, join and stage. This process
+decides, and keeps what the next run of a job needs to continue."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _run(
 
 
 class SparkEngine:
-    """`LoadEngine` on Spark; with a job one that goes on from what an earlier run of it left."""
+    """The `LoadEngine` on Spark. With a job, it continues from what an earlier run left."""
 
     name = "spark"
 
@@ -121,7 +121,7 @@ class SparkEngine:
         try:
             with self._metered():
                 yield
-        except JobRunning:  # it is somebody else's by now, with all that it left
+        except JobRunning:  # somebody else has taken it over, with all that it left
             if self._heartbeat is not None:
                 self._heartbeat.end(keep=True)
             raise
@@ -150,7 +150,8 @@ class SparkEngine:
             self._meter.begin(stage, rows or None, size, self._total)
 
     def _may_go_on(self, error: BaseException) -> bool:
-        """Nobody knows whether it landed; or it is a job, and running it again may help."""
+        """Whether it is unknown if the load landed, or it is a job, so that running it again may
+        help."""
         if isinstance(error, OutcomeUnknown):
             return True
         wrong = isinstance(error, Invalid | Denied)
@@ -182,7 +183,7 @@ class SparkEngine:
         return replace(options, create_branch_from=None)
 
     def pin(self, pinned: Pinned) -> Pinned:
-        """A job that goes on rests on the version that it began with: what it staged fits no
+        """A resumed job depends on the version with which it began, because its staged files fit no
         other. The newest version has shown that it has not landed."""
         if self._job is None:
             return pinned
@@ -209,7 +210,7 @@ class SparkEngine:
             reach("plan noted")
 
     def outlived(self, head: GraphVersion) -> bool:
-        """Cleanup knows the intent, so only what it said counts, not how long ago."""
+        """Cleanup knows the intent, so only its announcements count, not the age of the files."""
         return self._heartbeat is None or self._heartbeat.since <= head.gc_cutoff
 
     def renew(self) -> None:
@@ -263,7 +264,7 @@ class SparkEngine:
         name = f"outcome-{digest(token, number, replanned)}"
         earlier = None if self._journal is None else self._journal.recall(name, Resolved)
         if self._journal is not None and earlier is not None:
-            # What an earlier run has decided and staged on this very base.
+            # The decisions and staged files of an earlier run on this very base.
             resolved = self._journal.only(name, earlier)
         else:
             resolved = self._check_and_stage(pinned, read, replanned=replanned)

@@ -1,5 +1,5 @@
 """Owns the first stage of a load on executors: a part of a source becomes pieces of typed rows, by
-the same functions as in a load of one process."""
+the same functions as in a load in one process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ _BATCH_ROWS = 128 * 1024
 
 
 class ShapedPart(msgspec.Struct, frozen=True, kw_only=True):
-    """What a part of a source came to; `lines` is how many it had, for the parts after it."""
+    """The result of one part of a source. `lines` is its number of lines, for the parts after
+    it."""
 
     pieces: tuple[SpoolPiece, ...]
     rejects: tuple[Reject, ...]
@@ -46,7 +47,8 @@ class ShapedPart(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class ShapeJob:
-    """What every part is shaped by. `complete`: whole entities, as everywhere but in a merge."""
+    """The settings for shaping every part. `complete` means whole entities, as everywhere except in
+    a merge."""
 
     catalog: bytes
     names: tuple[SourceName, ...]
@@ -56,7 +58,7 @@ class ShapeJob:
     spool: Spool
 
     def name(self, number: int, cut: Any, stamp: Any) -> str:
-        """Under which a part of a source is found in the journal."""
+        """The name of this part in the journal."""
         how = (self.catalog, self.names[number], self.complete, self.every, self.operation)
         return f"read-{number}-{digest(how, cut, stamp)}"
 
@@ -74,7 +76,7 @@ class FilePart:
 
     @property
     def cut(self) -> tuple[Any, ...]:
-        """What of the file is meant, and as what it is read."""
+        """The meant part of the file, and its format."""
         source = self.source
         read = (source.format, source.type, source.columns, source.compression)
         return (self.part, self.range, self.groups, read)
@@ -83,8 +85,8 @@ class FilePart:
 def plan_parts(
     number: int, source: InputSource, *, range_bytes: int = RANGE_BYTES
 ) -> list[FilePart]:
-    """JSONL is cut anywhere, Parquet between row groups; CSV (a value may hold line breaks), Arrow
-    and what is compressed are read by one task a file."""
+    """JSONL is cut anywhere, and Parquet between row groups. CSV (a value may contain line breaks),
+    Arrow and compressed files are read by one task each."""
     size = source.size or 0
     if source.format == "jsonl" and source.compression is None and size > range_bytes:
         starts = range(0, size, range_bytes)
@@ -101,7 +103,7 @@ def _row_groups(number: int, source: InputSource) -> list[FilePart]:
     try:
         metadata = pq.read_metadata(source.path)
     except (OSError, ValueError, MemoryError, pa.ArrowException):
-        return [FilePart(number, source)]  # reading it says what is wrong
+        return [FilePart(number, source)]  # reading it reports the error
     counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
     parts: list[FilePart] = []
     groups: list[int] = []
@@ -117,7 +119,7 @@ def _row_groups(number: int, source: InputSource) -> list[FilePart]:
 
 
 def shape_part(job: ShapeJob, part: FilePart) -> Iterator[ShapedPart]:
-    """One answer. Faults of a source as a whole are part of it: they are the caller's to hear."""
+    """One answer. It includes errors of the source as a whole, which the caller must see."""
     source, counted = part.source, None
     if part.range is not None:
         assert source.path is not None
@@ -163,7 +165,7 @@ def shape_frame(
 
 
 def _combined(first: pa.RecordBatch, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Spark's batches are small for what a batch costs."""
+    """Spark's batches are too small for the cost of a batch."""
     held, rows = [first], first.num_rows
     for batch in batches:
         if rows >= _BATCH_ROWS:
@@ -183,7 +185,7 @@ def _shape(
     job: ShapeJob, part: FilePart, source: InputSource, lines: Callable[[], int]
 ) -> ShapedPart:
     made = 0
-    # The ids of a part that is run again are the same; those of no two parts are.
+    # A part that runs again gives the same ids, and no two parts give the same.
     seed = f"{job.operation}/{part.number}/{part.part}"
 
     def new_ids(count: int) -> pa.Array:
@@ -227,7 +229,7 @@ def _shape(
 
 
 class _Shelf:
-    """Rows by type and by what they give, until there are enough for a piece."""
+    """Rows by type and by the properties that they give, until there are enough for a piece."""
 
     def __init__(self, job: ShapeJob, name: str) -> None:
         self._job = job

@@ -1,5 +1,5 @@
 """Owns the last stage of a load on executors: pieces become sorted fragments of the pinned table,
-and rows that are replaced get deletion files. Nothing is tried again inside of a task."""
+and replaced rows get deletion files. Nothing is retried within a task."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MEMORY = 4 << 30  # a piece is sorted whole: it is no larger than a fragment
 
 
 class StagedPieces(msgspec.Struct, frozen=True, kw_only=True):
-    """Fragments that are written and that nobody can see."""
+    """Fragments that are written and that nobody can see yet."""
 
     fragments: tuple[str, ...]
     fields: dict[int, str]
@@ -47,7 +47,7 @@ class StagedRemovals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Completed(msgspec.Struct, frozen=True, kw_only=True):
-    """Whole rows of a merge in a new piece, and which rows take no further part."""
+    """Whole rows of a merge in a new piece, and the rows that take no further part."""
 
     piece: SpoolPiece | None
     rejects: tuple[Reject, ...]
@@ -65,7 +65,7 @@ class StageJob:
     journal: Journal | None = None
 
     def name(self, stage: str, *given: Any) -> str:
-        """Under which a task is found in the journal: it follows from all that it is given."""
+        """The name of a task in the journal, which follows from all its arguments."""
         held = (self.pinned.table, self.pinned.location, self.pinned.version, self.pinned.catalog)
         return f"{stage}-{digest(held, self.refused, given)}"
 
@@ -120,7 +120,7 @@ def complete_pieces(job: StageJob) -> Any:
 
 
 def complete_new(job: StageJob, number: int) -> Iterator[Completed]:
-    """A piece whose ids were all made for it, so that none of them is in the table."""
+    """A piece whose ids were all generated for it, so none of them is in the table."""
     yield _complete_once(job, number, None)
 
 
@@ -136,7 +136,8 @@ def _complete_once(job: StageJob, number: int, located: pa.Table | None) -> Comp
 
 
 def _complete(job: StageJob, number: int, located: pa.Table | None) -> Completed:
-    """By the function of the load in one process, given one piece and what was found of it."""
+    """Done by the function of the load in one process, for one piece and the stored rows found for
+    it."""
     piece, view = job.pieces[number], job.pinned.view()
     rows = job.read(number)
     known = pa.table({"v": pa.array([], pa.string()), ADDRESS: pa.array([], pa.uint64())})

@@ -1,5 +1,5 @@
-"""Owns what a load on Spark knows while it checks: its pieces by type, which rows are refused, and
-the DataFrames that rules are joins over."""
+"""Owns what a load on Spark knows while it checks: its pieces by type, the refused rows, and the
+DataFrames that rules join."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class TypePieces:
-    """Everything that was read of one type. `refused` are places of rows that take no further part.
-    `whole` are the pieces of a merge once they are completed, without the `dropped` rows that were
-    refused before."""
+    """Everything that was read of one type. `refused` are the places of rows that take no further
+    part. `whole` are the pieces of a merge once they are complete, without the `dropped` rows that
+    were refused before."""
 
     kind: GraphType
     given: tuple[SpoolPiece, ...] = ()
@@ -60,7 +60,7 @@ class TypePieces:
         return replace(self, refused=np.union1d(self.refused, places))
 
     def completed(self, whole: tuple[SpoolPiece, ...]) -> TypePieces:
-        """With whole rows of a merge, which no longer hold the rows that are refused."""
+        """With whole rows of a merge, which no longer contain refused rows."""
         return replace(self, whole=whole, dropped=len(self.refused))
 
 
@@ -85,7 +85,7 @@ class SparkState(LoadState[TypePieces]):
         )
 
     def many(self, kind: GraphType) -> bool:
-        """More rows of a type are still in than are sent to every executor."""
+        """Whether more rows of a type remain than are sent to every executor."""
         return self.left(kind) > _BROADCAST_ROWS
 
     # What tasks read
@@ -109,13 +109,13 @@ class SparkState(LoadState[TypePieces]):
         return piece_frame(self.spark, self.spool, held.pieces, wanted, held.refused)
 
     def stored(self, kind: GraphType, wanted: Wanted) -> Any | None:
-        """Rows of the table that a load leaves there, None if there are none."""
+        """Rows of the table that the load leaves there, or None if there are none."""
         if not self.keeps(kind):
             return None
         return table_frame(self.spark, self.pinned(kind), self._sizes(kind), wanted)
 
     def small(self, frame: Any, rows: int) -> Any:
-        """Spark knows nothing of the size of what Python reads, so it is told."""
+        """Spark does not know the size of what Python reads, so it gets a hint."""
         from pyspark.sql import functions as sql
 
         return sql.broadcast(frame) if rows <= _BROADCAST_ROWS else frame

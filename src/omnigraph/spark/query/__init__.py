@@ -1,1 +1,1 @@
-"""Owns queries on Spark: the steps of the same plan, as operations on DataFrames."""
+"""Queries on Spark: the steps of the same plan, as operations on DataFrames."""

@@ -1,5 +1,5 @@
 """Owns aggregates on Spark: integers add up exactly, NaN is one value above all numbers, nulls are
-left out, and a row counts as often as it stands there."""
+left out, and a row counts as often as it occurs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _TOO_LARGE = ValueOutOfRange(
 
 @dataclass(frozen=True)
 class AggregateArgument:
-    """What is aggregated: a column by its name, and its Arrow type. `identity`: the columns that
-    tell entities apart, if it is one. Without a name every row counts."""
+    """The aggregated values: a column by its name, and its Arrow type. For entities, `identity`
+    names the columns that identify them. Without a name every row counts."""
 
     name: str | None
     type: pa.DataType = field(default_factory=pa.int64)
@@ -33,8 +33,8 @@ class AggregateArgument:
 
 @dataclass(frozen=True)
 class Folded:
-    """`parts` are what Spark aggregates, under names of their own; `column` makes the value of
-    them, of the type that is given."""
+    """`parts` are what Spark aggregates, under their own names. `column` computes the value from
+    them, in the given type."""
 
     parts: tuple[Any, ...]
     column: Any
@@ -49,7 +49,7 @@ def fold(
     distinct: bool,
     number: Callable[[], int],
 ) -> Folded:
-    """An aggregate; `number` gives one that no name has yet."""
+    """An aggregate. `number` returns one that no name uses yet."""
     names = f"g{number()}", f"g{number()}"
     return FOLDS[function](argument, names, counted=counted, distinct=distinct)
 
@@ -105,8 +105,8 @@ def _sum(
 
 
 def _extreme(function: str, argument: AggregateArgument, names: Sequence[str], **_: bool) -> Folded:
-    """Among equal values, any one. Spark, too, has NaN above all numbers and texts by their code
-    points."""
+    """Any of several equal values. Like us, Spark has NaN above all numbers and compares texts by
+    code points."""
     part = (sql.min if function == "min" else sql.max)(argument.name).alias(names[0])
     return Folded((part,), sql.col(names[0]), argument.type)
 

@@ -1,6 +1,9 @@
-"""Owns how values travel through Spark, which has no unsigned integers, no vectors and other ideas
-of time: each Arrow type goes under one that holds all its values in the same order, and comes back
-as it was. Names are ours all the way, because Spark ignores the case of names."""
+"""Owns how values travel through Spark, which has no unsigned integers, no vectors and other
+notions of time.
+
+Each Arrow type travels as one that holds all its values in the same order, and is converted back
+afterwards. We generate all names, because Spark ignores case in names.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def carried(kind: pa.DataType) -> pa.DataType:
 
 
 def carry(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Values of a type, as they travel."""
+    """Values of a type in the form in which they travel."""
     target = carried(kind)
     if pa.types.is_null(values.type):
         return pa.nulls(len(values), target)
@@ -40,7 +43,7 @@ def carry(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def restore(values: pa.Array | pa.ChunkedArray, kind: pa.DataType) -> pa.Array:
-    """Values that have travelled, as they were."""
+    """Values that have travelled, in their original form."""
     held = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_null(kind):
         return pa.nulls(len(held))
@@ -70,7 +73,7 @@ def _lists(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _vectors(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Lists of one length; a null has its place among the numbers too."""
+    """Lists of one length. A null still has a place among the numbers."""
     there = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
     size = target.list_size
     numbers = np.zeros((len(values), size), np.float32)
@@ -82,21 +85,21 @@ def _vectors(values: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def spark_type(kind: pa.DataType) -> Any:
-    """The type of a column of Spark that values of an Arrow type travel in."""
+    """The type of the Spark column in which values of an Arrow type travel."""
     from pyspark.sql.pandas.types import from_arrow_type
 
     return from_arrow_type(carried(kind))
 
 
 def spark_struct(schema: pa.Schema) -> Any:
-    """The schema of a DataFrame, of one whose types are carried already."""
+    """The schema of a DataFrame, from one whose types are converted already."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return from_arrow_schema(schema)
 
 
 def null_columns(schema: pa.Schema) -> list[Any]:
-    """Columns of nothing, under the names and types of a schema that is carried already."""
+    """Columns of nulls, with the names and types of a schema that is converted already."""
     from pyspark.sql import functions as sql
 
     return [sql.lit(None).cast(f.dataType).alias(f.name) for f in spark_struct(schema)]

@@ -1,7 +1,9 @@
-"""Owns asking on Spark: a query, its bounds and a session to the same result as in this process.
+"""Owns asking on Spark: it turns a query, its limits and a session into the same result as in this
+process.
 
-Nothing runs until rows are asked for; they come batch by batch, and whatever ends the query ends
-its jobs."""
+Nothing runs until rows are asked for. They come batch by batch, and whatever ends the query ends
+its jobs.
+"""
 
 from __future__ import annotations
 
@@ -117,7 +119,7 @@ class SparkAsked:
 
     @contextlib.contextmanager
     def _running(self, plan: Plan | None = None) -> Iterator[Compiling]:
-        """A run within its bounds: what happens to it is told in our words."""
+        """A run within its limits. Its failures are raised as errors of ours."""
         self._guard.begin()
         self._guard.check()
         compiling = self._compiling(plan)

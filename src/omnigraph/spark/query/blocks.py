@@ -1,5 +1,7 @@
-"""Owns patterns inside patterns: optional blocks, `exists`, and aggregates over a pattern. Each is
-worked out once for the distinct entities that it depends on, and joined back to the rows."""
+"""Owns patterns inside patterns: optional blocks, `exists`, and aggregates over a pattern.
+
+Each is computed once for the distinct entities that it depends on, and joined back to the rows.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ Run = Callable[[Compiling, PatternPlan, SparkFrame], SparkFrame]
 
 @dataclass(frozen=True)
 class _Start:
-    """Where a block begins: the frame of distinct rows, and which columns of the rows outside are
-    which keys of it."""
+    """Where a block begins: the frame of distinct rows, and which columns of the outer rows are its
+    keys."""
 
     frame: SparkFrame
     pairs: tuple[tuple[str, str], ...]
@@ -57,7 +59,7 @@ def _start(c: Compiling, frame: SparkFrame, outer: Sequence[int]) -> _Start:
 
 
 def _depends(c: Compiling, block: PatternPlan) -> set[int]:
-    """The variables that a block names, wherever in it."""
+    """The variables that a block names anywhere."""
     found = set(block.outer)
     for step in block.steps:
         match step:
@@ -129,8 +131,8 @@ def _solutions(
 def attach(
     c: Compiling, values: Sequence[Expression], frame: SparkFrame, run: Run
 ) -> tuple[SparkFrame, dict[int, Leaf]]:
-    """The frame with a column for each pattern in the values, and which they are. The frame does
-    not name these columns: they go with the next step."""
+    """The frame with a column for each pattern in the values, and which columns these are. The
+    frame does not list these columns, so they disappear with the next step."""
     wanted = {id(part.match): part for value in values for part in _outermost(value)}
     if not wanted:
         return frame, {}
@@ -163,7 +165,7 @@ def _attached(
     data: Any,
     name: str,
 ) -> tuple[Any, pa.DataType]:
-    """Rows of the frame, joined with what the pattern is worth for each."""
+    """Rows of the frame, joined with the value of the pattern for each."""
     start, solutions = _solutions(c, value, frame, run)
     if isinstance(value, PatternAggregate):
         found, default, kind = _folded(c, value, solutions, run, name)
@@ -181,7 +183,7 @@ def _attached(
 def _folded(
     c: Compiling, value: PatternAggregate, solutions: SparkFrame, run: Run, name: str
 ) -> tuple[Any, Any, pa.DataType]:
-    """The aggregate by the keys of the solutions, and what it is of none."""
+    """The aggregate by the keys of the solutions, and its value for no solutions."""
     data, argument = solutions.data, AggregateArgument(None)
     if value.argument is not None:
         wide, attached = attach(c, [value.argument], solutions, run)

@@ -1,5 +1,5 @@
-"""Owns what compiling a query needs to know: the session, the plan, the pinned tables, and what is
-to be let go of when the query ends."""
+"""Owns the context of compiling a query: the session, the plan, the pinned tables, and what must be
+released when the query ends."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WRITTEN_OUT = 3
 
 @dataclass
 class Compiling:
-    """`dry`: nothing may run, the plan is only to be shown. `notes` are shown with it."""
+    """With `dry`, nothing may run, because the plan is only shown. `notes` are shown with it."""
 
     spark: Any
     root: str
@@ -49,7 +49,7 @@ class Compiling:
         self.codes = {key: code for code, key in enumerate(self.snapshot.catalog.by_key)}
 
     def number(self) -> int:
-        """One that no name has yet."""
+        """A number that no name uses yet."""
         return next(self._numbers)
 
     def close(self) -> None:
@@ -66,16 +66,16 @@ class Compiling:
         return RowScope(frame, self.codes, attached or {})
 
     def shared(self, frame: SparkFrame) -> SparkFrame:
-        """A frame that is used more than once, and computed once."""
+        """A frame that is used more than once and computed once."""
         if frame.read or not frame.columns:
             return frame
         return replace(frame, data=self.keep(frame.data), read=True)
 
     def keep(self, data: Any) -> Any:
-        """Computed once, when it is first asked for, and kept until the query ends. Spark writes
-        down a plan with all that is kept in it, each time that it is used: of many frames that are
-        made of each other that text has no end. So a later one is cut off from how it was made,
-        and cannot be made again if an executor is lost."""
+        """Computed at first use and kept until the query ends. Each time a plan is used, Spark
+        writes it down with everything that is kept in it, so a long series of frames made of each
+        other would give ever longer texts. So later ones are cut off from their origin, and cannot
+        be recomputed if an executor is lost."""
         if len(self.held) < _WRITTEN_OUT:
             self.held.append(data.persist())
             return data
@@ -97,7 +97,7 @@ class Compiling:
         return [(mark.id, mark.rows) for mark in self.snapshot.view(kind).table.marks.values()]
 
     def small(self, data: Any, kinds: Sequence[GraphType]) -> Any:
-        """Spark knows nothing of the size of what Python reads, so it is told."""
+        """Spark does not know the size of what Python reads, so it gets a hint."""
         few = sum(self.rows(kind) for kind in kinds) <= _BROADCAST_ROWS
         return sql.broadcast(data) if few else data
 
@@ -107,7 +107,7 @@ class Compiling:
     def entities(
         self, variable: Variable, tests: tuple[Expression, ...], key: KeyTest | None = None
     ) -> Any:
-        """All entities that a variable may be, by the columns of the variable."""
+        """All entities that a variable may have, with the columns of the variable."""
         bound = self.bound(variable)
         parts = []
         kinds: Sequence[GraphType] = variable.kind.types

@@ -1,5 +1,7 @@
-"""Owns the last step: rows of Spark become batches of the result, encoded where they are. So they
-come to the caller with the types that they have, and a batch at a time."""
+"""Owns the last step: rows of Spark become batches of the result, encoded on executors.
+
+So they reach the caller with their types, a batch at a time.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +83,8 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Load
                 try:
                     made = _made(batch.slice(start, _BATCH))
                 except OmnigraphError as error:
-                    # As a row: a task that fails would be run again before anybody sees it.
+                    # The error travels as a row, because a failing task would be run again before
+                    # anybody sees it.
                     yield pa.record_batch(
                         {"b": pa.array([error_word(error).encode()], pa.binary())}
                     )
@@ -102,7 +105,7 @@ def deliver(data: Any, outputs: Sequence[Output], schema: pa.Schema, given: Load
 
 
 def decode(row: bytes, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch of a row; raises the error that the row tells of."""
+    """The batch in a row. Raises the error that the row reports."""
     if row.startswith(MARK.encode()):
         error = decoded_error(row.decode())
         assert error is not None

@@ -22,12 +22,14 @@ from omnigraph.spark.query.edges import (
 from omnigraph.spark.query.frame import SparkFrame
 
 _UNROLLED = 3
-"""So many rounds are part of one plan; more are run one by one, until nothing new is reached."""
+"""Up to this many rounds are part of one plan; more run one by one, until nothing new is
+reached."""
 _NODE, _NODE_TYPE, _AT = "node", "node_t", "at"
 
 
 def pairs_within(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
-    """`near` and `far` by the distance between them, as edges are; None if there can be none."""
+    """`near` and `far` by the distance between them, in the form of edges. None if there can be no
+    such pairs."""
     low, high = hop.traversal.low, hop.traversal.high
     starts = _starts(c, hop, frame)
     edges = pairs_of(c, hop)
@@ -56,7 +58,7 @@ def pairs_within(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
 
 
 def _starts(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
-    """The nodes where the rows of a frame stand, each once."""
+    """The distinct nodes in the rows of a frame."""
     bound = frame.bound[hop.start]
     kind = bound.variable.kind.types[0]
     code = sql.lit(c.codes[kind.table_key]) if bound.type is None else sql.col(bound.type)
@@ -80,8 +82,8 @@ def _rounds(c: Compiling, reached: Any, edges: Any, high: int) -> Any:
 
 
 def _search(reached: Any, edges: Any, high: int) -> Any:
-    """Round by round, each kept where it was computed: what was reached last is small beside all
-    edges, and joined with them as such."""
+    """Round by round. Each is kept where it was computed: the nodes reached last are few compared
+    with all edges, and joined with them as such."""
     latest = whole = reached
     for distance in range(1, high + 1):
         ahead = _ahead(edges)
@@ -105,8 +107,8 @@ def _ahead(edges: Any) -> Any:
 
 
 def _round(reached: Any, edges: Any, distance: int) -> Any:
-    """One more step. Nodes that were reached before stay as they are; of the last ones the edges
-    are followed. Both come out of one join, so that a round is computed once."""
+    """One more step. Nodes that were reached before stay as they are, and the edges of the last
+    ones are followed. Both come out of one join, so a round is computed once."""
     on = f"{_AT} = {distance - 1} and {_NODE} = `from` and {_NODE_TYPE} = from_t"
     joined = reached.join(_ahead(edges), sql.expr(on), "left")
     stays = sql.struct(
@@ -124,7 +126,7 @@ def _round(reached: Any, edges: Any, distance: int) -> Any:
 
 
 def _fitting(c: Compiling, hop: EdgeHop, pairs: Any) -> Any:
-    """At distance 0 is the start itself, which may be of a type that the end is not."""
+    """Distance 0 is the start itself, which may have a type that the end cannot have."""
     starts = {kind.name for kind in c.plan.variables[hop.start].kind.types}
     ends = c.plan.variables[hop.end].kind.types
     if hop.traversal.low > 0 or starts <= {kind.name for kind in ends}:

@@ -22,7 +22,7 @@ PAIR = (NEAR, NEAR_TYPE, FAR, FAR_TYPE)
 
 @dataclass(frozen=True)
 class TypedEdgeHop:
-    """One edge type in one direction; `place` among the types of an edge variable."""
+    """One edge type in one direction. `place` is its index among the types of an edge variable."""
 
     edge: EdgeType
     near: str
@@ -32,8 +32,8 @@ class TypedEdgeHop:
 
 @dataclass(frozen=True)
 class EdgeHop:
-    """A traversal from one of its ends. `edge` and its `tests` if the edges themselves are
-    wanted."""
+    """A traversal from one of its ends, with `edge` and its `tests` if the edges themselves are
+    needed."""
 
     traversal: Traversal
     backward: bool
@@ -82,7 +82,7 @@ def legs_of(c: Compiling, hop: EdgeHop) -> list[TypedEdgeHop]:
 
 
 def edges_of(c: Compiling, hop: EdgeHop) -> Any:
-    """Every edge, by its ends; None if no edge can lead there."""
+    """Every edge, by its ends, or None if no edge can lead there."""
     parts = []
     for leg in legs_of(c, hop):
         data = _read(c, hop, leg)
@@ -118,7 +118,8 @@ def _place(variable: Variable, edge: EdgeType) -> int:
 
 
 def pairs_of(c: Compiling, hop: EdgeHop) -> Any:
-    """Which nodes are joined, each pair once however many edges join it; None if none can be."""
+    """The pairs of joined nodes, each once however many edges join them. None if there can be
+    none."""
     edges = edges_of(c, hop)
     if edges is None or _are_pairs(c, hop):
         return edges
@@ -133,5 +134,5 @@ def _are_pairs(c: Compiling, hop: EdgeHop) -> bool:
 
 
 def few_edges(c: Compiling, hop: EdgeHop, data: Any) -> Any:
-    """With a hint if they are few."""
+    """Adds a hint if they are few."""
     return c.small(data, [leg.edge for leg in legs_of(c, hop)])

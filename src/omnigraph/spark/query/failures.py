@@ -1,5 +1,5 @@
-"""Owns how an error of ours gets from an executor to the caller without the errors of Spark
-around it: it travels as a word in the message of the Spark error."""
+"""Owns how an error of ours gets from an executor to the caller without Spark's errors around it:
+it travels as one word in the message of the Spark error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOLD = re.compile(MARK + r"([A-Za-z0-9+/=]+);")
 
 
 class TaskFailure(Exception):
-    """What Spark sees of an error that is ours."""
+    """The form in which Spark sees an error of ours."""
 
 
 def error_word(error: OmnigraphError) -> str:
@@ -37,7 +37,7 @@ def error_word(error: OmnigraphError) -> str:
 
 @contextlib.contextmanager
 def passing_errors() -> Iterator[None]:
-    """Around what runs on an executor."""
+    """Wraps code that runs on an executor."""
     try:
         yield
     except OmnigraphError as error:
@@ -45,7 +45,7 @@ def passing_errors() -> Iterator[None]:
 
 
 def decoded_error(error: BaseException | str) -> OmnigraphError | None:
-    """The error of ours that an executor raised; None if it is another error."""
+    """The error of ours that an executor raised, or None if it is another error."""
     found = _TOLD.search(str(error))
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Owns what follows the match: groups, `distinct`, order, offset and limit, as Spark does them."""
+"""Owns the steps after the match: groups, `distinct`, order, offset and limit, in Spark."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _listed(c: Compiling, scope: RowScope) -> Any:
 
 
 def chosen_rows(c: Compiling, frame: SparkFrame) -> Any:
-    """The rows of the match that rows of the result are made of: for groups and distinct rows all,
-    else those that order, offset and limit leave."""
+    """The rows of the match that the result needs. For groups and distinct rows these are all rows,
+    otherwise those that order, offset and limit leave."""
     query = c.plan.query
     if query.group is not None or query.distinct:
         return frame.data
@@ -86,7 +86,7 @@ def _order_values(query: Query) -> list[Expression]:
 
 
 def _sorted_rows(c: Compiling, scope: RowScope, added: dict[str, Any]) -> Any:
-    """With the columns that are to be added."""
+    """With the columns that must be added."""
     query = c.plan.query
     keys = []
     for key, value in zip(query.order, _order_values(query), strict=True):
@@ -109,7 +109,7 @@ def _row_output(c: Compiling, column: Column, scope: RowScope, columns: dict[str
 
 
 def _named(c: Compiling, leaf: Leaf, columns: dict[str, Any]) -> Leaf:
-    """The leaf under a name, if need be one of the columns that are to be added."""
+    """The leaf under a name, if necessary as one of the columns that must be added."""
     if leaf.name is not None:
         return leaf
     name = f"o{c.number()}"
@@ -118,7 +118,8 @@ def _named(c: Compiling, leaf: Leaf, columns: dict[str, Any]) -> Leaf:
 
 
 def _ties(c: Compiling, frame: SparkFrame) -> list[Any]:
-    """The ids of named variables in the order of names; equal ids of two types by its name."""
+    """The ids of named variables in the order of their names. Equal ids of two types are ordered by
+    the names of the types."""
     named = [v for v in pattern_variables(c.plan.query.pattern) if v.name is not None]
     found = []
     for variable in sorted(named, key=lambda v: v.name or ""):
@@ -154,7 +155,7 @@ def _comparable(column: Any, kind: pa.DataType) -> Any:
 
 
 def _ordered(data: Any, keys: Sequence[tuple[Any, bool]]) -> Any:
-    """Nulls first ascending and last descending, as Spark has them."""
+    """Nulls come first in ascending and last in descending order, as in Spark."""
     return data.orderBy(*[column.desc() if down else column.asc() for column, down in keys])
 
 

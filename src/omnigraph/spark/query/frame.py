@@ -20,7 +20,7 @@ from omnigraph.spark.query.failures import error_word
 from omnigraph.spark.query.projection import Held
 
 COUNT = "n"
-"""How often a row stands there; a frame that lists its rows has no such column."""
+"""How often a row occurs. A frame that lists its rows has no such column."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class BoundVariable:
 
     @property
     def type(self) -> str | None:
-        """None: all are of one type."""
+        """None means that all are of one type."""
         return f"v{self.variable.id}_t" if len(self.variable.kind.types) > 1 else None
 
     def column(self, held: Held) -> str:
@@ -53,9 +53,9 @@ class BoundVariable:
 
 @dataclass(frozen=True)
 class SparkFrame:
-    """`keys`: the columns that say which row of the outer pattern a row belongs to. `read`: the
-    rows come from a table as they are, so that reading them twice costs little. `is_unit`: one row
-    with nothing in it, where every match begins; what was filtered is no longer that."""
+    """`keys` are the columns that say to which row of the outer pattern a row belongs. `read` means
+    that the rows come unchanged from a table, so reading them twice costs little. `is_unit` means
+    one row without variables, where every match begins; a filtered frame is no longer that."""
 
     data: Any
     bound: dict[int, BoundVariable] = field(default_factory=dict)
@@ -66,12 +66,12 @@ class SparkFrame:
 
     @property
     def columns(self) -> list[str]:
-        """In the order of variables, whatever was joined when."""
+        """In the order of the variables, whatever was joined when."""
         held = [name for key in sorted(self.bound) for name in self.bound[key].columns]
         return [*self.keys, *held, *([COUNT] if self.counted else [])]
 
     def over(self, data: Any, *brings: BoundVariable) -> SparkFrame:
-        """The same rows after something was done to them, with variables that it brought."""
+        """The same rows after an operation, with the variables that it added."""
         bound = self.bound | {one.variable.id: one for one in brings}
         made = replace(self, data=data, bound=bound, read=False, is_unit=False)
         return replace(made, data=data.select(*made.columns))
@@ -84,7 +84,7 @@ class SparkFrame:
         return replace(made, data=self.data.select(*made.columns))
 
     def merged(self) -> SparkFrame:
-        """Rows that are alike become one with the sum of their counts."""
+        """Equal rows become one, with the sum of their counts."""
         names = [name for name in self.columns if name != COUNT]
         often = sql.try_sum(COUNT) if self.counted else sql.count(sql.lit(1))
         data = self.data.groupBy(*names).agg(often.alias(COUNT), sql.count(sql.lit(1)).alias("m"))
@@ -99,7 +99,7 @@ class SparkFrame:
 
 
 def checked(number: Any) -> Any:
-    """A number of rows; null is one that does not fit."""
+    """A number of rows. Null means that it did not fit."""
     return sql.coalesce(number, sql.raise_error(error_word(_TOO_MANY)).cast("bigint"))
 
 
@@ -110,7 +110,7 @@ _TOO_MANY = ValueOutOfRange(
 
 
 def same(pairs: Sequence[tuple[str, str]], *, null_safe: bool = False) -> Any:
-    """That columns of two sides are equal; their names are all different."""
+    """Compares columns of two sides; their names are all different."""
     if not pairs:
         return sql.lit(True)
     operator = "<=>" if null_safe else "="

@@ -1,4 +1,4 @@
-"""Owns groups and distinct rows: cells that hold the values of a result row as columns of Spark."""
+"""Owns groups and distinct rows: cells that hold the values of a result row as Spark columns."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from omnigraph.spark.query.values import leaf_of
 
 @dataclass(frozen=True)
 class Cell:
-    """A value of a result row as columns: one of a type, or of an entity its id, its properties and
-    the number of its type (None if it has but one)."""
+    """A value of a result row as columns: one of a type or, for an entity, its id, its properties
+    and the number of its type (None if it has only one)."""
 
     names: tuple[str, ...]
     type: pa.DataType
@@ -105,7 +105,7 @@ def distinct_rows(c: Compiling, scope: RowScope) -> tuple[Any, list[Cell]]:
 
 
 def _cell(c: Compiling, value: Expression, scope: RowScope) -> tuple[Cell, list[Any]]:
-    """A value of the rows under names of its own, and the columns that have them."""
+    """A value of the rows under new names, and the columns with these names."""
     name = f"c{c.number()}"
     if not isinstance(value, EntityValue):
         leaf = leaf_of(value, scope, c.given)

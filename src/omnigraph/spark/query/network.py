@@ -1,5 +1,5 @@
-"""Owns the result as a networkx graph: Spark finds which nodes and edges the match bound, and what
-they hold is read here, where the graph is going to be."""
+"""Owns the result as a networkx graph: Spark finds which nodes and edges the match bound, and their
+contents are read in this process, where the graph is built."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def build_network(c: Compiling) -> nx.MultiDiGraph:
-    """As the local engine builds it, of a plan that keeps every variable."""
+    """As the local engine builds it, from a plan that keeps every variable."""
     try:
         import networkx as nx
     except ImportError:
@@ -75,4 +75,4 @@ def _add(network: Any, kind: GraphType, row: dict[str, Any]) -> None:
         return
     node = (kind.name, key)
     network.add_node(node)
-    network.nodes[node].update(row)  # not by keyword: names are the user's
+    network.nodes[node].update(row)  # not as keywords: users choose the names

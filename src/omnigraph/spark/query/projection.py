@@ -1,5 +1,8 @@
-"""Owns what each variable carries through a query: the columns that anything later asks for. What
-its own tests ask for is not among them, because those are made where its rows are read."""
+"""Owns what each variable carries through a query: the columns that a later step needs.
+
+Columns that only its own tests need are not among them, because the tests run where its rows are
+read.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ from omnigraph.plan.values import arrow_kind
 
 @dataclass(frozen=True)
 class Held:
-    """A column of a variable, under one type for all types that the variable may have. `shown`: as
-    in the object that `$x` gives, where a type without the property has null."""
+    """A column of a variable, with one type for all types of the variable. `shown` means in the
+    form of the object that `$x` stands for, where a type without the property has null."""
 
     name: str
     type: pa.DataType
@@ -67,7 +70,7 @@ def _held(part: Expression) -> tuple[int, Held] | None:
 
 
 def _objects(plan: Plan) -> Iterator[EntityValue]:
-    """Where an entity is wanted with all its properties, and not only told apart."""
+    """Where an entity is needed with all its properties, and not only identified."""
     group = plan.query.group
     if group is not None:
         values = [*group.keys, *(a.argument for a in group.aggregates if a.function == "collect")]

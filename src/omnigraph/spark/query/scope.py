@@ -1,5 +1,5 @@
-"""Owns what the parts of an expression are worth in a DataFrame: which column a property, an id or
-a pattern stands for, and of which type it is."""
+"""Owns the values of leaf expressions in a DataFrame: which column, of which type, stands for a
+property, an id or a pattern."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from omnigraph.spark.query.projection import Held
 
 @dataclass(frozen=True)
 class Leaf:
-    """A column of Spark, the Arrow type of what it carries, and its name if it has one."""
+    """A column of Spark, the Arrow type of its values, and its name if it has one."""
 
     column: Any
     type: pa.DataType
@@ -42,11 +42,11 @@ def named(name: str, kind: pa.DataType) -> Leaf:
 
 class FrameScope(Protocol):
     def leaf(self, value: Expression) -> Leaf | None:
-        """None for what is no leaf: an operator, or what is the same for all rows."""
+        """None for an operator, and for a value that is the same for all rows."""
 
     @property
     def anchor(self) -> Any:
-        """Some column, for values that depend on none."""
+        """Any column, for values that depend on none."""
 
 
 Attached = Mapping[int, Leaf]

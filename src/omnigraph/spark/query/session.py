@@ -1,5 +1,5 @@
-"""Owns the session that queries run in: beside the caller's, on the same cluster, with settings of
-its own, so that neither changes what the other means."""
+"""Owns the session in which queries run: beside the caller's, on the same cluster, with its own
+settings, so that neither affects the other."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.crossJoin.enabled": "true",
     "spark.sql.adaptive.enabled": "true",
-    # Spark guesses what Python reads to be tiny, and would broadcast any table: what is small is
-    # said with hints, and found out while a query runs.
+    # Spark takes everything that Python reads for tiny and would broadcast any table. So small
+    # tables are marked with hints, or recognised while a query runs.
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.adaptive.autoBroadcastJoinThreshold": "64m",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
@@ -30,7 +30,7 @@ _BESIDE: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def query_session(spark: Any) -> Any:
-    """Made once; executors elsewhere are asked then what they lack."""
+    """Made once. Executors elsewhere are then checked for what they lack."""
     found = _BESIDE.get(spark)
     if found is None:
         require_executors(spark)
@@ -46,12 +46,12 @@ def query_session(spark: Any) -> Any:
 
 
 def is_classic(spark: Any) -> bool:
-    """Whether the driver is in this process, and not behind Spark Connect."""
+    """Whether the driver is in this process and not behind Spark Connect."""
     return hasattr(spark, "_jsparkSession")
 
 
 def plan_text(data: Any) -> str:
-    """What Spark makes of a DataFrame."""
+    """Spark's plan for a DataFrame."""
     if not is_classic(data.sparkSession):
         return str(data._explain_string(mode="simple"))  # noqa: SLF001
     explain = data.sparkSession._jvm.PythonSQLUtils.explainString  # noqa: SLF001
@@ -59,7 +59,7 @@ def plan_text(data: Any) -> str:
 
 
 class Jobs:
-    """The jobs of one query, which end with it, and when `is_over` says so."""
+    """The jobs of one query, which end with it, or when `is_over` returns True."""
 
     def __init__(self, spark: Any, tag: str, is_over: Callable[[], bool]) -> None:
         self._spark = spark
@@ -78,7 +78,7 @@ class Jobs:
         return self
 
     def _look(self) -> None:
-        """Again and again: a job may begin after the others were cancelled."""
+        """Checks repeatedly, because a job may begin after the others were cancelled."""
         while not self._ended.wait(_OFTEN):
             if self._is_over():
                 self.cancel()

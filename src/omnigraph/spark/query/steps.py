@@ -41,7 +41,7 @@ from omnigraph.spark.query.values import condition_of
 
 
 def run_steps(c: Compiling, plan: PatternPlan, frame: SparkFrame) -> SparkFrame:
-    """The rows of a pattern, from rows that bind what it uses from outside."""
+    """The rows of a pattern. It starts from rows that bind the variables it uses from outside."""
     steps = list(plan.steps)
     if (begun := _begin_at_edges(c, steps, frame)) is not None:
         frame, steps = begun
@@ -68,7 +68,7 @@ def _apply(c: Compiling, step: Step, frame: SparkFrame, *, last: bool) -> SparkF
             return _test(c, conditions, frame)
         case Keep(variables=variables):
             kept = frame.keeping(variables)
-            # What comes last is grouped by whoever asked for it.
+            # The last rows are grouped by the caller.
             return kept if last else kept.merged()
         case Optional(block=block):
             return extend_optionally(c, block, frame, run_steps)
@@ -87,7 +87,8 @@ def _bind(c: Compiling, frame: SparkFrame, variable: Variable, data: Any) -> Spa
 def _begin_at_edges(
     c: Compiling, steps: list[Step], frame: SparkFrame
 ) -> tuple[SparkFrame, list[Step]] | None:
-    """Following the edges of all nodes, of which nothing is asked, is reading all edges."""
+    """Following the edges of all nodes, without other conditions, is the same as reading all
+    edges."""
     if not frame.is_unit or not steps:
         return None
     if isinstance(steps[0], ScanEdges):
@@ -146,7 +147,7 @@ def _arrive(
     bound = c.bound(target)
     brings = [bound] if hop.edge is None else [bound, c.bound(hop.edge)]
     own = tuple(test for test in tests if target.id in used_variables(test))
-    if not own and not bound.held:  # edges end at nodes that are there
+    if not own and not bound.held:  # edges end at nodes that exist
         data = frame.data.withColumnRenamed(FAR, bound.id)
         if bound.type is not None:
             data = data.withColumnRenamed(FAR_TYPE, bound.type)

@@ -1,6 +1,9 @@
 """Owns reading types on executors: the rows of a pinned table that pass the tests of a variable,
-with the columns that are carried of it. Tests are made where the rows are read, by Lance where it
-answers as we do and by our own evaluator elsewhere."""
+with the columns that the variable carries.
+
+Tests run where the rows are read: in Lance where it evaluates them as we do, otherwise in our own
+evaluator.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,10 @@ _BATCH = 64 * 1024
 
 @dataclass(frozen=True)
 class TableReading:
-    """What is read of one type, by value. `place`: the type's among those of the variable. `ids`:
-    only these entities. `ends`: of edges, the names of the two columns for the near and the far
-    end, and which end is near; with "both" an edge stands there once for each direction."""
+    """What to read of one type, by value. `place` is the index of the type among those of the
+    variable. `ids` restricts it to these entities. For edges, `ends` names the two columns for the
+    near and the far end, and which end is near; with "both" an edge appears once for each
+    direction."""
 
     pinned: PinnedTable
     schema: pa.Schema
@@ -139,7 +143,7 @@ class TableReading:
             yield self._record(arrays | {near: source, far: target})
         if self.way in ("in", "both"):
             back = self._record(arrays | {near: target, far: source})
-            # A self-loop has been told already.
+            # A self-loop was returned already.
             yield back if self.way == "in" else back.filter(pc.not_equal(source, target))
 
     def _record(self, arrays: dict[str, pa.Array]) -> pa.RecordBatch:
@@ -156,7 +160,7 @@ class TableReading:
 
 
 class _BatchLeaves:
-    """The values of a batch of rows of one type, for tests that speak of one variable."""
+    """The values of a batch of rows of one type, for tests about one variable."""
 
     def __init__(self, batch: pa.RecordBatch, reading: TableReading) -> None:
         self._batch = batch

@@ -1,5 +1,5 @@
-"""Owns expressions on Spark: as columns of Spark where its answer is ours beyond doubt, else by the
-evaluator that all engines share, in a function over Arrow that executors run."""
+"""Owns expressions on Spark: as Spark columns where Spark gives exactly our result, otherwise by
+the evaluator that all engines share, in an Arrow function that executors run."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from omnigraph.spark.query.scope import FrameScope, Leaf
 
 @dataclass(frozen=True)
 class LoadSource:
-    """What is the same for all rows of a query, wherever they are."""
+    """Values that are the same for all rows of a query, wherever the rows are."""
 
     bindings: Bindings
     memory_limit: int | None = None
 
     def fits(self, *sizes: int) -> None:
-        """Refuses what a task would have to hold at once."""
+        """Refuses what is too large for a task to hold at once."""
         if self.memory_limit is not None and sum(sizes) > self.memory_limit:
             raise MemoryLimit(
                 f"A task of the query needs more than its memory_limit of {self.memory_limit:,} "
@@ -62,7 +62,7 @@ def leaf_of(value: Expression, scope: FrameScope, given: LoadSource) -> Leaf:
 
 
 def condition_of(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
-    """A condition as a column, true where it holds; null is not."""
+    """A condition as a column, true where it holds. Null counts as false."""
     leaf = leaf_of(value, scope, given)
     return leaf.column.cast("boolean") if pa.types.is_null(leaf.type) else leaf.column
 
@@ -128,7 +128,7 @@ def _function(
 
 
 def native(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
-    """The condition as Spark's own; None where it might mean something else."""
+    """The condition as Spark's own, or None if that might mean something else."""
     match value:
         case And(operands=operands) | Or(operands=operands):
             parts = [_truth(operand, scope, given) for operand in operands]
@@ -161,8 +161,8 @@ def _truth(value: Expression, scope: FrameScope, given: LoadSource) -> Any:
 
 
 def _plain(value: Expression, scope: FrameScope, given: LoadSource) -> Leaf | None:
-    """A column or one value that Spark compares as we do: no floats, which have NaN and -0, and no
-    large unsigned integers. Integers meet as `bigint`."""
+    """A column or a single value that Spark compares as we do: no floats, which have NaN and -0,
+    and no large unsigned integers. Integers are compared as `bigint`."""
     leaf = scope.leaf(value)
     if leaf is None:
         leaf = _literal(value, given)

@@ -1,1 +1,1 @@
-"""Streams into a graph, one commit a micro-batch, and out of it, from its changes."""
+"""Streams into a graph, one commit for each micro-batch, and streams of its changes."""

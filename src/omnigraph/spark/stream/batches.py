@@ -1,5 +1,5 @@
 """Owns writing a stream by `foreachBatch`: each micro-batch is one commit, exactly once, whatever
-crashes between."""
+crashes in between."""
 
 from __future__ import annotations
 
@@ -41,10 +41,13 @@ def stream_writer(
 
 
 class BatchWriter:
-    """For `foreachBatch`. The commit carries the stream and the number of its batch, so a batch
-    that Spark gives again, because it died before it noted it, is not written again. Over Spark
-    Connect it travels to the server and opens the graph there, with the credentials of the server:
-    those of this process stay here."""
+    """The function for `foreachBatch`.
+
+    The commit carries the stream and the number of its batch. So if Spark dies before it records a
+    batch and sends it again, the batch is not written again. Over Spark Connect the writer travels
+    to the server and opens the graph there, with the credentials of the server; those of this
+    process stay here.
+    """
 
     def __init__(
         self,
@@ -91,8 +94,8 @@ def _address(root: Root | str) -> str:
 def _by_type(
     session: Session, branch: str, frame: Any, mapping: Mapping[str, Columns]
 ) -> dict[str, Any]:
-    """A frame for each type. A row that tells of a person may come again with each of his orders:
-    of entities that are known by their key, equal rows are one."""
+    """A frame for each type. A row about a person may come again with each of the person's orders,
+    so for entities with a key, equal rows count once."""
     head = session.live_head(branch, Ledger())
     catalog = full_view_of(session, head, Ledger()).catalog
     frames = {}

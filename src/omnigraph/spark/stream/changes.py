@@ -1,6 +1,6 @@
 """Owns reading a stream: the changes of one type on a branch, commit by commit, from any point on.
 
-An offset is a place in the history, which never changes, so a batch that is asked for again after a
+An offset is a place in the history, which never changes. So a batch that is requested again after a
 crash has the same rows. Planning runs in one process of the driver, reading on executors.
 """
 
@@ -42,8 +42,8 @@ _SHOWN = (Op.INSERT, Op.UPDATE)
 
 @dataclass(frozen=True)
 class TypeFeed:
-    """The changes of one type. `told`: each row says what happened to it. The columns are those
-    that the type has when the stream starts; what it lacked in a commit is null."""
+    """The changes of one type. With `told`, each row says what happened to it. The columns are
+    those of the type when the stream starts; a column that is missing in a commit is null."""
 
     root: Root
     branch: str
@@ -60,7 +60,7 @@ class TypeFeed:
         return pa.schema([*_TOLD, *rows]) if self.told else rows
 
     def blocks(self, after: str, limit: int | None = None) -> Iterator[FeedBlock]:
-        """What happened after a place, a block for each commit."""
+        """The changes after a place, one block for each commit."""
         return (
             _graph(self.root)
             .branch(self.branch)
@@ -106,8 +106,8 @@ def _graph(root: Root) -> Graph:
 
 @lru_cache(maxsize=8)
 def _opened(root: str, options: tuple[tuple[str, str], ...]) -> Graph:
-    """Open for as long as the process lives: the planner's for that of the stream. Executors need
-    no variables of their own to reach it."""
+    """Open for as long as the process lives. Executors need no variables of their own to reach the
+    graph."""
     return open_root(replace(parse_root(root), options=dict(options)), mode="r")
 
 
@@ -143,9 +143,9 @@ def pin_feed(
             "A stream of rows cannot tell which of them were deleted.",
             help="Ask for .option('changes', 'true').",
         )
-    g.at(branch).diff(branch, ops=chosen)  # names an operation that there is not
+    g.at(branch).diff(branch, ops=chosen)  # names an unknown operation
     if after != BEGINNING and not is_cursor(after):
-        after = g.at(after).commit.id  # a ref may move, the stream begins where it is now
+        after = g.at(after).commit.id  # a ref may move; the stream begins where it is now
     return TypeFeed(
         root=place,
         branch=branch,
@@ -160,7 +160,7 @@ def pin_feed(
 
 @dataclass
 class CommitPartition(InputPartition):  # type: ignore[misc]
-    """So many commits after a place."""
+    """A number of commits after a place."""
 
     after: str
     count: int
@@ -204,7 +204,7 @@ class ChangeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):  # type
             count += 1
             seen = seen or block.changes.types is None or bool(block.changes.types)
             if count == _COMMITS_A_TASK or block.cursor == last:
-                if seen:  # else no commit among them touched the type
+                if seen:  # otherwise no commit among them touched the type
                     parts.append(CommitPartition(begin, count))
                 begin, count, seen = block.cursor, 0, False
             if block.cursor == last:

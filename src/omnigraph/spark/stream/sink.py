@@ -1,8 +1,9 @@
 """Owns writing a stream by `writeStream.format("omnigraph")`: each micro-batch is one commit,
-exactly once, whatever crashes between.
+exactly once, whatever crashes in between.
 
-Tasks write their rows down; a process of its own for each batch loads them. The commit carries the
-stream and the number of the batch, so a batch that Spark gives again is not written again.
+Tasks write their rows to files, and a separate process for each batch loads them. The commit
+carries the stream and the number of the batch, so a batch that Spark sends again is not written
+again.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class StreamSink(DataSourceStreamArrowWriter):  # type: ignore[misc]
         return self._rows.write(iterator)
 
     def commit(self, messages: list[Any], batchId: int) -> None:  # noqa: N803
-        """A batch without rows is no commit, unless it is all that there shall be."""
+        """A batch without rows makes no commit, unless the stream replaces everything."""
         try:
             if self._options.mode == "overwrite" or any(m and m.pieces for m in messages):
                 stream = self._stream or checkpoint_id(self._checkpoint)

@@ -1,4 +1,4 @@
-"""Owns the static rules of `.gq`: a syntax tree to checked queries, or every reason why not."""
+"""Owns the static rules of `.gq`: a syntax tree becomes checked queries, or all errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MOST_STATEMENTS: Final = 10_000
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """`query` is None exactly when there is a diagnostic. `unused` are parameters."""
+    """`query` is None exactly if there is a diagnostic. `unused` lists parameters."""
 
     query: CheckedQuery | None
     diagnostics: tuple[Diagnostic, ...]
@@ -32,7 +32,7 @@ class Checked(msgspec.Struct, frozen=True):
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
-    """The queries without errors, in text order, each with its tree."""
+    """The queries without errors, in text order, with their trees."""
 
     queries: tuple[tuple[tree.Query, CheckedQuery], ...]
     diagnostics: tuple[Diagnostic, ...]
@@ -62,7 +62,7 @@ def check_query(query: tree.Query, catalog: Catalog) -> Checked:
 
 
 def check_file(file: tree.File, catalog: Catalog) -> CheckedFile:
-    """Every query of the file that has no syntax error; names are unique among them."""
+    """Checks every query of the file that has no syntax error. Names must be unique."""
     findings = Findings()
     _check_names(file, findings)
     found: list[tuple[tree.Query, CheckedQuery]] = []
@@ -78,7 +78,7 @@ def check_file(file: tree.File, catalog: Catalog) -> CheckedFile:
 
 
 def queries_of(file: tree.File) -> tuple[tree.Query, ...]:
-    """The queries of a file, also those that are to be explained."""
+    """The queries of a file, including those that are to be explained."""
     found = [i.query if isinstance(i, tree.Explain) else i for i in file.items]
     return tuple(item for item in found if isinstance(item, tree.Query))
 
@@ -142,6 +142,6 @@ def _is_of_size(query: tree.Query, findings: Findings) -> bool:
 
 
 def _clauses(clauses: Sequence[tree.Clause]) -> int:
-    """Those of blocks count too; blocks are never nested deeply."""
+    """The clauses of blocks count too. Blocks are never nested deeply."""
     inner = [c.clauses for c in clauses if isinstance(c, tree.Block)]
     return len(clauses) + sum(_clauses(block) for block in inner)

@@ -1,4 +1,4 @@
-"""Owns the functions: scalar ones, aggregates, and those over a pattern."""
+"""Owns function calls: scalar functions, aggregates, and aggregates over a pattern."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_call(checker: Checker, node: tree.Call, depth: int) -> Expression | No
 
 
 def _is_plain(checker: Checker, node: tree.Call) -> bool:
-    """Named arguments and `distinct` only where they mean something."""
+    """Named arguments and `distinct` are allowed only where they have a meaning."""
     named = next((a.name for a in node.arguments if a.name is not None), None)
     if named is not None:
         message = f"`{node.function.text}` has no argument named `{named.text}`"
@@ -108,7 +108,7 @@ def _is_over_patterns(name: str) -> bool:
 
 
 def _moment(checker: Checker, node: tree.Call, argument: Constant) -> Expression | None:
-    """`date("…")` of a literal is read at once."""
+    """A literal in `date("…")` is converted at once."""
     kind = DATE if node.function.text == "date" else DATETIME
     if not isinstance(argument.value, str):
         return FunctionCall(node.function.text, (argument,), Type(kind, argument.type.nullable))

@@ -1,6 +1,6 @@
-"""Owns the protocol by which the parts of an expression check the expressions inside them.
+"""Owns the protocol by which parts of an expression are checked.
 
-Operators, calls and searches take a `Checker`, so they do not import the module that calls them.
+Operators, calls and searches take a `Checker`, so they need not import the module that calls them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from omnigraph.lang.gq.checked import Expression, Match
 
 
 class Checker(Protocol):
-    """Checks expressions in one scope. `aggregates` and `ranks` say whether they may hold any."""
+    """Checks expressions in one scope. `aggregates` and `ranks` say whether these are allowed."""
 
     aggregates: bool
     ranks: bool
@@ -28,7 +28,7 @@ class Checker(Protocol):
         """The checked expression, or None after an error."""
 
     def pattern(self, clauses: Sequence[tree.Clause]) -> tuple[Match, Scope]:
-        """A pattern that stands within the expression."""
+        """A pattern inside the expression."""
 
     def inside(self, scope: Scope) -> Checker:
-        """A checker for what stands in that pattern."""
+        """A checker for the expressions inside that pattern."""

@@ -1,6 +1,7 @@
-"""Owns expressions: names to values, operators to types, everything that does not fit reported.
+"""Owns expressions: names are resolved, operators get types, and every mismatch is reported.
 
-A method that finds an error reports it and gives None; what holds the expression then stays silent.
+A method that finds an error reports it and returns None. The enclosing expression then reports
+nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from omnigraph.model.catalog import Property
 from omnigraph.model.types import Base, EnumType, ListType, ScalarType
 
 DEEPEST: Final = 100
-"""Levels of an expression: who plans and evaluates it walks down as deep."""
+"""How deeply expressions may be nested: planning and evaluation recurse as deeply."""
 
 
 class PatternChecker(Protocol):
@@ -61,7 +62,7 @@ class PatternChecker(Protocol):
 
 
 class Expressions:
-    """Checks expressions that stand in one scope. `aggregates` says whether they may hold any."""
+    """Checks the expressions of one scope. `aggregates` says whether aggregates are allowed."""
 
     def __init__(
         self,
@@ -79,14 +80,14 @@ class Expressions:
         self.ranks = ranks
 
     def inside(self, scope: Scope) -> Expressions:
-        """For what stands in a pattern within the expression."""
+        """For expressions in a pattern within the expression."""
         return type(self)(self.context, scope, self.patterns)
 
     def add(self, code: str, span: Span, message: str, help_: str | Meant | None = None) -> None:
         self.context.findings.add(code, span, message, help_)
 
     def check(self, node: tree.Expression, depth: int = 0) -> Expression | None:
-        """A value; a blob is none."""
+        """A value other than a blob."""
         value = self.read(node, depth)
         if value is None or value.type.kind != BLOB or isinstance(value, ParameterValue):
             return value
@@ -95,7 +96,7 @@ class Expressions:
         return None
 
     def read(self, node: tree.Expression, depth: int = 0) -> Expression | None:
-        """A value, which may also be a blob."""
+        """A value, which may be a blob."""
         if depth > DEEPEST:
             message = "this is nested too deeply"
             self.add("Q010", node.span, message, "split the expression or the query")
@@ -160,7 +161,7 @@ class Expressions:
         return ParameterValue(node.name, Type(parameter.kind, parameter.nullable))
 
     def find(self, node: tree.Variable) -> tuple[Known, bool] | None:
-        """A variable of the match; None after an error about it."""
+        """A variable of the match, or None after an error about it."""
         if node.is_anonymous:
             self.add("T6", node.span, "`$_` stands for any node and has no value", "name it")
             return None
@@ -195,7 +196,7 @@ class Expressions:
     def properties(
         self, kind: NodeKind | EdgeKind, name: tree.Name, code: str = "T6", variable: str = "$x"
     ) -> tuple[Property, ...] | None:
-        """The property of each type; None after an error."""
+        """The property of each type, or None after an error."""
         found = []
         for owner in kind.types:
             prop = next((p for p in owner.properties if p.name == name.text), None)
@@ -277,7 +278,7 @@ class Expressions:
     # Entries of a binding.
 
     def entries(self, clause: tree.Binding) -> Iterator[Expression]:
-        """`{ p: v }` as filters: equal, or for a list property a member."""
+        """`{ p: v }` as filters: equality or, for a list property, membership."""
         found = self.scope.find(clause.variable.name)
         anonymous = clause.variable.is_anonymous
         if anonymous or found is None or found[0].is_broken or found[0].is_edge:
@@ -310,7 +311,7 @@ def _type_name(variable: int, kind: NodeKind | EdgeKind, may_be_null: bool) -> E
 
 
 def constant(value: Any) -> Constant:
-    """A literal with the type that it has by itself."""
+    """A literal with the type that it has on its own."""
     if value is None:
         return Constant(None, Type(NULL, True))
     if isinstance(value, bool):

@@ -1,4 +1,5 @@
-"""Owns the relations between types: which compare, which is wider, what fits where, their text."""
+"""Owns the relations between types: which can be compared, which is wider, which value fits which
+property, and their names."""
 
 from __future__ import annotations
 
@@ -67,7 +68,7 @@ def is_entity(kind: Kind) -> bool:
 
 
 def is_scalar(kind: Kind) -> bool:
-    """One value that can be compared: no list, vector, blob or entity."""
+    """Whether the value can be compared: it is no list, vector, blob or entity."""
     return isinstance(kind, EnumType) or (isinstance(kind, ScalarType) and kind != BLOB)
 
 
@@ -90,7 +91,7 @@ def are_comparable(left: Kind, right: Kind) -> bool:
 
 
 def joined(left: Kind, right: Kind) -> Kind | None:
-    """The one kind for values of both, as `coalesce` and lists need it."""
+    """The common kind for values of both, as `coalesce` and lists need it."""
     if isinstance(left, NullKind) or left == right:
         return right
     if isinstance(right, NullKind):
@@ -103,8 +104,8 @@ def joined(left: Kind, right: Kind) -> Kind | None:
 
 
 def kinds_together(values: Sequence[Expression]) -> list[Kind]:
-    """The kind of each value among the others: a literal that is not negative does not make
-    unsigned ones signed."""
+    """The kind of each value among the others. A non-negative literal does not make unsigned
+    numbers signed."""
     kinds = [value.type.kind for value in values]
     if U64 not in kinds:
         return kinds
@@ -119,7 +120,7 @@ def _not_negative(value: object) -> bool:
 
 
 def arithmetic_kind(left: Kind, right: Kind) -> ScalarType:
-    """Floats are added in F64, unsigned integers in U64 where one is that wide, others in I64."""
+    """Floats are added in F64, unsigned integers in U64 if one is that wide, and others in I64."""
     if is_float(left) or is_float(right):
         return F64
     unsigned = (ScalarType(Base.U32), U64)
@@ -127,7 +128,7 @@ def arithmetic_kind(left: Kind, right: Kind) -> ScalarType:
 
 
 def accepts(target: PropertyType, kind: Kind) -> bool:
-    """Whether a value of the kind can be stored in a property; ranges are checked at run time."""
+    """Whether a value of the kind can be stored in a property. Ranges are checked at run time."""
     if isinstance(kind, NullKind) or target == kind:
         return True
     if is_text(target):
@@ -173,7 +174,7 @@ def _typed(value: LiteralValue, kind: PropertyType) -> Any:
 
 
 def instant(text: str) -> datetime:
-    """Raises ValueError that says what is wrong with the text."""
+    """Raises a ValueError that says what is wrong with the text."""
     return EPOCH.astimezone(UTC) + timedelta(milliseconds=parse_instant(text))
 
 
@@ -192,6 +193,6 @@ def kind_text(kind: Kind) -> str:
 
 
 def shown(value: Expression | Type) -> str:
-    """The kind in a sentence: `I32`, or a Person."""
+    """The kind in a sentence, such as `I32` or `a Person`."""
     kind = (value if isinstance(value, Type) else value.type).kind
     return f"`{kind_text(kind)}`" if not isinstance(kind, NullKind) else "null"

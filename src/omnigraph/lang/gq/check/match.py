@@ -1,4 +1,4 @@
-"""Owns patterns: clauses to a checked match, with the scopes of its blocks."""
+"""Owns patterns: clauses become a checked match, with the scopes of its blocks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Patterns:
         outer = _outer_ids(scope)
         traversals = resolve(open_, outer, self.context)
         for known in (*scope.own.values(), *scope.anonymous):
-            # Nothing is known of it only after an error, which has been told.
+            # Its types are unknown only after an error, which has been reported.
             known.is_broken |= not known.edges if known.is_edge else known.types is None
         optionals = list(self._optionals(clauses, scope))
         filters = list(self._filters(clauses, scope))
@@ -47,7 +47,7 @@ class Patterns:
     # Variables.
 
     def _introduce(self, clauses: Sequence[tree.Clause], scope: Scope) -> list[Open]:
-        """Bindings first, because they declare; then the ends of traversals."""
+        """Bindings come first, because they declare variables; then the ends of traversals."""
         for clause in clauses:
             if isinstance(clause, tree.Binding):
                 self._bind(clause, scope)
@@ -100,7 +100,7 @@ class Patterns:
         return None
 
     def _node(self, variable: tree.Variable, scope: Scope) -> Known | None:
-        """The variable as a node of this pattern, new or known; None after an error."""
+        """The variable as a node of this pattern, new or known, or None after an error."""
         findings = self.context.findings
         if variable.is_anonymous:
             known = self.context.known(None, variable.span)
@@ -172,7 +172,7 @@ class Patterns:
                 yield Not(Exists(match, Type(BOOL)), Type(BOOL))
 
     def _type_test(self, clause: tree.Binding, scope: Scope) -> Iterator[Expression]:
-        """A binding of an outer variable only tests it: outside it stays what it is."""
+        """A binding of an outer variable only tests its type here; outside, the type stays."""
         name = clause.variable.name
         found = scope.find(name)
         nodes = self.context.names.nodes(clause.type.text)
@@ -196,7 +196,7 @@ class Patterns:
 
 
 def _optional_names(clauses: Sequence[tree.Clause], scope: Scope) -> frozenset[str]:
-    """Variables that stand in an optional block before any required clause has them."""
+    """Variables that occur in an optional block before any required clause."""
     seen: set[str] = set(scope.names())
     found: set[str] = set()
     for clause in clauses:

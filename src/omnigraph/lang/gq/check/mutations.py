@@ -67,7 +67,7 @@ def _type(name: tree.Name, context: Context) -> NodeType | EdgeType | None:
 
 
 class _RowExpressions(Expressions):
-    """In a mutation a name alone is a property of the entity, and there are no patterns."""
+    """In a mutation, a name on its own is a property of the entity, and there are no patterns."""
 
     row: NodeType | EdgeType | None = None
     reads_row = True
@@ -148,7 +148,7 @@ def _where(
 
 
 class _Values:
-    """The assignments of one statement: what they set, and the ends of an edge."""
+    """The assignments of one statement: the properties, and the ends of an edge."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class _Values:
         return None
 
     def refuse_fixed(self) -> None:
-        """Keys and ends make the id, which an update cannot change."""
+        """Keys and ends determine the id, which an update cannot change."""
         if self.kind is None:
             return
         for name, node in self.given.items():
@@ -270,6 +270,6 @@ def _required(kind: NodeType | EdgeType) -> list[str]:
 
 
 def _is_embedded(kind: NodeType | EdgeType, name: str, given: dict[str, tree.Assignment]) -> bool:
-    """A vector is made from its source, if that is given."""
+    """Whether a vector is made from its source, if that is given."""
     prop = next((p for p in kind.properties if p.name == name), None)
     return prop is not None and prop.embed is not None and prop.embed.source in given

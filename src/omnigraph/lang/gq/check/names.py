@@ -1,4 +1,4 @@
-"""Owns finding the types of a catalog by the names that queries give them."""
+"""Owns finding the types of a catalog by the names that queries use."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Names:
 
     @cached_property
     def matchable(self) -> tuple[str, ...]:
-        """What a binding may name."""
+        """The names that a binding may use."""
         return (*self.catalog.node_names, *self.interfaces)
 
     def nodes(self, name: str) -> tuple[NodeType, ...] | None:
@@ -38,7 +38,7 @@ class Names:
         return found
 
     def edges(self, name: str) -> list[EdgeType]:
-        """First the edge type of exactly this name, else all of this name in another case."""
+        """The edge type of exactly this name, else all whose name differs only in case."""
         edge = self.catalog.edge_names.get(name)
         return [edge] if edge is not None else self._folded.get(name.casefold(), [])
 

@@ -1,4 +1,4 @@
-"""Owns the operators: which operands they take and what they give."""
+"""Owns the operators: the operands that they accept and the types of their results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_unary(checker: Checker, node: tree.Unary, depth: int) -> Expression | 
 
 
 def _negated(constant: Constant) -> int | float | None:
-    """None for what would not be an I64."""
+    """None if the result would not be an I64."""
     value = constant.value
     if isinstance(value, float):
         return -value
@@ -174,7 +174,7 @@ def _is_moment(value: Expression) -> bool:
 
 
 def _arithmetic(left: Expression, right: Expression) -> ScalarType:
-    """A literal that is not negative does not make an unsigned sum signed."""
+    """A non-negative literal does not make an unsigned sum signed."""
     kinds = [left.type.kind, right.type.kind]
     for index, (side, other) in enumerate(((left, right), (right, left))):
         is_literal = isinstance(side, Constant) and is_integer(side.type.kind)
@@ -205,7 +205,7 @@ def check_comparison(checker: Checker, node: tree.Comparison, depth: int) -> Exp
 def compared(
     checker: Checker, operator: Any, left: Expression, right: Expression, span: Span
 ) -> Expression | None:
-    """A comparison of two values, after a literal took the type of the other side."""
+    """A comparison of two values, after a literal has taken the type of the other side."""
     fitted_ = fit_sides(checker, left, right, span)
     if fitted_ is None:
         return None
@@ -231,7 +231,7 @@ def compared(
 def fit_sides(
     checker: Checker, left: Expression, right: Expression, span: Span
 ) -> tuple[Expression, Expression] | None:
-    """Literals beside a Date, DateTime or enum are read as one; None after an error."""
+    """A text literal beside a Date, DateTime or enum is read as one. None after an error."""
     new_right = fit_literal(checker, right, left.type.kind, span)
     new_left = fit_literal(checker, left, right.type.kind, span)
     return None if new_left is None or new_right is None else (new_left, new_right)
@@ -318,7 +318,7 @@ def member(
 
 
 def _fit_items(checker: Checker, held: Constant, kind: Kind, span: Span) -> Constant | None:
-    """A list of texts beside a Date, DateTime or enum."""
+    """The same for a list of texts beside a Date, DateTime or enum."""
     dated = kind in (DATE, DATETIME) or isinstance(kind, EnumType)
     if not dated or not isinstance(held.value, tuple) or held.type.kind != ListType(Base.STRING):
         return held
@@ -334,7 +334,7 @@ def _fit_items(checker: Checker, held: Constant, kind: Kind, span: Span) -> Cons
 def equal_to(
     checker: Checker, left: PropertyValue, value: Expression, entry: tree.Assignment
 ) -> Expression | None:
-    """The filter of `{ name: value }`; what does not fit is T3 here."""
+    """The filter for `{ name: value }`. A value that does not fit is T3 here."""
     kind = item_kind(left.type.kind) or left.type.kind
     fitting = fit_literal(checker, value, kind, entry.value.span)
     if fitting is None:

@@ -16,7 +16,7 @@ _BASES: Final = {base.value: base for base in Base}
 
 
 def check_parameters(query: tree.Query, findings: Findings) -> dict[str, Parameter]:
-    """One that is declared wrongly keeps its name, so that its uses are not reported."""
+    """A wrongly declared parameter keeps its name, so its uses are not reported."""
     found: dict[str, Parameter] = {}
     for node in query.parameters:
         name = node.variable.name

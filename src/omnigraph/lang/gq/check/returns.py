@@ -1,4 +1,4 @@
-"""Owns what a read gives back: columns, groups, order, limit and offset."""
+"""Owns the result of a read: columns, groups, order, limit and offset."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.lang.gq.walk import has_aggregate, rewrite, walk
 
 _ROWS = (PropertyValue, SystemValue, EntityValue, SameEntity, Exists, PatternAggregate)
-"""What has a value in each row, not in each group."""
+"""Expressions that have a value in each row, but not in each group."""
 
 
 def check_read(node: tree.Read, context: Context) -> Read | None:
@@ -54,7 +54,7 @@ def check_read(node: tree.Read, context: Context) -> Read | None:
 
 
 class _OrderExpressions(Expressions):
-    """In `order` a name alone is a result column, but within a pattern there are none."""
+    """In `order`, a name on its own is a result column, except inside a pattern."""
 
     columns: list[tuple[str, Expression | None]]
 
@@ -72,7 +72,7 @@ class _OrderExpressions(Expressions):
 
 
 def _in_rows(value: Expression, columns: list[tuple[str, Expression | None]]) -> Expression:
-    """What is computed from result columns, computed from what they are."""
+    """An expression over result columns, rewritten in terms of what the columns are."""
     return rewrite(
         value, lambda part: columns[part.index][1] if isinstance(part, OutputValue) else None
     )
@@ -159,7 +159,7 @@ class _Return:
     def _group(
         self, columns: list[tuple[str, Expression]]
     ) -> tuple[Group | None, list[tuple[str, Expression]]]:
-        """With an aggregate anywhere, the other columns are the key."""
+        """If there is an aggregate anywhere, the other columns are the key."""
         if not any(has_aggregate(value) for _, value in columns):
             return None, columns
         keys = [value for _, value in columns if not has_aggregate(value)]
@@ -272,14 +272,15 @@ class _Return:
 
 
 def _is_descending(key: tree.Key, value: Expression) -> bool:
-    """Without a direction from the least on; a rank best first."""
+    """Without a direction, ascending; a rank starts with the best."""
     if key.is_descending is None:
         return isinstance(value, Bm25 | Rrf)
     return key.is_descending
 
 
 def _with_nullability(aggregate: Aggregate, *, grouped: bool) -> Aggregate:
-    """A group has at least one row, so what is never null there has a result that is never."""
+    """A group has at least one row, so an aggregate over values that are never null is never
+    null."""
     if not grouped or not AGGREGATES[aggregate.function].nullable:
         return aggregate
     return replace(aggregate, type=Type(aggregate.type.kind, aggregate.argument.type.nullable))

@@ -1,4 +1,4 @@
-"""Owns which variables are known where, and what a check of one query carries along."""
+"""Owns which variables are known where, and the state of checking one query."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ _COMPARED = 100
 
 
 class Known:
-    """A variable while its types are being found.
-
-    `types` are the names of the node types that it may still have, None while nothing is known;
-    `edges` are those of an edge variable. `is_declared` by a binding. `is_broken` after an error
-    about it, so that nothing more is said.
-    """
+    """A variable while its types are being found. `types` are the names of its possible node types,
+    or None while nothing is known. `edges` are those of an edge variable. `is_declared` means that
+    a binding declares it. `is_broken` means that an error about it was reported, so no further ones
+    are."""
 
     def __init__(self, id: int, name: str | None, span: Span, *, is_edge: bool = False) -> None:
         self.id = id
@@ -60,8 +58,8 @@ class Context:
 
 
 class Scope:
-    """The variables of one pattern: its own, those of its optional blocks, and what surrounds
-    it. `is_optional` for the scope of an optional block."""
+    """The variables of one pattern: its own, those of its optional blocks, and those of the
+    surrounding scope. `is_optional` marks the scope of an optional block."""
 
     def __init__(self, parent: Scope | None = None, *, is_optional: bool = False) -> None:
         self.parent = parent
@@ -91,6 +89,6 @@ def report_unknown(name: str, span: Span, scope: Scope, context: Context) -> Non
 
 
 def meant_variable(name: str, candidates: Sequence[str]) -> str | None:
-    """The dollar is no letter of the name: `$a` is not close to `$b`."""
+    """Compares names without the dollar sign, so `$a` is not close to `$b`."""
     found = near(name, candidates) if len(candidates) <= _COMPARED else None
     return f"did you mean `${found}`?" if found else None

@@ -1,4 +1,4 @@
-"""Owns the search functions: where they may stand and what they take."""
+"""Owns the search functions: where they are allowed and which arguments they take."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ RANKS: Final = ("nearest", "bm25", "rrf")
 FUNCTIONS: Final = (*RANKS, "search", "match_text", "fuzzy", "highlight")
 _K: Final = 60
 _EDITS: Final = 2
-"""How many edits `fuzzy` allows at most, and if nothing is said."""
+"""The largest and the default number of edits for `fuzzy`."""
 
 
 def check_search(checker: Checker, node: tree.Call, depth: int) -> Expression | None:

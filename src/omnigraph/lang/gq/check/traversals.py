@@ -1,8 +1,8 @@
-"""Owns the types of traversals: which edges join which ends, in which direction, to a fixpoint.
+"""Owns the types of traversals: which edges join which ends, in which direction, up to a fixpoint.
 
-Every traversal keeps the steps (edge and direction) that are still possible. What its ends may be
-narrows the steps, and the steps narrow the ends, until nothing changes. Where both directions stay
-possible the edge is followed forward.
+Every traversal keeps the steps (edge and direction) that are still possible. The types of its ends
+narrow the steps, and the steps narrow the ends, until nothing changes. If both directions remain
+possible, the edge is followed forward.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ LARGEST_BOUND: Final = 1_000
 
 
 class Open:
-    """A traversal while its steps are being found. Outer ends are not narrowed by it: `source`
-    and `target` hold the types they may have here."""
+    """A traversal while its steps are being found. It does not narrow outer ends: `source` and
+    `target` hold the types that they may have here."""
 
     def __init__(self, node: tree.Traversal, source: Known, target: Known, edge: Known | None):
         self.node = node
@@ -38,7 +38,7 @@ class Open:
 
 
 def resolve(open_: list[Open], fixed: frozenset[int], context: Context) -> list[Traversal]:
-    """The steps of all traversals of one pattern; `fixed` are the ids of outer variables."""
+    """The steps of all traversals of one pattern. `fixed` are the ids of outer variables."""
     live = [t for t in open_ if _find_steps(t, context)]
     live = _spread(live, fixed, context)
     # Both directions may be left: forward first where the source is known, then the target.
@@ -73,7 +73,7 @@ def _ends(step: EdgeStep) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _find_steps(traversal: Open, context: Context) -> bool:
-    """Every step that the hop names; False after an error."""
+    """Every step that the hop names. False after an error."""
     hop = traversal.node.hop
     if hop.names:
         edges = [e for name in hop.names for e in _edges(name, context)]
@@ -133,7 +133,7 @@ def _named_steps(edges: list[EdgeType], hop: tree.Hop, context: Context) -> list
 
 
 def _spread(live: list[Open], fixed: frozenset[int], context: Context) -> list[Open]:
-    """Narrow steps and ends by each other until nothing changes; drop what joins nothing."""
+    """Narrows steps and ends by each other until nothing changes. Drops steps that join nothing."""
     changed = True
     while changed:
         changed = False
@@ -170,7 +170,8 @@ def _narrow(known: Known, types: frozenset[str], fixed: frozenset[int]) -> bool:
 
 
 def _prefer_forward(traversal: Open) -> bool:
-    """Drop the way back of each edge that can also be followed forward; whether any was."""
+    """Drops the backward step of each edge that can also be followed forward. Returns whether there
+    was one."""
     if not traversal.node.hop.names and traversal.node.hop.is_undirected:
         return False
     forward = {s.edge.name for s in traversal.steps if s.direction is Direction.FORWARD}
@@ -222,7 +223,7 @@ def _finish(traversal: Open, context: Context) -> Traversal | None:
 
 
 def _merged(steps: list[EdgeStep]) -> list[EdgeStep]:
-    """Forward and backward of one edge between nodes of one type are one step."""
+    """Forward and backward steps along one edge between nodes of one type become one step."""
     ways: dict[str, list[EdgeStep]] = {}
     for step in steps:
         ways.setdefault(step.edge.name, []).append(step)

@@ -1,4 +1,4 @@
-"""Owns the static rules of `.pg`: a syntax tree to a schema, or every reason why it is none."""
+"""Owns the static rules of `.pg`: a syntax tree becomes a schema, or all errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from omnigraph.model.schema import Schema
 
 
 class CheckedSchema(msgspec.Struct, frozen=True):
-    """`schema` is None exactly when there is a diagnostic."""
+    """`schema` is None exactly if there is a diagnostic."""
 
     schema: Schema | None
     diagnostics: tuple[Diagnostic, ...]

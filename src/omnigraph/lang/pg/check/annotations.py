@@ -1,4 +1,5 @@
-"""Owns annotations: what each known one may say and where; the others are kept as they are."""
+"""Owns annotations: what each known one may contain and where. Unknown ones are kept as they
+are."""
 
 from __future__ import annotations
 
@@ -31,8 +32,8 @@ _PROPERTY_NAME: Final = re.compile(r"[a-z_][A-Za-z0-9_]*", re.ASCII)
 
 
 class ReadAnnotation(msgspec.Struct):
-    """What the annotations of one type or property say. `flags` are @key, @unique and @index;
-    `spans` is where each known one stands."""
+    """The annotations of one type or property. `flags` are @key, @unique and @index. `spans` are
+    the places of the known ones."""
 
     flags: list[AnnotationNode] = []
     default: LiteralNode | Name | None = None
@@ -202,7 +203,7 @@ def _read_rename(node: AnnotationNode, owner: Name, place: str, findings: Findin
 
 
 def _keep(node: AnnotationNode, read: ReadAnnotation, findings: Findings) -> None:
-    """Annotations that mean nothing to us have a form nevertheless: a value, then names."""
+    """Unknown annotations must still have a form: a value, or names with values."""
     arguments = node.arguments or ()
     named: dict[str, Literal] = {}
     value: Literal = None
@@ -235,7 +236,7 @@ def _keep(node: AnnotationNode, read: ReadAnnotation, findings: Findings) -> Non
 
 
 def _fits_storage(content: Literal) -> bool:
-    """The lexer, which knows no signs, has looked at the upper end only."""
+    """The lexer, which does not know signs, has checked only the upper bound."""
     atoms = content if isinstance(content, tuple) else (content,)
     return all(not isinstance(atom, int) or atom >= SMALLEST_INTEGER for atom in atoms)
 

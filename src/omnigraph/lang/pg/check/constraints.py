@@ -32,8 +32,8 @@ _ENDS = ("src", "dst")
 
 
 class Constraints(msgspec.Struct):
-    """Dictionaries, because they keep the order and hold nothing twice. `keyed` tells that there
-    was a key, even one that is wrong."""
+    """Dictionaries, because they keep order and have no duplicates. `keyed` says that there was a
+    key, even a wrong one."""
 
     key: tuple[str, ...] = ()
     uniques: dict[tuple[str, ...], None] = {}
@@ -45,7 +45,7 @@ class Constraints(msgspec.Struct):
 
 
 def check_constraints(draft: BodyDraft, inherited: Constraints, findings: Findings) -> Constraints:
-    """The constraints of a type, after those that it has from its interfaces."""
+    """The constraints of a type, preceded by those of its interfaces."""
     found = Constraints(
         key=inherited.key,
         keyed=inherited.keyed,
@@ -72,7 +72,7 @@ def check_constraints(draft: BodyDraft, inherited: Constraints, findings: Findin
 def _read_names(
     node: ConstraintNode, draft: BodyDraft, findings: Findings
 ) -> tuple[str, ...] | None:
-    """The properties that a constraint lists; None if one of them is wrong."""
+    """The properties that a constraint lists, or None if one of them is wrong."""
     names: list[str] = []
     sound = True
     for argument in node.arguments:
@@ -157,8 +157,8 @@ def _is_plain(kind: PropertyType) -> bool:
 def _all_fit(
     kind: str, names: tuple[str, ...], span: Span, draft: BodyDraft, findings: Findings
 ) -> bool:
-    """Anything but a blob can be indexed, lists and vectors only alone; values that have no
-    equality of use (lists, vectors, blobs) cannot be unique."""
+    """Anything but a blob can be indexed, lists and vectors only alone. Values without a useful
+    equality (lists, vectors, blobs) cannot be unique."""
     for name in names:
         decl = draft.decl(name)
         if decl is None or _is_plain(decl.type):
@@ -172,7 +172,7 @@ def _all_fit(
 
 
 def _target(node: ConstraintNode, draft: BodyDraft, findings: Findings) -> Name | None:
-    """The property that a range or a check is about, which is its first argument of two."""
+    """The property of a range or a check, which is the first of its two arguments."""
     first = node.arguments[0]
     if len(node.arguments) == 2 and isinstance(first.value, Name) and first.name is None:
         return first.value if _knows(first.value, draft, findings) else None
@@ -263,7 +263,7 @@ def _add_check(
 
 
 def _check_defaults(draft: BodyDraft, found: Constraints, findings: Findings) -> None:
-    """A default must be a value that may be stored, and never the identity of an entity."""
+    """A default must be a value that can be stored, and cannot be the identity of an entity."""
     patterns: dict[str, list[str]] = {}
     for check in found.checks:
         patterns.setdefault(check.property, []).append(check.pattern)

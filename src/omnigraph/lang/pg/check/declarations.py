@@ -1,4 +1,5 @@
-"""Owns interfaces, nodes and edges: their names, what they refer to, and the schema they form."""
+"""Owns interfaces, nodes and edges: their names, their references, and the schema that they
+form."""
 
 from __future__ import annotations
 
@@ -30,12 +31,12 @@ class _Interface(msgspec.Struct, frozen=True):
 
 
 class Declarations:
-    """Checks every declaration; names are collected first, so that order means nothing."""
+    """Checks every declaration. Names are collected first, so the order does not matter."""
 
     def __init__(self, tree: SchemaTree, findings: Findings) -> None:
         self.findings = findings
         self.all = [d for d in tree.declarations if not isinstance(d, Wreck)]
-        # Some declaration could not be read: what seems to be missing may well be there.
+        # Some declaration could not be read, so a name that seems to be missing may exist.
         self.damaged = len(self.all) < len(tree.declarations) or any(
             d.name is None for d in self.all
         )
@@ -69,7 +70,7 @@ class Declarations:
             self.interfaces[name.text] = declaration
 
     def _clash(self, declaration: AnyDeclaration, name: str) -> tuple[str, str | None] | None:
-        """Nodes and interfaces share their names, because queries match both by them."""
+        """Nodes and interfaces share one set of names, because queries match both by name."""
         if isinstance(declaration, EdgeNode):
             taken = name in self.edges
             return (f"there is already an edge type `{name}`", None) if taken else None
@@ -144,7 +145,7 @@ class Declarations:
         )
 
     def _read(self, node: NodeNode | EdgeNode, name: Name, place: str) -> ReadAnnotation:
-        """The annotations of a type; no two types of a kind can be what one type was."""
+        """The annotations of a type. Two types of a kind cannot both have been the same type."""
         read = read_annotations(node.annotations, name, place, self.findings)
         if read.rename_from is not None:
             other = self._renamed.setdefault((place, read.rename_from), name.text)
@@ -225,7 +226,7 @@ class Declarations:
 
 
 def _agree(a: BodyProperty, b: BodyProperty) -> bool:
-    """Whether two declarations of one property have the same type; a wrong one never clashes."""
+    """Whether two declarations of one property have the same type. A wrong one never clashes."""
     if a.decl is None or b.decl is None:
         return True
     return (a.decl.type, a.decl.nullable) == (b.decl.type, b.decl.nullable)
@@ -236,7 +237,7 @@ def _decls(draft: BodyDraft) -> tuple[PropertyDecl, ...]:
 
 
 def _contents(draft: BodyDraft, constraints: Constraints, read: ReadAnnotation) -> dict[str, Any]:
-    """What a node type and an edge type declare alike."""
+    """What node types and edge types declare in the same way."""
     return {
         "properties": _decls(draft),
         "key": constraints.key,

@@ -1,4 +1,4 @@
-"""Owns property types: from what was written to a type of the model, or why there is none."""
+"""Owns property types: a written type becomes a type of the model, or an error."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _OTHER_LANGUAGES: Final = {
 
 
 def resolve_type(node: TypeNode, types: Container[str], findings: Findings) -> PropertyType | None:
-    """`types` are the declared type names: a property cannot have one of them as its type."""
+    """`types` are the declared type names, which cannot be the type of a property."""
     match node.shape:
         case NamedNode(name=name):
             base = _resolve_base(name, types, findings)
