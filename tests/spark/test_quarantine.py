@@ -1,4 +1,4 @@
-"""Rows that are put aside: many of them are never in the memory of the driver at once."""
+"""Rejected rows: many of them are never in the memory of the driver at once."""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ AtRef = Annotated[
         name=["--ref", "--branch", "-b"], help="main, main~2, main@COMMIT, main*TIME or a tag"
     ),
 ]
-Limit = Annotated[int | None, Parameter(name=["--limit", "-n"], help="at most so many")]
+Limit = Annotated[
+    int | None, Parameter(name=["--limit", "-n"], help="the largest number of results")
+]
 Yes = Annotated[bool, Parameter(name=["--yes", "-y"], negative=(), help="do not ask")]
 DryRun = Annotated[bool, Parameter(negative=(), help="show what would happen, change nothing")]
 Embed = Annotated[

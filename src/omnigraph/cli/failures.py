@@ -38,7 +38,10 @@ _TYPED = (
 _HINTS: tuple[tuple[type[OmnigraphError], str], ...] = (
     (GraphNotFound, "Create one with 'omnigraph init ROOT --schema FILE', or check the path."),
     (GraphExists, "Choose another root, or use the graph that is there."),
-    (PreconditionFailed, "Nothing was changed; look at what is new and say --if-commit again."),
+    (
+        PreconditionFailed,
+        "Nothing was changed; look at the new commits and give --if-commit again.",
+    ),
     (ProtectedBranch, "Write to another branch and merge it, or 'omnigraph unprotect' this one."),
 )
 

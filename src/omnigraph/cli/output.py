@@ -198,7 +198,7 @@ class Output:
         if yes:
             return True
         if not self.streams.stdin.isatty():
-            raise InvalidArgument(question, help="Nothing was changed; say --yes to go on.")
+            raise InvalidArgument(question, help="Nothing was changed; add --yes to go on.")
         self.streams.stderr.write(f"{question} Go on? [y/N] ")
         self.streams.stderr.flush()
         return self.streams.stdin.readline().strip().lower() in ("y", "yes")

@@ -41,7 +41,7 @@ class Nonsense(Exception):
     """An answer that came and cannot be used. The next one may be better."""
 
 
-class _Again(Exception):
+class _RetryLater(Exception):
     """The other side is down or busy. `after` is how many seconds it asks us to wait."""
 
     def __init__(self, reason: str, after: float = 0.0) -> None:
@@ -85,7 +85,7 @@ class Endpoint:
                 if nonsense == _NONSENSE_TRIES:
                     raise self._nonsense(error, key) from error
                 after, reason = 0.0, error
-            except _Again as error:
+            except _RetryLater as error:
                 after, reason = error.after, error
             wait = max(after, self._jittered(tries))
             if self._runtime.monotonic() + wait >= deadline:
@@ -115,7 +115,7 @@ class Endpoint:
             with answer:
                 data = self._read_all(answer, deadline)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise _Again(_told(error)) from None  # its message may contain headers
+            raise _RetryLater(_told(error)) from None  # its message may contain headers
         if answer.status != 200:
             self._refuse(answer, data, key)
         return data
@@ -130,14 +130,16 @@ class Endpoint:
             if size > _MOST:
                 raise Nonsense(f"the answer is longer than {_MOST} bytes")
             if self._runtime.monotonic() > deadline:
-                raise _Again("the answer takes too long")
+                raise _RetryLater("the answer takes too long")
         answer.release_conn()  # read to the end, so the next request can use the connection
         return b"".join(pieces)
 
     def _refuse(self, answer: urllib3.BaseHTTPResponse, data: bytes, key: str) -> NoReturn:
         status, shown = answer.status, _excerpt(data, key)
         if status in _BUSY or status >= 500:
-            raise _Again(f"status {status}{shown}", _retry_after(answer.headers.get("Retry-After")))
+            raise _RetryLater(
+                f"status {status}{shown}", _retry_after(answer.headers.get("Retry-After"))
+            )
         message = f"{self.address} refuses: status {status}{shown}."
         if status in _TEXT:
             raise TextRefused(message)

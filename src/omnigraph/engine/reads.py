@@ -404,7 +404,9 @@ class Reads(ABC):
         """
         pinned = self._pinned()
         if pinned.sight is not None and not pinned.sight.whole:
-            raise InvalidArgument("Who does not see the whole schema cannot plan its change.")
+            raise InvalidArgument(
+                "A caller that does not see the whole schema cannot plan a change of it."
+            )
         populated = {key for key, pin in pinned.graph_version.pins.items() if pin.rows}
         desired = read_schema(schema_text(schema))
         plan = plan_migration(pinned.catalog, desired, populated=populated)

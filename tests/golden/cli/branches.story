@@ -42,7 +42,7 @@ Would bring main forward to review (no commits of its own):
 
 $ omnigraph branch delete review
 ! error: 1 commit of review is not in main.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph branch delete review --dry-run --json
@@ -206,7 +206,7 @@ $ omnigraph restore v2
 
 $ omnigraph restore main~3
 ! error: Restoring main to main~3 changes what it holds: 2 updated, 1 deleted.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph restore main~4 --yes
@@ -231,7 +231,7 @@ $ omnigraph revert main --as bob -m "no, it was right"
 Reverted id-09-xxxxxxxxxxxxxxxxxxxx in commit id-10-xxxxxxxxxxxxxxxxxxxx.
 
 $ omnigraph revert main~1
-There is nothing left of it to undo; no commit was made.
+Nothing is left to undo; no commit was made.
 
 $ omnigraph log --oneline
 id-10-xxxxxxxxxxxxxxxxxxxx (main) no, it was right

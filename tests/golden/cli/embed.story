@@ -94,7 +94,7 @@ Letter.v: 1 text, about 3 tokens wait for openai:small
 
 $ omnigraph embed Letter
 ! error: 1 text (about 3 tokens) will be sent to openai:small.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph embed Letter --yes

@@ -79,7 +79,7 @@ $ omnigraph load wrong.jsonl --json
 $ omnigraph load wrong.jsonl --on-error quarantine --rejected bad.jsonl
 Person  +1
 Loaded into main in commit id-04-xxxxxxxxxxxxxxxxxxxx.
-! 4 rows put aside, see bad.jsonl:
+! 4 rows rejected, see bad.jsonl:
 !   wrong.jsonl:3  there is no node type "Persn"; did you mean `Person`?
 !   wrong.jsonl:5  this is not JSON: Expecting value at column 1.
 !   wrong.jsonl:1  `age` of Person must be a whole number from -2147483648 to 2147483647, but it is "old" (str).
@@ -132,7 +132,7 @@ $ omnigraph load Person.csv --branch nope
 
 $ omnigraph load Person.csv --mode merge --if-commit 01ARZ3NDEKTSV4RRFFQ69G5FAV
 ! error: The branch 'main' is at commit id-05-xxxxxxxxxxxxxxxxxxxx, not at id-07-xxxxxxxxxxxxxxxxxxxx.
-! help: Nothing was changed; look at what is new and say --if-commit again.
+! help: Nothing was changed; look at the new commits and give --if-commit again.
 [exit 4]
 
 $ omnigraph load Person.csv --mapping missing.toml

@@ -78,7 +78,7 @@ $ omnigraph mutate changes.gq add --param name=Pat --idempotency-key k1
 
 $ omnigraph mutate changes.gq add --param name=Pat --if-commit 01ARZ3NDEKTSV4RRFFQ69G5FAV
 ! error: The branch 'main' is at commit id-05-xxxxxxxxxxxxxxxxxxxx, not at id-06-xxxxxxxxxxxxxxxxxxxx.
-! help: Nothing was changed; look at what is new and say --if-commit again.
+! help: Nothing was changed; look at the new commits and give --if-commit again.
 [exit 4]
 
 $ omnigraph mutate changes.gq meet --param a=Ada --param b=Nobody

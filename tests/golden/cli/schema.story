@@ -210,7 +210,7 @@ $ omnigraph schema apply two.pg
 !                         values outside the range would break it and are looked
 !                         for first
 ! error: 1 of these steps hides data.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph schema apply two.pg --yes --as ada -m "people are human" --quiet
@@ -302,7 +302,7 @@ node Human {
 @end
 $ omnigraph schema apply less.pg --allow-data-loss --quiet
 ! error: 4 of these steps delete data. Cleanup will take every older version of main.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph schema apply less.pg --allow-data-loss --yes --quiet

@@ -36,7 +36,7 @@ main can be read from version 6 on.
 
 $ omnigraph cleanup --keep 1 --older-than 0s
 ! error: Cleanup deletes 11 files (n.n KB) for good.
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph cleanup --keep 1 --older-than 0s --yes
@@ -92,7 +92,7 @@ Would delete /here/backup, 20 files (n.n KB).
 
 $ omnigraph delete backup
 ! error: /here/backup goes for good, 20 files (n.n KB).
-! help: Nothing was changed; say --yes to go on.
+! help: Nothing was changed; add --yes to go on.
 [exit 2]
 
 $ omnigraph delete backup --yes

@@ -67,7 +67,7 @@ def algo(
     tolerance: Annotated[
         float | None, Parameter(help="pagerank: stop when a round changes no more than this")
     ] = None,
-    rounds: Annotated[int | None, Parameter(help="at most so many rounds")] = None,
+    rounds: Annotated[int | None, Parameter(help="the largest number of rounds")] = None,
     write_to: Annotated[
         str | None, Parameter(help="make the values this property of the nodes, as one commit")
     ] = None,

@@ -24,7 +24,8 @@ def diff(
     ops: Ops = (),
     summary: Annotated[bool, Parameter(negative=(), help="counts by type alone")] = False,
     limit: Annotated[
-        int | None, Parameter(name=["--limit", "-n"], help="at most so many entities a type")
+        int | None,
+        Parameter(name=["--limit", "-n"], help="the largest number of entities of each type"),
     ] = None,
     cli: Cli,
 ) -> None:

@@ -33,9 +33,9 @@ def embed(
     branch: OnBranch = "main",
     limit: Limit = None,
     batch: Annotated[
-        int | None, Parameter(help="ask the provider for so many texts at once")
+        int | None, Parameter(help="how many texts to send to the provider at once")
     ] = None,
-    commit_every: Annotated[int, Parameter(help="a commit after so many texts")] = 10_000,
+    commit_every: Annotated[int, Parameter(help="commit after this many texts")] = 10_000,
     one_commit: Annotated[bool, Parameter(negative=(), help="one commit in all")] = False,
     engine: Engine = "auto",
     master: Master = None,

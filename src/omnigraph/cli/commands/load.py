@@ -57,10 +57,10 @@ def load(
     ] = None,
     on_error: Annotated[
         Literal["abort", "quarantine"],
-        Parameter(help="stop at rows that are wrong, or put them aside and load the rest"),
+        Parameter(help="stop at rows that are wrong, or set them aside and load the rest"),
     ] = "abort",
     rejected: Annotated[
-        str | None, Parameter(help="write the rows that were put aside to this .jsonl file")
+        str | None, Parameter(help="write the rejected rows to this .jsonl file")
     ] = None,
     job: Annotated[
         str | None,
@@ -241,7 +241,7 @@ def _refuse_loss(path: str, cli: Invocation) -> None:
         told = None
     if not (isinstance(told, dict) and told.keys() >= _REJECTED):
         raise InvalidArgument(
-            f"--rejected {path} is there already, and holds no rows that were put aside.",
+            f"--rejected {path} exists already and does not contain rejected rows.",
             help="Nothing was changed; name another file.",
         )
 
@@ -259,7 +259,7 @@ def _note_rejected(done: LoadResult, path: str | None, cli: Invocation) -> None:
     if not done.rejected:
         return
     where = f", see {path}" if path else "; --rejected FILE keeps them"
-    cli.out.note(f"{count_text(len(done.rejected), 'row')} put aside{where}:")
+    cli.out.note(f"{count_text(len(done.rejected), 'row')} rejected{where}:")
     for reject in done.rejected[:_SHOWN]:
         cli.out.note(f"  {reject.source}:{reject.line}  {reject.reason}")
     if len(done.rejected) > _SHOWN:

@@ -37,7 +37,7 @@ def log(
     ] = False,
     oneline: Annotated[bool, Parameter(negative=(), help="one line for each commit")] = False,
     limit: Annotated[
-        int | None, Parameter(name=["--limit", "-n"], help="at most so many commits")
+        int | None, Parameter(name=["--limit", "-n"], help="the largest number of commits")
     ] = None,
     actor: Annotated[str | None, Parameter(help="only commits of this actor")] = None,
     kind: Annotated[
@@ -96,7 +96,8 @@ def show(
     *,
     summary: Annotated[bool, Parameter(negative=(), help="counts by type alone")] = False,
     limit: Annotated[
-        int | None, Parameter(name=["--limit", "-n"], help="at most so many entities a type")
+        int | None,
+        Parameter(name=["--limit", "-n"], help="the largest number of entities of each type"),
     ] = None,
     cli: Cli,
 ) -> None:

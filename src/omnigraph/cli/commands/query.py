@@ -29,7 +29,7 @@ Params = Annotated[str | None, Parameter(help="parameters as a JSON object")]
 Param = Annotated[
     tuple[str, ...], Parameter(name=["--param", "-p"], negative=(), help="name=value; repeat")
 ]
-Timeout = Annotated[float | None, Parameter(help="give up after so many seconds")]
+Timeout = Annotated[float | None, Parameter(help="give up after this many seconds")]
 MemoryLimit = Annotated[str | None, Parameter(help="give up above this size, such as 500MB")]
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20}
 _UNITS["GIB"] = 2**30

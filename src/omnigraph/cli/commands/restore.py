@@ -81,7 +81,7 @@ def revert(
         made = g.branch(branch).revert(commit, **flags.words(cli))
     row = {"branch": branch, "reverted": undone, "commit": made.id, "changed": made.id != before}
     if made.id == before:
-        cli.out.value(row, lambda _: ["There is nothing left of it to undo; no commit was made."])
+        cli.out.value(row, lambda _: ["Nothing is left to undo; no commit was made."])
         return
     on = "" if branch == "main" else f" on {branch}"
     cli.out.value(row, lambda paint: [f"Reverted {undone}{on} in commit {paint('cyan', made.id)}."])

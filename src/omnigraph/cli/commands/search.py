@@ -22,7 +22,9 @@ def search(
         bool, Parameter(negative=(), help="by what texts mean, through @embed vectors")
     ] = False,
     hybrid: Annotated[bool, Parameter(negative=(), help="by words and by meaning")] = False,
-    limit: Annotated[int, Parameter(name=["--limit", "-n"], help="so many at most")] = 10,
+    limit: Annotated[
+        int, Parameter(name=["--limit", "-n"], help="the largest number of results")
+    ] = 10,
     ref: AtRef = "main",
     cli: Cli,
 ) -> None:

@@ -240,12 +240,12 @@ class Shell:
 
     def _do_timing(self, _: list[str]) -> int:
         self.timing = not self.timing
-        self.out.note(f"Times are {'told' if self.timing else 'not told any more'}.")
+        self.out.note(f"Times are {'shown' if self.timing else 'no longer shown'}.")
         return 0
 
     def _do_io(self, _: list[str]) -> int:
         self.io = not self.io
-        self.out.note(f"Requests are {'told' if self.io else 'not told any more'}.")
+        self.out.note(f"Requests are {'shown' if self.io else 'no longer shown'}.")
         return 0
 
     def _do_read(self, words: list[str]) -> int:
@@ -259,7 +259,7 @@ def _help_lines(paint: Paint) -> Iterator[str]:
     yield paint("cyan", "  match { $p: Person } return { $p.name } limit 5")
     yield paint("cyan", '  insert Person { name: "Ada" }')
     yield paint("cyan", "  branch create review from main")
-    yield "A blank line ends what is not complete, and tells what is wrong with it."
+    yield "A blank line ends an incomplete statement and shows what is wrong with it."
     yield ""
     for name, about in HELP:
         yield f"  {paint('cyan', name.ljust(17))}  {about}"

@@ -146,7 +146,9 @@ def revert(
     version = _find(history, commit, branch)
     parent = next(islice(history.walk(version), 1, None), None)
     if parent is None:
-        raise InvalidArgument(f"Commit {version.commit.id} is the first one: nothing was before.")
+        raise InvalidArgument(
+            f"Commit {version.commit.id} is the first one: there is nothing before it."
+        )
     if parent.catalog != version.catalog:
         raise InvalidArgument(
             f"Commit {version.commit.id} changed the schema; a revert undoes changes of rows.",

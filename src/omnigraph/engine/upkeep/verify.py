@@ -206,7 +206,7 @@ class _Verifier:
         if after.first == after.version:
             return
         if after.floor < before.floor or after.gc_cutoff < before.gc_cutoff:
-            self.report.found("broken_chain", key, f"{key} takes back what cleanup said.")
+            self.report.found("broken_chain", key, f"{key} contradicts what cleanup announced.")
         if (after.incarnation, after.first) != (before.incarnation, before.first):
             self.report.found("broken_chain", key, f"{key} does not follow on the version before.")
         elif after.commit.parents[:1] != (before.commit.id,):

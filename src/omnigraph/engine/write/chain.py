@@ -152,8 +152,8 @@ def put_version(
             return newer
         case Put.UNKNOWN:
             raise OutcomeUnknown(
-                f"Whether commit {version.commit.id}, version {version.version} of "
-                f"{version.branch!r}, is there to stay is not known: {outcome.reason}.",
+                f"It is not known whether commit {version.commit.id}, version {version.version} of "
+                f"{version.branch!r}, will stay: {outcome.reason}.",
                 commit=version.commit.id,
             )
         case put:
