@@ -1,4 +1,4 @@
-"""Owns how a table gets to executors: as pins, which executors open through the same view."""
+"""Owns how a table gets to executors: as a pin, which executors open through the same view."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class PinnedTable:
 
 
 def pin_table(root: Root | str, snapshot: GraphView, kind: GraphType) -> PinnedTable:
-    """The root is resolved here: executors need no variables of their own to reach it."""
+    """The root is resolved here, so executors need no variables of their own to reach it."""
     pin = snapshot.pin(kind)
     found = parse_root(root) if isinstance(root, str) else root
     return PinnedTable(
@@ -55,7 +55,7 @@ def pin_table(root: Root | str, snapshot: GraphView, kind: GraphType) -> PinnedT
 
 
 def group_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[int, ...]]:
-    """Fragments, each with its number of rows, in groups of about so many rows."""
+    """Fragments with their numbers of rows, in groups of about this many rows."""
     groups: list[tuple[int, ...]] = []
     held: list[int] = []
     count = 0
@@ -69,8 +69,8 @@ def group_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[i
 
 
 def share_fragments(sizes: Sequence[tuple[int, int]], rows: int) -> list[tuple[int, ...]]:
-    """Fragments, each with its number of rows, in groups of at most about so many rows, all of
-    about the same size: the last task to end is not the one that began with more."""
+    """Fragments with their numbers of rows, in groups of at most about this many rows and of
+    similar size, so that the last task to end is not one that had more to do."""
     total = sum(size for _, size in sizes)
     share = total / max(-(-total // rows), 1)
     groups: list[list[int]] = []

@@ -1,9 +1,10 @@
-"""Owns the checked tree of a query: what a planner needs, with every name resolved and every
-expression typed. It holds no spans and nothing that the catalog would have to be asked for.
+"""Owns the checked tree of a query: everything that a planner needs, with every name resolved and
+every expression typed.
 
-A `Match` lists its parts in the order of meaning: variables, steps and filters first, then the
-optional blocks in source order, then the filters that need what those bind. `not { … }` is a filter
-`Not(Exists(…))`. Values of an entry in a binding are filters too.
+It holds no spans, and no catalog is needed to read it. A `Match` lists its parts in the order of
+meaning: variables, steps and filters first, then the optional blocks in source order, then the
+filters that need what those bind. `not { … }` is a filter `Not(Exists(…))`. The values in a binding
+are filters too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class EdgeKind:
 
 @dataclass(frozen=True, slots=True)
 class EntityListKind:
-    """What `collect($x)` gives."""
+    """The type of `collect($x)`."""
 
     item: NodeKind | EdgeKind
 
@@ -66,7 +67,7 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`id` is unique in the query; `name` is None for `$_`. `optional`: null where an optional
+    """`id` is unique in the query. `name` is None for `$_`. `optional` means null if an optional
     block found nothing."""
 
     id: int
@@ -91,8 +92,8 @@ class EdgeStep:
 
 @dataclass(frozen=True, slots=True)
 class Traversal:
-    """One row per distinct target for each source, by any of the steps; with an edge variable one
-    row per edge. `low` and `high` bound the shortest distance; both are 1 without bounds."""
+    """One row per distinct target for each source, by any of the steps; with an edge variable, one
+    row per edge. `low` and `high` bound the shortest distance; without bounds both are 1."""
 
     source: int
     target: int
@@ -104,7 +105,8 @@ class Traversal:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """`variables` are those that this pattern brings, `outer` the ids of others that it uses."""
+    """`variables` are those that this pattern introduces, `outer` the ids of others that it
+    uses."""
 
     variables: tuple[Variable, ...]
     outer: tuple[int, ...]
@@ -166,7 +168,7 @@ class EntityValue:
 
 @dataclass(frozen=True, slots=True)
 class RowProperty:
-    """A property of the entity that a mutation works on."""
+    """A property of the entity that a mutation changes."""
 
     property: Property
     type: Type
@@ -221,8 +223,7 @@ class SameEntity:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
-    """Whether an entity has one of these types: `$x: T` inside a block, for a variable from outside
-    it, and `$x.@type`."""
+    """`$x: T` inside a block, for a variable from outside it: whether it has one of these types."""
 
     variable: int
     types: tuple[NodeType | EdgeType, ...]
@@ -261,8 +262,7 @@ class Negative:
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """Done in the type of the result: I64, U64 or F64, or a Date or DateTime that is moved by a
-    duration."""
+    """Computed in the type of the result: I64, U64 or F64."""
 
     operator: Literal["+", "-", "*", "/", "%"]
     left: Expression
@@ -317,7 +317,7 @@ class Exists:
 
 @dataclass(frozen=True, slots=True)
 class PatternAggregate:
-    """`count { … }` of the rows of a pattern (no argument), `sum($y.p) { … }` and its like."""
+    """`count { … }` over the rows of a pattern (no argument), `sum($y.p) { … }` and the like."""
 
     function: AggregateFunction
     argument: Expression | None
@@ -343,7 +343,7 @@ class AggregateValue:
 
 @dataclass(frozen=True, slots=True)
 class OutputValue:
-    """In an order key: the value of a result column."""
+    """In an order key, the value of a result column."""
 
     index: int
     type: Type
@@ -385,7 +385,7 @@ class TextSearch:
 
 @dataclass(frozen=True, slots=True)
 class Highlight:
-    """The passage of a text that the words are in."""
+    """The passage of a text that contains the words."""
 
     target: PropertyValue
     words: Expression
@@ -521,7 +521,7 @@ Mutation = InsertNode | InsertEdge | Update | Delete
 
 @dataclass(frozen=True, slots=True)
 class CheckedQuery:
-    """`body` is a read or, in order, the statements of a mutation."""
+    """`body` is a read, or the statements of a mutation in order."""
 
     name: str | None
     parameters: tuple[Parameter, ...]

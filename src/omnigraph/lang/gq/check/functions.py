@@ -1,5 +1,7 @@
-"""Owns the table of functions and aggregates: what each takes, what it gives, and its value for
-no rows. An engine has one entry for each row, and a test compares the keys."""
+"""Owns the table of functions and aggregates: the arguments, the result, and the value for no rows.
+
+An engine has one entry for each row, and a test compares the keys.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ from omnigraph.model.types import Base, ListType, ScalarType
 
 @dataclass(frozen=True)
 class Taken:
-    """What an argument may be, as a test and in words."""
+    """The condition on an argument, as a test and in words."""
 
     fits: Callable[[Kind], bool]
     words: str
@@ -38,8 +40,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of values: null of any null argument, and never null otherwise. The last so many
-    arguments are `optional`."""
+    """A function of values. It is null if an argument is null, and otherwise never null."""
 
     takes: tuple[Taken, ...]
     gives: Callable[[Sequence[Kind]], Kind]
@@ -48,8 +49,8 @@ class Function:
 
 @dataclass(frozen=True)
 class GatheringFunction:
-    """An aggregate. `gives` is None for a kind that it does not take; `of_nothing` is its value
-    where there is nothing to gather, and where it is null the result may be."""
+    """An aggregate. `gives` is None for a kind that it does not accept. `of_nothing` is its value
+    for no rows; if that is null, the result may be null."""
 
     words: str
     gives: Callable[[Kind], Kind | None]

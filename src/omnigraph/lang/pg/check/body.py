@@ -43,7 +43,7 @@ _WRONG_CASE: Final = re.compile(r"[A-Z]", re.ASCII)
 
 
 class BodyProperty(msgspec.Struct, frozen=True):
-    """`decl` is None where the name is known but what follows it is wrong."""
+    """`decl` is None if the name is known but the rest of the property is wrong."""
 
     name: Name
     decl: PropertyDecl | None
@@ -60,8 +60,8 @@ class Flag(msgspec.Struct, frozen=True):
 
 
 class BodyDraft(msgspec.Struct):
-    """A body while it is checked. `damaged` means that some of it could not be read, so names
-    that seem to be missing may well be there."""
+    """A body while it is checked. `damaged` means that part of it could not be read, so names that
+    seem to be missing may exist."""
 
     kind: str
     properties: dict[str, BodyProperty] = {}
@@ -120,7 +120,7 @@ def _read_property(
 def _check_analyzer(
     nodes: tuple[AnnotationNode, ...], kind: PropertyType, findings: Findings
 ) -> None:
-    """`@analyzer("english")` is kept as any other annotation; search knows what it names."""
+    """`@analyzer("english")` is kept like any other annotation, and search knows the name."""
     given_here = [node for node in nodes if node.name.text == ANNOTATION]
     for node in given_here[1:]:
         findings.add("P140", node.span, f"`@{ANNOTATION}` is given twice")
@@ -195,7 +195,7 @@ def _check_embed(read: ReadAnnotation, kind: PropertyType, findings: Findings) -
 
 
 def check_sources(draft: BodyDraft, findings: Findings) -> None:
-    """The source of each embedding is a String of the same type."""
+    """The source of each embedding must be a String of the same type."""
     for found in draft.properties.values():
         if found.decl is None or found.decl.embed is None or found.embed_span is None:
             continue
@@ -216,7 +216,7 @@ def check_sources(draft: BodyDraft, findings: Findings) -> None:
 
 
 def _check_renames(draft: BodyDraft, body: Body | None, findings: Findings) -> None:
-    """Two properties cannot both be what one property was."""
+    """Two properties cannot both have been the same property."""
     seen: dict[str, str] = {}
     for item in body.items if body else ():
         if not isinstance(item, PropertyNode):
