@@ -288,6 +288,16 @@ class InvalidQuery(Invalid):
         self.diagnostics = tuple(diagnostics)
 
 
+class InvalidPolicy(Invalid):
+    """A policy is wrong, or says of rows what cannot be asked of rows. `problems` lists all."""
+
+    code = "invalid_policy"
+
+    def __init__(self, message: str, *, problems: Sequence[Any] = (), **details: Any) -> None:
+        super().__init__(message, **details)
+        self.problems = tuple(problems)
+
+
 class InvalidParameters(Invalid):
     """`problems` names each parameter that is wrong, and why."""
 

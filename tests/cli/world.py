@@ -91,6 +91,7 @@ _CURSOR = re.compile(r"omnigraph-cursor-\d+\.[\w=+/-]+")
 _ULID = re.compile(r"\b0[1-9A-HJ-NP-TV-Z][0-9A-HJKMNP-TV-Z]{24}\b")
 
 
+_TOKEN = re.compile(r"\bogt_([a-z0-9]{12})_[\w-]{43}")
 _SIZE = re.compile(r"\b\d+\.\d KB")
 
 
@@ -104,6 +105,11 @@ class Names:
     def hide(self, text: str) -> str:
         text = _CURSOR.sub(lambda match: self._stand_in(match[0], "cursor-{}"), text)
         text = _SIZE.sub("n.n KB", text)
+        for token in _TOKEN.finditer(text):
+            self._stand_in(token[0], "token-{:02}")
+            self._stand_in(token[1], "known-as-{:02}")
+        for real, stand_in in self._stand_ins.items():
+            text = text.replace(real, stand_in) if stand_in[:5] in ("token", "known") else text
         return _ULID.sub(lambda match: self._stand_in(match[0], "id-{:02}-" + "x" * 20), text)
 
     def reveal(self, text: str) -> str:

@@ -32,6 +32,7 @@ _MASKS = (
     (re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?"), "TIME"),
     (re.compile(r"\b\d+\.\d+ (s|ms)\b"), "DURATION"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "HASH"),
+    (re.compile(r"\bogt_[a-z0-9]{12}_[\w-]{43}"), "TOKEN"),
     (re.compile(r"omnigraph-cursor-\d+\.[\w=+/-]+"), "CURSOR"),
     (re.compile(r"\b\d[\d,.]* (bytes|KB|MB)\b"), "SIZE"),
 )
@@ -127,7 +128,7 @@ class Reader:
                 self._check_queries(text)
             case "sh":
                 self._shell(block.lines)
-            case "json" | "toml" | "csv" | "gq":
+            case "json" | "toml" | "csv" | "cedar" | "gq":
                 pass
             case other:
                 raise AssertionError(f"line {block.start}: nobody runs {other!r}")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidPolicy
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.caller import Caller
 from omnigraph.model.permission import TypeResource
@@ -177,7 +177,7 @@ REFUSED = {
 def test_what_a_rule_cannot_say_is_refused_when_policies_are_read(name: str) -> None:
     scope = '@id("mine") permit(principal, action, resource is papers::Doc)'
     text = f"{scope} when {{ {REFUSED[name]} }};"
-    with pytest.raises(InvalidArgument, match="mine"):
+    with pytest.raises(InvalidPolicy, match="mine"):
         CedarPolicies({"p": text}, graphs={"papers": CATALOG})
 
 
@@ -202,3 +202,19 @@ def test_what_is_forbidden_of_a_type_is_forbidden_of_its_rows() -> None:
     )
     policy = CedarPolicies({"p": text}, graphs={"papers": CATALOG})
     assert "NoRow" in repr(policy.rows(ADA, HERE, DOC))
+
+
+@pytest.mark.parametrize("effect", ["permit", "forbid"])
+def test_an_action_in_a_list_is_known(effect: str) -> None:
+    """Cedar leaves `in` undecided for what is not among its entities."""
+    text = (
+        "permit(principal, action, resource);"
+        f'{effect}(principal, action in [Action::"see", Action::"read"], resource is papers::Doc)'
+        " when { resource.open };"
+    )
+    policy = CedarPolicies({"p": text}, graphs={"papers": CATALOG})
+    rule = policy.rows(ADA, HERE, DOC)
+    assert ("EveryRow" if effect == "permit" else "Negated") in repr(rule)
+    other = f'{effect}(principal, action in [Action::"read"], resource) when {{ true }};'
+    policy = CedarPolicies({"p": text + other}, graphs={"papers": CATALOG})
+    assert policy.rows(ADA, HERE, DOC) == rule

@@ -10,7 +10,14 @@ from typing import Protocol
 
 import msgspec
 
-from omnigraph.errors import BranchNotFound, Denied, GraphNotFound, InvalidArgument, TypeNotFound
+from omnigraph.errors import (
+    BranchNotFound,
+    Denied,
+    GraphNotFound,
+    InvalidArgument,
+    NotFound,
+    TypeNotFound,
+)
 from omnigraph.model.caller import Caller, check_actor
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType
 from omnigraph.model.options import CommitOptions
@@ -21,6 +28,7 @@ from omnigraph.model.permission import (
     BranchResource,
     GraphAction,
     GraphResource,
+    QueryResource,
     Request,
     Resource,
     ServerResource,
@@ -130,6 +138,17 @@ class Permissions:
     def type_of(self, kind: GraphType) -> TypeResource:
         side = "edge" if isinstance(kind, EdgeType) else "node"
         return TypeResource(self.graph, kind.name, side)  # type: ignore[arg-type]
+
+    def require_query(self, name: str, mutation: bool) -> None:
+        """To run a stored query. One that the caller may not run is not there."""
+        query = QueryResource(self.graph, name, mutation)
+        verdict = self.ask("invoke", query)
+        if not verdict.allowed:
+            self.denied("invoke", query, verdict)
+            raise NotFound(f"There is no stored query {name!r}.")
+
+    def shows_query(self, name: str, mutation: bool) -> bool:
+        return self.ask("invoke", QueryResource(self.graph, name, mutation)).allowed
 
     def rows(self, kind: GraphType, name: str | None = None) -> RowRule:
         if self._authorizer is None or self.caller is None:

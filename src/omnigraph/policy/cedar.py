@@ -9,12 +9,13 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Generic, TypeVar
 
 import cedarpy
 
-from omnigraph.errors import InvalidArgument
+from omnigraph.errors import InvalidArgument, InvalidPolicy
 from omnigraph.model.caller import Caller
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.model.permission import Request, TypeResource, Verdict
@@ -55,6 +56,7 @@ class CedarPolicies:
         text = "\n".join(texts[name] for name in sorted(texts))
         self._policies = _parse(texts, text)
         self._names = _names(text)
+        self.count = len(self._names)
         self._validate(text)
         self.digest = hashlib.sha256(
             json.dumps([text, sorted((n, sorted(a)) for n, a in self._groups.items())]).encode()
@@ -98,9 +100,9 @@ class CedarPolicies:
             if (one["uid"]["type"], one["uid"]["id"]) not in known:
                 entities.append(one)
         asked = {
-            "principal": _written("Actor", request.caller.actor),
-            "action": _written("Action", request.action),
-            "resource": _written(**identity(request.resource)),
+            "principal": {"type": "Actor", "id": request.caller.actor},
+            "action": {"type": "Action", "id": request.action},
+            "resource": identity(request.resource),
             "context": dict(request.context),
         }
         found = cedarpy.is_authorized(asked, self._policies, entities)
@@ -146,7 +148,7 @@ class CedarPolicies:
             for policy, reason in unsupported_conditions(text, self._lists)
         ]
         if problems:
-            raise InvalidArgument(
+            raise InvalidPolicy(
                 "The policies do not hold together.\n" + "\n".join(f"  {p}" for p in problems),
                 problems=problems,
             )
@@ -172,12 +174,22 @@ class _Kept(Generic[V]):
         return found
 
 
+@lru_cache(maxsize=4096)
 def _written(type: str, id: str) -> str:
-    """An entity as Cedar writes it."""
-    plain = "".join(
-        one if one.isalnum() or one in "/_-. :" else f"\\u{{{ord(one):x}}}" for one in id
-    )
-    return f'{type}::"{plain}"'
+    """An entity as Cedar writes it, which escapes letters in its own way."""
+    if id.isascii() and id.replace("-", "").replace("_", "").isalnum():
+        return f'{type}::"{id}"'
+    everything = {"op": "All"}
+    policy = {
+        "effect": "permit",
+        "principal": {"op": "==", "entity": {"type": type, "id": id}},
+        "action": everything,
+        "resource": everything,
+        "conditions": [],
+    }
+    held = {"staticPolicies": {"p": policy}, "templates": {}, "templateLinks": []}
+    text = cedarpy.policies_from_json_str(json.dumps(held))
+    return text.partition("principal == ")[2].rpartition(", action, resource)")[0]
 
 
 def read_texts(files: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
@@ -214,7 +226,7 @@ def _parse(texts: Mapping[str, str], text: str) -> cedarpy.PolicySet:
         try:
             cedarpy.PolicySet.from_str(one)
         except ValueError as error:
-            raise InvalidArgument(f"{name} is no policy that Cedar can read: {error}") from None
+            raise InvalidPolicy(f"{name} is no policy that Cedar can read: {error}") from None
     return cedarpy.PolicySet.from_str(text)
 
 

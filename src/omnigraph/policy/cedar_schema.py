@@ -13,10 +13,12 @@ from omnigraph.model.permission import (
     BranchResource,
     GraphAction,
     GraphResource,
+    QueryAction,
     QueryResource,
     Resource,
     ServerAction,
     ServerResource,
+    TypeAction,
     TypeResource,
 )
 from omnigraph.model.types import Base, EnumType, ListType, PropertyType, ScalarType
@@ -39,6 +41,13 @@ entity StoredQuery in [Graph] { name: String, mutation: Bool };
 """
 _CONTEXTS = {"load": "{ mode: String }", "merge": "{ source: String }"}
 SERVER = {"type": "Server", "id": "server"}
+_ALL_ACTIONS = (BranchAction, GraphAction, TypeAction, QueryAction, ServerAction)
+_ACTION_ENTITIES: list[dict[str, Any]] = [
+    {"uid": {"type": "Action", "id": name}, "attrs": {}, "parents": []}
+    for kind in _ALL_ACTIONS
+    for name in get_args(kind)
+]
+"""An action that is not among the entities is unknown to Cedar, and `action in` of it undecided."""
 
 
 def cedar_type(kind: PropertyType) -> str | None:
@@ -176,7 +185,8 @@ def resource_entities(resource: Resource) -> list[dict[str, Any]]:
 def actor_entities(actor: str, groups: frozenset[str]) -> list[dict[str, Any]]:
     named = [{"type": "Group", "id": name} for name in sorted(groups)]
     own = {"uid": {"type": "Actor", "id": actor}, "attrs": {"name": actor}, "parents": named}
-    return [own, *({"uid": one, "attrs": {"name": one["id"]}, "parents": []} for one in named)]
+    held = [{"uid": one, "attrs": {"name": one["id"]}, "parents": []} for one in named]
+    return [own, *held, *_ACTION_ENTITIES]
 
 
 def row_entity(resource: TypeResource, kind: GraphType, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -242,7 +242,7 @@ def _pattern(parts: list[Any]) -> tuple[str | None, ...]:
 
 
 def _is_row(node: Mapping[str, Any]) -> bool:
-    return "unknown" in node or node.get("Var") == "resource"
+    return node.get("unknown") == [{"Value": "resource"}]
 
 
 def _require_row(node: Mapping[str, Any]) -> None:

@@ -117,6 +117,12 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("recover resume", "Finish what an operation had staged", "recover"),
             _command("recover discard", "Give up what an operation had staged", "recover"),
             _command("upgrade", "Bring the graph to the newest format", "upkeep"),
+            _command("token create", "Make a token for an actor", "token", "create"),
+            _command("token list", "List tokens", "token", "list_"),
+            _command("token revoke", "Take a token back", "token", "revoke"),
+            _command("policy check", "Check policies against the graph", "policy"),
+            _command("policy test", "Ask policies the questions of a file", "policy", "try_"),
+            _command("policy explain", "Show what policies decide", "policy"),
         ),
     ),
 )
@@ -132,6 +138,8 @@ GROUPS: dict[tuple[str, ...], str] = {
     ("tag",): "Name commits for good.",
     ("jobs",): "Look at jobs of the graph, and stop them.",
     ("recover",): "Finish or give up operations that died.",
+    ("token",): "Make tokens for actors, and take them back.",
+    ("policy",): "Check, test and explain policies.",
 }
 
 _SAID_ELSEWHERE: dict[str, str] = {
