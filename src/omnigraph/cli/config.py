@@ -58,6 +58,7 @@ def _parse(path: Path) -> Config:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidArgument(f"{path} cannot be read: {error}.") from None
+    values.pop("server", None)  # which is read by the server alone
     for key, value in values.items():
         if key not in _KEYS:
             guess = near(key, _KEYS)

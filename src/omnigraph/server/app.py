@@ -22,6 +22,7 @@ ROUTES = (
     "query",
     "scan",
     "mutate",
+    "transactions",
     "texts",
     "schema",
     "names",
@@ -29,6 +30,8 @@ ROUTES = (
     "history",
     "changes",
     "entities",
+    "export",
+    "load",
     "keys",
 )
 """Modules of `omnigraph.server.routes`, each with a `router`."""

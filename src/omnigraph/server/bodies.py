@@ -19,3 +19,8 @@ class QueryText(RequestBody):
     query: str
     name: str | None = None
     params: dict[str, Any] | None = None
+
+
+def only_text(schema: str) -> str:
+    """The engine also takes the path of a file, which is one line: no client may name one."""
+    return schema if "\n" in schema else f"{schema}\n"

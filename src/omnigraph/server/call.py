@@ -19,7 +19,8 @@ from omnigraph.wire.conditions import key_of, read_if_match, read_key, read_tags
 
 T = TypeVar("T")
 
-GraphName = Annotated[str, Path(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
+NAME_PATTERN = r"^[a-z0-9][a-z0-9_-]{0,62}$"
+GraphName = Annotated[str, Path(pattern=NAME_PATTERN)]
 TypeName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,254}$")]
 PropertyName = Annotated[str, Path(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,254}$")]
 Ulid = Annotated[str, Path(pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$")]

@@ -9,19 +9,12 @@ from omnigraph.model.caller import Caller
 
 
 class Credentials(Protocol):
-    """`required` says whether a request must bring a credential, and so whether the server may be
-    seen from other machines."""
-
-    required: bool
-
     def caller_of(self, header: str | None) -> Caller:
         """Whom the `Authorization` header of a request names; raises `Unauthenticated`."""
 
 
 class LocalUser:
     """No tokens, and nobody but this machine can reach the server: its user may do everything."""
-
-    required = False
 
     def __init__(self) -> None:
         self._user = Caller(_user_name(), roles=frozenset({"admin"}))

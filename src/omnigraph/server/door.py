@@ -165,7 +165,7 @@ def configure(
     app: Any, limits: ServerLimits, *, tls: tuple[str, str] | None = None, **more: Any
 ) -> uvicorn.Config:
     """How uvicorn runs the application, whoever starts it."""
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    logging.getLogger("uvicorn.error").disabled = True  # its words are about ASGI
     return uvicorn.Config(
         app,
         http=door_of(limits),

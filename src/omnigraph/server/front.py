@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 import secrets
+import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import unquote_to_bytes, urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from starlette.types import ASGIApp, Receive, Scope
 
 from omnigraph.errors import Denied, Draining, InvalidArgument, TooLarge
+from omnigraph.server.logs import log_request
 from omnigraph.server.problems import known, problem_response
 from omnigraph.server.service import Service
 
@@ -41,7 +43,9 @@ class Front:
         request_id = _request_id(headers)
         scope["request_id"] = request_id
         scope["service"] = self._service
+        began = time.monotonic()
         answer = _Reply(send, request_id, _allowed_origin(headers, self._service))
+        answer.traceparent = headers.get("traceparent")
         try:
             self._refuse(scope, headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
@@ -55,6 +59,26 @@ class Front:
             if answer.begun:
                 raise
             await problem_response(known(error), request_id)(scope, receive, answer.send)
+        finally:
+            self._tell(scope, answer, time.monotonic() - began)
+
+    def _tell(self, scope: Scope, answer: _Reply, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", "none")
+        self._service.metrics.answered(route, scope["method"], answer.status, seconds)
+        if answer.problem is not None:
+            self._service.metrics.refused(answer.problem, answer.status)
+        caller = scope.get("caller")
+        log_request(
+            method=scope["method"],
+            route=route,
+            graph=(scope.get("path_params") or {}).get("graph"),
+            status=answer.status,
+            code=answer.problem,
+            milliseconds=round(seconds * 1000, 2),
+            actor=None if caller is None else caller.actor,
+            request_id=scope["request_id"],
+            traceparent=answer.traceparent,
+        )
 
     async def _admitted(
         self, scope: Scope, headers: Headers, receive: Receive, answer: _Reply
@@ -64,7 +88,7 @@ class Front:
         scope["caller"] = caller
         if service.draining:
             raise Draining("This server is about to end.", retry_after=1)
-        if not service.credentials.required:
+        if not service.guarded:
             await self._app(scope, receive, answer.send)
             return
         with service.admission.actor(caller.actor):
@@ -80,7 +104,7 @@ class Front:
         if b"%" in scope["raw_path"]:
             raise InvalidArgument("A path here needs no %: its names are plain letters and digits.")
         _refuse_bytes(scope["query_string"])
-        if self._service.loopback:
+        if not self._service.guarded:
             _refuse_foreign(headers)
 
 
@@ -109,17 +133,24 @@ class _Reply:
         self._origin = origin
         self.begun = False
         self.status = 0
+        self.problem: str | None = None
+        self.traceparent: str | None = None
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
             self.status = message["status"]
+            self.problem = self._code(message["headers"])
             headers = [*message["headers"], (b"x-request-id", self._request_id.encode())]
             headers.append((b"x-content-type-options", b"nosniff"))
             if self._origin is not None:
                 headers += _cors(self._origin)
             message["headers"] = headers
         await self._send(message)
+
+    @staticmethod
+    def _code(headers: Any) -> str | None:
+        return next((v.decode() for n, v in headers if n == b"omnigraph-code"), None)
 
     async def preflight(self) -> None:
         if self._origin is None:

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.opening import init as init_graph
 from omnigraph.engine.opening import open as open_graph
-from omnigraph.errors import GraphNotFound, GraphUnavailable, OmnigraphError
+from omnigraph.engine.upkeep.graph_deletion import delete as delete_root
+from omnigraph.errors import Denied, GraphNotFound, GraphUnavailable, OmnigraphError
 from omnigraph.settings import Settings
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
@@ -100,15 +102,33 @@ class Graphs:
         _LOG.error("graph %s at %s does not open: %s", name, place.root, error)
         return GraphUnavailable(f"The graph {name} cannot be opened.")
 
-    def add(self, name: str, graph: Graph) -> None:
+    def create(self, name: str, schema: str) -> str:
+        """Makes a graph below the prefix, and tells its first commit."""
+        root = self._below(name)
+        graph = init_graph(root, schema=schema, settings=self._settings)
         with self._lock:
-            self._places[name] = _Place(graph.root, graph=graph)
+            self._places[name] = _Place(root, graph=graph)
+        return graph.commit.id
 
-    def remove(self, name: str) -> None:
+    def delete(self, name: str) -> None:
+        """Deletes a graph below the prefix for good."""
+        root = self._below(name)
+        self.open(name)  # one that is not there is told as such
         with self._lock:
-            place = self._places.pop(name, None)
-        if place is not None and place.graph is not None:
+            place = self._places.pop(name)
+        if place.graph is not None:
             place.graph.close()
+        delete_root(root)
+
+    def _below(self, name: str) -> str:
+        if self.prefix is None:
+            raise Denied("This server neither makes nor deletes graphs: it has no prefix.")
+        with self._lock:
+            place = self._places.get(name)
+        root = f"{self.prefix.rstrip('/')}/{name}"
+        if place is not None and place.root != root:
+            raise Denied(f"The graph {name} is not below the prefix of this server.")
+        return root
 
     def replace(self, roots: Mapping[str, str], prefix: str | None) -> None:
         """Other graphs from now on. Handles on those that stay are kept."""

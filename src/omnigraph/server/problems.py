@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -26,7 +26,7 @@ _MOST = 20
 
 
 def problem_response(error: OmnigraphError, request_id: str | None) -> Response:
-    headers = {"Cache-Control": "no-store"}
+    headers = {"Cache-Control": "no-store", "Omnigraph-Code": error.code}
     wait = retry_after(error)
     if wait is not None:
         headers["Retry-After"] = str(wait)
@@ -61,9 +61,12 @@ def known(error: BaseException) -> OmnigraphError:
 
 def wrong_request(error: RequestValidationError) -> InvalidArgument:
     """What does not fit in a path, a query or a body, part by part."""
-    found = [
-        {"parameter": _place(one["loc"]), "problem": _words(one)} for one in error.errors()[:_MOST]
-    ]
+    return wrong_values(error.errors())
+
+
+def wrong_values(errors: Sequence[Any]) -> InvalidArgument:
+    """The same of a body that was read by itself; its places begin with its names."""
+    found = [{"parameter": _place(one["loc"]), "problem": _words(one)} for one in errors[:_MOST]]
     told = "; ".join(f"{one['parameter']}: {one['problem']}" for one in found[:3])
     return InvalidArgument(f"The request does not fit: {told}.", problems=found)
 

@@ -19,6 +19,7 @@ from omnigraph.errors import Cancelled, InvalidArgument, QueryTimeout, TooLarge
 from omnigraph.server.answers import VARY, about, check_items, io_header, not_modified, told_io
 from omnigraph.server.call import GraphCall
 from omnigraph.server.coding import coder_of
+from omnigraph.server.logs import log_slow_query
 from omnigraph.server.pools import Pool
 from omnigraph.server.streams import Pieces, PulledResponse, until_gone
 from omnigraph.telemetry import Ledger
@@ -44,6 +45,7 @@ class Found:
     ordered: bool = False
     timely: bool = False
     seen: bool = False
+    explain: Callable[[], str] | None = None
 
 
 def found_by(result: Result, ref: str, *, seen: bool) -> Found:
@@ -57,6 +59,7 @@ def found_by(result: Result, ref: str, *, seen: bool) -> Found:
         result.ordered,
         result.timely,
         seen and not result.timely,
+        result.explain,
     )
 
 
@@ -71,6 +74,7 @@ class RowsWanted:
     offset: int = 0
     seconds: float | None = None
     memory: int = 0
+    text: str = ""
 
 
 @dataclass
@@ -120,7 +124,9 @@ async def _page(call: GraphCall, find: Callable[[Any], Found], wanted: RowsWante
         page = _Page(limits.page_bytes, most, wanted)
         return found, page.read(found)
 
+    began = time.monotonic()
     found, body = await attended(call, call.service.pools.read, work, box.stop)
+    tell_slow(call, found, wanted, time.monotonic() - began)
     if found.seen:
         return not_modified(found.commit)
     return _coded(call, body, about(found.commit, timely=found.timely) | io_header(found.io))
@@ -193,6 +199,22 @@ def _coded(call: GraphCall, body: bytes, headers: dict[str, str]) -> Response:
         body = coder.code(body) + coder.end()
         headers = headers | coding_headers(coding)
     return Response(body, media_type=JSON, headers=headers)
+
+
+def tell_slow(call: GraphCall, found: Found, wanted: RowsWanted, seconds: float) -> None:
+    """A query that took long is logged with its plan."""
+    log = call.service.log
+    if found.explain is None or not 0 < log.slow_query <= seconds:
+        return
+    log_slow_query(
+        wanted.text,
+        log,
+        graph=call.name,
+        seconds=round(seconds, 3),
+        commit=found.commit,
+        plan=found.explain(),
+        request_id=call.request_id,
+    )
 
 
 def coding_headers(coding: str) -> dict[str, str]:

@@ -2,44 +2,64 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from omnigraph.engine.permissions import Authorizer
-from omnigraph.model.permission import AuditEvent
+from omnigraph.errors import Denied, InvalidArgument
+from omnigraph.model.caller import Caller
+from omnigraph.model.permission import Action, AuditEvent, Request, ServerResource
 from omnigraph.server.admission import Admission
 from omnigraph.server.credentials import Credentials, LocalUser
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.limits import ServerLimits
+from omnigraph.server.logs import LogConfig
+from omnigraph.server.metrics import Metrics
 from omnigraph.server.pools import Pools
 
 
-def _unwatched(_name: str, _seconds: float) -> None:
-    return None
+def _no_reload() -> None:
+    raise InvalidArgument("This server has no configuration that could be read again.")
 
 
 @dataclass
 class Service:
-    """`loopback` is true if only this machine can reach it: then the names that requests use for
-    it must be loopback, too. `cors` lists the origins of pages that may call it."""
+    """A server that is not `guarded` asks nobody who they are. Then only this machine may reach it,
+    and requests must call it by a name of this machine. `cors` lists the origins of pages that may
+    call it."""
 
     graphs: Graphs
     limits: ServerLimits = field(default_factory=ServerLimits)
     credentials: Credentials = field(default_factory=LocalUser)
-    loopback: bool = True
+    guarded: bool = False
     cors: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
-    create: bool = False
+    log: LogConfig = field(default_factory=LogConfig)
     policy: Authorizer | None = None
     audit: Callable[[AuditEvent], None] | None = None
+    reload: Callable[[], None] = _no_reload
     draining: bool = field(default=False, init=False)
     ready: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self.pools = Pools.of(self.limits, _unwatched)
+        self.metrics = Metrics()
+        self.pools = Pools.of(self.limits, self.metrics.waited)
         self.admission = Admission(self.limits)
-        self.ended = asyncio.Event()
+
+    def take_limits(self, limits: ServerLimits) -> None:
+        """Other limits from now on; the number of threads stays."""
+        self.limits = limits
+        self.admission.limits = limits
+        for pool in self.pools.all():
+            pool.waiting, pool.patience = limits.waiting, limits.patience
+
+    def require(self, action: Action, caller: Caller) -> None:
+        """Raises unless the caller may do this to the server itself."""
+        if self.policy is None:
+            return
+        asked = Request(caller, action, ServerResource())
+        if not self.policy.decide(asked).allowed:
+            raise Denied(f"{caller.actor!r} may not {action}: the server.", action=action)
 
     def warm(self) -> None:
         """Imports what requests need and reads the heads, so that the first one is as fast as

@@ -89,8 +89,8 @@ $ omnigraph checkout review
 [exit 2]
 
 $ omnigraph serve
-! error: There is no command 'serve'.
-! help: This version has no server yet.
+! error: There is no graph to serve.
+! help: Say omnigraph serve ROOT, or write [server.graphs] in omnigraph.toml.
 [exit 2]
 
 $ omnigraph ls

@@ -44,7 +44,13 @@ def source_names(given: Any) -> tuple[str, ...]:
     held = given if isinstance(given, list | tuple) else [given]
     if not all(isinstance(one, str | os.PathLike) and one != "-" for one in held[:1]):
         return ()
-    return tuple(_whole(one) for one in held if isinstance(one, str | os.PathLike))
+    return tuple(_told(one) for one in held if isinstance(one, str | os.PathLike))
+
+
+def _told(one: str | os.PathLike[str]) -> str:
+    """A file that was made of something sent is that content, wherever the file is."""
+    digest = getattr(one, "content_digest", None)
+    return digest if isinstance(digest, str) else _whole(one)
 
 
 def _whole(path: str | os.PathLike[str]) -> str:

@@ -66,7 +66,9 @@ async def ask(call: GraphCall, body: QueryBody) -> Response:
         )
         return found_by(result, ref, seen=call.has_seen(snapshot))
 
-    return await answer_rows(call, find, RowsWanted(form, of, body.limit, offset, seconds, memory))
+    return await answer_rows(
+        call, find, RowsWanted(form, of, body.limit, offset, seconds, memory, body.query)
+    )
 
 
 def bounds(timeout: float | None, memory: int | None, limits: ServerLimits) -> tuple[float, int]:

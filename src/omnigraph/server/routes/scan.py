@@ -13,6 +13,7 @@ from pyarrow.substrait import deserialize_expressions
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.protocols import SnapshotLike, TransactionLike
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgument
 from omnigraph.plan.digest import digest_values
@@ -113,15 +114,19 @@ def read_substrait(text: str) -> Any:
 
 
 def scan_where(
-    snapshot: Snapshot, type: str, columns: list[str] | None, condition: Any
+    snapshot: SnapshotLike | TransactionLike,
+    type: str,
+    columns: list[str] | None,
+    condition: Any,
 ) -> pa.RecordBatchReader:
     """The condition knows columns by their places in the schema that it was made for, so it is
     asked of just these columns."""
     (test,) = condition.expressions.values()
     needed = condition.schema.names
-    whole = snapshot.scan(type, columns=columns)
-    names = whole.schema.names
-    reader = snapshot.scan(type, columns=[*needed, *(n for n in names if n not in needed)])
+    shown = snapshot.scan(type, columns=columns).schema
+    names = shown.names
+    found = snapshot.scan(type, columns=[*needed, *(n for n in names if n not in needed)])
+    reader = found.to_reader() if isinstance(found, pa.Table) else found
     for field in condition.schema:
         if reader.schema.field(field.name).type != field.type:
             raise InvalidArgument(f"{field.name} of {type} is no {field.type}.")
@@ -130,4 +135,4 @@ def scan_where(
     except (pa.ArrowException, KeyError) as error:
         raise InvalidArgument(f"The condition does not fit {type}: {str(error)[:200]}.") from None
     kept = (batch.filter(test).select(names) for batch in reader)
-    return pa.RecordBatchReader.from_batches(whole.schema, kept)
+    return pa.RecordBatchReader.from_batches(shown, kept)

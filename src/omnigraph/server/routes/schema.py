@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.server.answers import answer, read_at
-from omnigraph.server.bodies import RequestBody
+from omnigraph.server.bodies import RequestBody, only_text
 from omnigraph.server.call import TheCall
 from omnigraph.server.routing import StrictRoute
 from omnigraph.wire.rows import plan_row, type_row
@@ -72,8 +72,3 @@ async def apply_(call: TheCall, body: ApplyBody) -> Response:
         "repeated": done.repeated,
     }
     return answer(row, commit, io=done.io)
-
-
-def only_text(schema: str) -> str:
-    """The engine also takes the path of a file, which is one line: no client may name one."""
-    return schema if "\n" in schema else f"{schema}\n"

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from omnigraph import __version__
-from omnigraph.server.answers import answer
+from omnigraph.errors import Draining, InvalidArgument, Overloaded
+from omnigraph.model.caller import Caller
+from omnigraph.plan.digest import digest_values
+from omnigraph.server.answers import answer, check_items, page_of
+from omnigraph.server.bodies import RequestBody, only_text
+from omnigraph.server.call import NAME_PATTERN, GraphName
+from omnigraph.server.description import description
 from omnigraph.server.routing import StrictRoute
+from omnigraph.server.service import Service
 
 API = 1
 router = APIRouter(tags=["server"], route_class=StrictRoute)
@@ -39,3 +47,89 @@ async def whoami(request: Request) -> Response:
         },
         headers={"Cache-Control": "no-store"},
     )
+
+
+class NewGraph(RequestBody):
+    """A graph below the prefix of the server."""
+
+    name: str = Field(pattern=NAME_PATTERN)
+    schema_: str = Field(alias="schema")
+
+
+class Farewell(RequestBody):
+    """`confirm` repeats the name of the graph that is deleted."""
+
+    confirm: str
+
+
+@router.get("/graphs")
+async def graphs(request: Request, limit: int | None = None, cursor: str | None = None) -> Response:
+    """The graphs that the caller may see."""
+    service: Service = request.scope["service"]
+    seen = request.scope["caller"].graphs
+    most = check_items(limit, service.limits.list_items, service.limits.most_list_items)
+    items = [
+        {"name": name, "open": service.graphs.is_open(name)}
+        for name in service.graphs.names()
+        if seen is None or name in seen
+    ]
+    return answer(page_of(items, most, cursor, digest_values(["graphs"])))
+
+
+@router.post("/graphs")
+async def create_graph(request: Request, body: NewGraph) -> Response:
+    """A new graph below the prefix of the server."""
+    service: Service = request.scope["service"]
+    caller: Caller = request.scope["caller"]
+    service.require("graph_create", caller)
+    commit = await service.pools.write.run(
+        caller.actor, lambda: service.graphs.create(body.name, only_text(body.schema_))
+    )
+    headers = {"Location": f"/graphs/{body.name}"}
+    return answer({"name": body.name, "commit": commit}, commit, status=201, headers=headers)
+
+
+@router.delete("/graphs/{graph}")
+async def delete_graph(request: Request, graph: GraphName, body: Farewell) -> Response:
+    """Deletes a graph below the prefix for good, with all that it holds."""
+    service: Service = request.scope["service"]
+    caller: Caller = request.scope["caller"]
+    service.require("graph_delete", caller)
+    if body.confirm != graph:
+        raise InvalidArgument("confirm is not the name of the graph.", help="Nothing was deleted.")
+    await service.pools.write.run(caller.actor, lambda: service.graphs.delete(graph))
+    return answer({"name": graph, "deleted": True})
+
+
+@router.get("/readyz")
+async def readyz(request: Request) -> Response:
+    """Whether requests should come here: Lance is imported, the heads were read, and the server is
+    not about to end."""
+    service: Service = request.scope["service"]
+    if service.draining:
+        raise Draining("This server is about to end.", retry_after=1)
+    if not service.ready:
+        raise Overloaded("The graphs are being opened.", limit="start")
+    return answer({"status": "ready"})
+
+
+@router.get("/metrics")
+async def metrics(request: Request) -> Response:
+    """Counters for Prometheus, of this process or of all workers."""
+    service: Service = request.scope["service"]
+    return Response(service.metrics.text(service), media_type=service.metrics.media_type)
+
+
+@router.get("/openapi.json")
+async def openapi() -> Response:
+    """The description of all routes."""
+    return Response(description(), media_type="application/json")
+
+
+@router.post("/reload")
+async def reload(request: Request) -> Response:
+    """Reads the configuration again. If anything in it is wrong, what was there before stays."""
+    service: Service = request.scope["service"]
+    service.require("admin", request.scope["caller"])
+    await service.pools.job.run("", service.reload)
+    return answer({"reloaded": True})

@@ -1,0 +1,68 @@
+"""Owns the log of the server: one line for each request, and for what an operator should know. No
+line holds a secret, the text of a query (unless that is asked for) or a parameter."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import sys
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+_LOG = logging.getLogger("omnigraph.access")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogConfig:
+    """`slow_query` is in seconds; 0 is never. With `query_text` slow queries are told whole."""
+
+    format: Literal["json", "text"] = "json"
+    slow_query: float = 1.0
+    query_text: bool = False
+
+
+class JsonLines(logging.Formatter):
+    """A line of JSON for each record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        row: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "event": record.getMessage(),
+        }
+        row |= getattr(record, "told", {})
+        if record.exc_info:
+            row["exception"] = self.formatException(record.exc_info)
+        return json.dumps(row, ensure_ascii=False, default=str)
+
+
+class PlainLines(logging.Formatter):
+    """A line for a person."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        told = getattr(record, "told", {})
+        words = [f"{name}={value}" for name, value in told.items() if value is not None]
+        line = " ".join([record.levelname.lower(), record.getMessage(), *words])
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def begin_logging(config: LogConfig) -> None:
+    """All lines of the process go to the standard error, in one form."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if config.format == "json" else PlainLines())
+    for name in ("omnigraph", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(logging.INFO)
+
+
+def log_request(**told: Any) -> None:
+    _LOG.info("request", extra={"told": told})
+
+
+def log_slow_query(text: str, config: LogConfig, **told: Any) -> None:
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    shown = {"query": text} if config.query_text else {}
+    _LOG.warning("slow query", extra={"told": {**told, "query_digest": digest, **shown}})

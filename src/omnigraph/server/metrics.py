@@ -1,0 +1,95 @@
+"""Owns the counters of one server process, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+)
+
+if TYPE_CHECKING:
+    from omnigraph.server.service import Service
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    """Labels have few values: routes as they are declared, never addresses; no actor, no text."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._requests = Counter(
+            "omnigraph_http_requests_total",
+            "Requests that were answered",
+            ("route", "method", "status"),
+            registry=self.registry,
+        )
+        self._seconds = Histogram(
+            "omnigraph_http_request_seconds",
+            "Until the last byte of the answer",
+            ("route",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._queue = Histogram(
+            "omnigraph_queue_seconds",
+            "How long work waited for a thread",
+            ("pool",),
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self._rejected = Counter(
+            "omnigraph_rejected_total",
+            "Requests that were refused because of a limit",
+            ("reason",),
+            registry=self.registry,
+        )
+        self._conflicts = Counter(
+            "omnigraph_conflicts_total",
+            "Writes that somebody else kept from landing",
+            ("code",),
+            registry=self.registry,
+        )
+        self._in_flight = Gauge(
+            "omnigraph_in_flight",
+            "Threads that are at work",
+            ("pool",),
+            registry=self.registry,
+        )
+        self._streams = Gauge(
+            "omnigraph_streams", "Answers that are being streamed", registry=self.registry
+        )
+        self._memory = Gauge(
+            "omnigraph_memory_reserved_bytes",
+            "Memory that queries have reserved",
+            registry=self.registry,
+        )
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def refused(self, code: str, status: int) -> None:
+        """A problem that was told."""
+        if status in (429, 503):
+            self._rejected.labels(code).inc()
+        elif status in (409, 412):
+            self._conflicts.labels(code).inc()
+
+    def waited(self, pool: str, seconds: float) -> None:
+        self._queue.labels(pool).observe(seconds)
+
+    def text(self, service: Service) -> bytes:
+        for pool in service.pools.all():
+            self._in_flight.labels(pool.name).set(pool.busy)
+        self._streams.set(service.admission.streams)
+        self._memory.set(service.admission.reserved)
+        return bytes(generate_latest(self.registry))

@@ -1,0 +1,236 @@
+"""Owns the life of the server's processes: they start, serve, take a new configuration, drain and
+end. Several workers share nothing but the address; one that dies is started again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import FrameType
+
+import uvicorn
+
+from omnigraph.engine.opening import open as open_graph
+from omnigraph.engine.permissions import Authorizer
+from omnigraph.errors import InvalidArgument, OmnigraphError
+from omnigraph.model.catalog import Catalog
+from omnigraph.policy.cedar import CedarPolicies
+from omnigraph.policy.credentials import BearerCredentials
+from omnigraph.policy.oidc import Oidc
+from omnigraph.policy.roles import Roles
+from omnigraph.policy.tokens import Tokens
+from omnigraph.server.app import make_app
+from omnigraph.server.config import ServerConfig
+from omnigraph.server.credentials import Credentials, LocalUser
+from omnigraph.server.door import configure
+from omnigraph.server.graphs import Graphs
+from omnigraph.server.logs import begin_logging
+from omnigraph.server.service import Service
+
+_LOG = logging.getLogger("omnigraph.server")
+WORKER = "OMNIGRAPH_WORKER_OF"
+"""In the environment of a worker: the process that started it."""
+_PAUSE = 0.2
+
+
+def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Service:
+    """What a process serves. `read` reads the configuration again, when that is asked for."""
+    service = Service(
+        Graphs(config.graphs, prefix=config.prefix),
+        config.limits,
+        credentials=credentials_of(config),
+        guarded=config.guarded,
+        policy=policy_of(config),
+        cors=config.cors,
+        sources=config.sources,
+        log=config.log,
+    )
+
+    def reload() -> None:
+        new = read()
+        believed, decides = credentials_of(new), policy_of(new)
+        service.graphs.replace(new.graphs, new.prefix)
+        service.credentials, service.policy = believed, decides
+        service.take_limits(new.limits)
+        service.cors, service.log = new.cors, new.log
+        _LOG.info("reloaded")
+
+    service.reload = reload
+    return service
+
+
+def credentials_of(config: ServerConfig) -> Credentials:
+    """Who is believed. A token file that others can read is refused."""
+    if not config.guarded:
+        return LocalUser()
+    return BearerCredentials(
+        None if config.tokens is None else Tokens.read(config.tokens),
+        None if config.issuer is None else Oidc(config.issuer),
+        anonymous=config.anonymous,
+    )
+
+
+def policy_of(config: ServerConfig) -> Authorizer | None:
+    """Who decides. Without policy files the roles of the credentials hold."""
+    if config.policies:
+        return CedarPolicies.read(config.policies, groups=config.groups, graphs=_catalogs(config))
+    return Roles() if config.guarded else None
+
+
+def _catalogs(config: ServerConfig) -> dict[str, Catalog | None]:
+    """The schemas that policies may speak of: those of the graphs that open."""
+    found: dict[str, Catalog | None] = {}
+    for name, root in config.graphs.items():
+        try:
+            with open_graph(root, mode="r") as graph:
+                found[name] = graph.snapshot().catalog
+        except OmnigraphError:
+            found[name] = None
+    return found
+
+
+def require_one(service: Service, config: ServerConfig) -> None:
+    """At least one graph opens; the others answer for themselves."""
+    failed: OmnigraphError | None = None
+    for name in config.graphs:
+        try:
+            service.graphs.open(name)
+        except OmnigraphError as error:
+            failed = error.__cause__ if isinstance(error.__cause__, OmnigraphError) else error
+        else:
+            return
+    if failed is not None:
+        raise failed
+
+
+class GraphServer(uvicorn.Server):
+    """Ends when it is told to: it takes nothing new, and what is under way has its time."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """A second signal ends it at once. uvicorn would raise the first one again at the end,
+        and what ended as it should would look like something that was killed."""
+        self.force_exit = self.should_exit
+        self.should_exit = self._service.draining = True
+
+
+def listen(config: ServerConfig) -> socket.socket:
+    """An address that several processes may share."""
+    host, port = config.address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise InvalidArgument(f"{config.bind} cannot be taken: {error.strerror}.") from None
+    return sock
+
+
+def serve_here(
+    config: ServerConfig, read: Callable[[], ServerConfig], told: Callable[[str], None]
+) -> None:
+    """Serves in this process until it is told to end."""
+    begin_logging(config.log)
+    service = make_service(config, read)
+    require_one(service, config)
+    sock = listen(config)
+    host, port = sock.getsockname()[:2]
+    ready = configure(
+        make_app(service),
+        config.limits,
+        tls=config.tls,
+        timeout_graceful_shutdown=int(config.limits.drain),
+        proxy_headers=config.behind_proxy,
+        forwarded_allow_ips=list(config.trusted_proxies) or "127.0.0.1",
+    )
+    server = GraphServer(ready, service)
+    signal.signal(signal.SIGHUP, lambda *_: _reload(service))
+    scheme = "https" if config.tls else "http"
+    shown = f"[{host}]" if ":" in host else host
+    told(f"Serving {', '.join(config.graphs) or config.prefix} at {scheme}://{shown}:{port}")
+    with _ended_with_parent(server):
+        server.run(sockets=[sock])
+
+
+def _reload(service: Service) -> None:
+    try:
+        service.reload()
+    except OmnigraphError as error:
+        _LOG.error("not reloaded: %s", error)
+
+
+@contextlib.contextmanager
+def _ended_with_parent(server: uvicorn.Server) -> Iterator[None]:
+    """A worker whose starter is gone ends, too."""
+    parent = os.environ.get(WORKER)
+    if parent is None:
+        yield
+        return
+    import threading
+
+    def watch() -> None:
+        while os.getppid() == int(parent):
+            time.sleep(_PAUSE)
+        server.should_exit = True
+
+    threading.Thread(target=watch, daemon=True).start()
+    yield
+
+
+class Workers:
+    """The processes that serve, and the one that watches them."""
+
+    def __init__(self, config: ServerConfig, arguments: list[str]) -> None:
+        self._config = config
+        self._arguments = arguments
+        self._running: list[subprocess.Popen[bytes]] = []
+        self._ending = False
+
+    def run(self, told: Callable[[str], None]) -> None:
+        begin_logging(self._config.log)
+        with listen(self._config) as reserved:  # bound, so that the port stays the same
+            host, port = reserved.getsockname()[:2]
+            bind = f"{host}:{port}"
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: self._end())
+            signal.signal(signal.SIGHUP, lambda *_: self._send(signal.SIGHUP))
+            self._running = [self._start(bind) for _ in range(self._config.workers)]
+            scheme = "https" if self._config.tls else "http"
+            told(f"Serving with {self._config.workers} workers at {scheme}://{bind}")
+            while any(worker.poll() is None for worker in self._running) or not self._ending:
+                self._replace(bind)
+                time.sleep(_PAUSE)
+
+    def _start(self, bind: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, WORKER: str(os.getpid())}
+        command = [sys.executable, "-m", "omnigraph", "serve", *self._arguments]
+        return subprocess.Popen([*command, "--bind", bind, "--workers", "1"], env=environment)
+
+    def _replace(self, bind: str) -> None:
+        if self._ending:
+            return
+        for place, worker in enumerate(self._running):
+            if worker.poll() is not None:
+                _LOG.error("worker %s ended with %s", worker.pid, worker.returncode)
+                self._running[place] = self._start(bind)
+
+    def _end(self) -> None:
+        self._ending = True
+        self._send(signal.SIGTERM)
+
+    def _send(self, number: int) -> None:
+        for worker in self._running:
+            if worker.poll() is None:
+                worker.send_signal(number)
