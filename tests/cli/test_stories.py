@@ -23,8 +23,8 @@ from tests.cli.world import Names, Program, Ran, ToldClock
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 STORIES = sorted(GOLDEN.glob("*.story"))
 ELSEWHERE = {"completion", "explain", "serve", "version"}
-"""Their output is long, tells of this machine, or is worded elsewhere: see `test_program.py`. A server does not
-end: see `tests/server`."""
+"""Their output is long, tells of this machine, or is worded elsewhere: see `test_program.py`. A
+server does not end: see `tests/server`."""
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
 
