@@ -1,10 +1,15 @@
-"""Owns what bodies of requests have in common: no unknown name, no value of another type."""
+"""Owns what requests have in common: bodies without unknown names, and how changes are chosen."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict
+
+Types = Annotated[list[str] | None, Query(alias="type", max_length=1_000)]
+Kinds = Annotated[list[Literal["node", "edge"]] | None, Query(alias="kind")]
+Ops = Annotated[list[Literal["insert", "update", "delete"]] | None, Query(alias="op")]
 
 
 class RequestBody(BaseModel):

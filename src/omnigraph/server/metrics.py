@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
     CollectorRegistry,
@@ -13,8 +11,8 @@ from prometheus_client import (
     generate_latest,
 )
 
-if TYPE_CHECKING:
-    from omnigraph.server.service import Service
+from omnigraph.server.admission import Admission
+from omnigraph.server.pools import Pools
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -87,9 +85,9 @@ class Metrics:
     def waited(self, pool: str, seconds: float) -> None:
         self._queue.labels(pool).observe(seconds)
 
-    def text(self, service: Service) -> bytes:
-        for pool in service.pools.all():
+    def text(self, pools: Pools, admission: Admission) -> bytes:
+        for pool in pools.all():
             self._in_flight.labels(pool.name).set(pool.busy)
-        self._streams.set(service.admission.streams)
-        self._memory.set(service.admission.reserved)
+        self._streams.set(admission.streams)
+        self._memory.set(admission.reserved)
         return bytes(generate_latest(self.registry))

@@ -189,7 +189,7 @@ def _ended_with_parent(server: uvicorn.Server) -> Iterator[None]:
     yield
 
 
-class Workers:
+class WorkerProcesses:
     """The processes that serve, and the one that watches them."""
 
     def __init__(self, config: ServerConfig, arguments: list[str]) -> None:

@@ -34,7 +34,7 @@ def serve(
     """
     try:
         from omnigraph.server.config import read_config
-        from omnigraph.server.running import Workers, serve_here
+        from omnigraph.server.running import WorkerProcesses, serve_here
     except ModuleNotFoundError as error:
         raise EngineMissing(
             f"The server needs {error.name}, which is not installed.",
@@ -49,7 +49,7 @@ def serve(
     found = read()
     if found.workers > 1:
         flags = [] if config is None else ["--config", config]
-        Workers(found, [*named, *flags]).run(cli.out.warn)
+        WorkerProcesses(found, [*named, *flags]).run(cli.out.warn)
     else:
         serve_here(found, read, cli.out.warn)
 

@@ -16,9 +16,9 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.errors import OmnigraphError
 from omnigraph.server.answers import VARY, answer, check_items
+from omnigraph.server.bodies import Kinds, Ops, Types
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.problems import known
-from omnigraph.server.routes.history import Kinds, Ops, Types
 from omnigraph.server.routing import StrictRoute
 from omnigraph.server.streams import until_gone
 from omnigraph.wire.media import EVENTS, accepts

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
@@ -13,6 +13,7 @@ from omnigraph.engine.history.diff import Diff
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.plan.digest import digest_values
 from omnigraph.server.answers import answer, check_items, not_modified, read_at
+from omnigraph.server.bodies import Kinds, Ops, Types
 from omnigraph.server.call import GraphCall, TheCall, Ulid
 from omnigraph.server.lines import answer_lines, list_page
 from omnigraph.server.routing import StrictRoute
@@ -22,9 +23,6 @@ from omnigraph.wire.rows import change_row, commit_row
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
-Types = Annotated[list[str] | None, Query(alias="type", max_length=1_000)]
-Kinds = Annotated[list[Literal["node", "edge"]] | None, Query(alias="kind")]
-Ops = Annotated[list[Literal["insert", "update", "delete"]] | None, Query(alias="op")]
 _LISTED = (Shape.JSON, Shape.LINES)
 
 

@@ -117,7 +117,8 @@ async def readyz(request: Request) -> Response:
 async def metrics(request: Request) -> Response:
     """Counters for Prometheus, of this process or of all workers."""
     service: Service = request.scope["service"]
-    return Response(service.metrics.text(service), media_type=service.metrics.media_type)
+    told = service.metrics.text(service.pools, service.admission)
+    return Response(told, media_type=service.metrics.media_type)
 
 
 @router.get("/openapi.json")

@@ -20,15 +20,15 @@ from omnigraph.server.answers import answer
 from omnigraph.server.bodies import RequestBody
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.multipart import read_parts
-from omnigraph.server.routes.scan import read_substrait, scan_where
 from omnigraph.server.routing import StrictRoute, read_bounded, read_json
+from omnigraph.server.substrait import read_substrait, scan_where
 from omnigraph.wire.columns import columns_of, json_rows
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["mutate"], route_class=StrictRoute)
 
 
-class Rows(RequestBody):
+class GivenRows(RequestBody):
     """New or changed rows: in the body, or as an Arrow stream in a part of it."""
 
     op: Literal["append", "upsert", "overwrite"]
@@ -45,16 +45,16 @@ class Where(RequestBody):
     substrait: str | None = None
 
 
-class Update(Where):
+class UpdateStatement(Where):
     op: Literal["update"]
     set: dict[str, Any]
 
 
-class Delete(Where):
+class DeleteStatement(Where):
     op: Literal["delete"]
 
 
-Statement = Annotated[Rows | Update | Delete, Field(discriminator="op")]
+Statement = Annotated[GivenRows | UpdateStatement | DeleteStatement, Field(discriminator="op")]
 
 
 class LastScan(RequestBody):
@@ -168,17 +168,19 @@ def _require_unchanged(graph: Graph, tx: Transaction, body: TransactionBody) -> 
             )
 
 
-def _do(tx: Transaction, one: Rows | Update | Delete, parts: dict[str, bytes]) -> int:
+def _do(
+    tx: Transaction, one: GivenRows | UpdateStatement | DeleteStatement, parts: dict[str, bytes]
+) -> int:
     match one:
-        case Rows():
+        case GivenRows():
             return int(getattr(tx, one.op)(one.type, _rows(one, parts)))
-        case Update():
+        case UpdateStatement():
             return tx.update(one.type, set=one.set, where=_where(tx, one))
-        case Delete():
+        case DeleteStatement():
             return tx.delete(one.type, where=_where(tx, one))
 
 
-def _rows(one: Rows, parts: dict[str, bytes]) -> Any:
+def _rows(one: GivenRows, parts: dict[str, bytes]) -> Any:
     if (one.rows is None) == (one.part is None):
         raise InvalidArgument("Rows are given as `rows`, or as the name of a `part`.")
     if one.rows is not None:
