@@ -165,7 +165,7 @@ KINDS: dict[str, type] = {
 }
 _HOLDERS: dict[type, tuple[type, ...]] = {Snapshot: (Reads, GraphView)}
 """Where the members of a class are written down, if not in itself."""
-_OF_THE_ENGINE = {GraphView.type, GraphView.pin, GraphView.view}
+_OF_THE_ENGINE = {GraphView.type, GraphView.view}
 """What a snapshot has for the engine alone."""
 WORDS: dict[str, type] = {"commit": CommitWords, "shown": LogWords}
 """Keywords that several methods take alike."""

@@ -17,6 +17,7 @@ from omnigraph.engine.blob import Blob
 from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import InvalidArgument, OmnigraphError
+from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitWords
 from omnigraph.settings import Settings
 from tests.hostile.world import SETTINGS, build_graph
@@ -56,6 +57,8 @@ GOOD: dict[str, Any] = {
 }
 TEXTS = {"mutate": 'insert Note { text: "x" }', "search": "a"}
 NAMED: dict[tuple[str, str], Any] = {
+    ("acting", "caller"): Caller("ada"),
+    ("store_queries", "queries"): {},
     ("algorithm", "name"): "degrees",
     ("create_branch", "name"): "fresh",
     ("load", "source"): [{"type": "Note", "text": "x"}],

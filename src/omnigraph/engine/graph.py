@@ -21,6 +21,7 @@ from omnigraph.engine.permissions import (
     Permissions,
     graph_name,
     hidden_branch,
+    require_authorizer,
     require_caller,
 )
 from omnigraph.engine.session import Session
@@ -123,7 +124,7 @@ class Graph(Branch):
         if self._session.permissions.restricted:
             raise InvalidArgument("This handle acts for somebody already.")
         named = graph_name(self.root) if name is None else name
-        permissions = Permissions(require_caller(caller), policy, named, audit)
+        permissions = Permissions(require_caller(caller), require_authorizer(policy), named, audit)
         return Graph(self._session.acting(permissions), self._access.beside(), self.io)
 
     def at(self, ref: str) -> Snapshot:

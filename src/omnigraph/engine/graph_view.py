@@ -82,7 +82,7 @@ class GraphView:
         kind = self.type(type)
         if self.sight is not None and not self.sight.sees_all(kind):
             return self.view(kind).count()
-        return self.pin(kind).rows
+        return pin_of(self, kind).rows
 
     def scan(
         self,
@@ -114,17 +114,6 @@ class GraphView:
         """A node or edge type by its name, in the form that the engine uses."""
         return find_type(self.catalog, name)
 
-    def pin(self, kind: GraphType) -> TablePin:
-        """Where the rows of a type are. Schema and version come from two objects, so it is no
-        matter of course that they know the same types."""
-        pin = self.graph_version.pins.get(kind.table_key)
-        if pin is None:
-            raise Corrupt(
-                f"{version_key(self.branch, self.version)} names no table of {kind.name}, which is "
-                "in its schema."
-            )
-        return pin
-
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         """The rows of a type, with pending rows on top, for the engine. What the caller does not
         see is hidden in the same way as what is deleted: whoever reads, reads through here."""
@@ -136,7 +125,7 @@ class GraphView:
         return replace(view, overlay=view.overlay.hiding(hidden))
 
     def _open(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        pin = self.pin(kind)
+        pin = pin_of(self, kind)
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)
         except Corrupt:
@@ -200,3 +189,15 @@ def find_type(catalog: Catalog, name: str) -> GraphType:
         hint = f"Did you mean {guess}?" if guess else f"There are: {', '.join(names[:20])}."
         raise TypeNotFound(f"There is no type {name!r}.", help=hint)
     return kind
+
+
+def pin_of(view: GraphView, kind: GraphType) -> TablePin:
+    """Where the rows of a type are. Schema and version come from two objects, so it is no
+    matter of course that they know the same types."""
+    pin = view.graph_version.pins.get(kind.table_key)
+    if pin is None:
+        raise Corrupt(
+            f"{version_key(view.branch, view.version)} names no table of {kind.name}, which is "
+            "in its schema."
+        )
+    return pin

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.graph_view import GraphView, pin_of
 from omnigraph.model.catalog import system_columns
 from omnigraph.model.indexes import IndexKind
 from omnigraph.plan.optimize import wanted_indexes
@@ -32,7 +32,7 @@ def index_states(snapshot: GraphView) -> list[IndexState]:
     for kind in snapshot.catalog.types:
         if snapshot.sight is not None and not snapshot.sight.sees_all(kind):
             continue  # how many rows an index covers tells how many there are
-        pin = snapshot.pin(kind)
+        pin = pin_of(snapshot, kind)
         names = {name: name for name in system_columns(kind)}
         names |= {prop.column: prop.name for prop in kind.properties}
         marks: dict[int, FragmentMark] = {}

@@ -8,7 +8,13 @@ import os
 from omnigraph.arguments import checked
 from omnigraph.engine.access import Access, Mode
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.permissions import UNRESTRICTED, Authorizer, Permissions, graph_name
+from omnigraph.engine.permissions import (
+    UNRESTRICTED,
+    Authorizer,
+    Permissions,
+    graph_name,
+    require_authorizer,
+)
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.upgrade import upgrade
 from omnigraph.engine.write.chain import Step, put_with_retry
@@ -114,7 +120,7 @@ def _permissions(place: Root, actor: str | Caller | None, policy: Authorizer | N
             )
         return UNRESTRICTED
     caller = actor if isinstance(actor, Caller) else Caller(actor)
-    return Permissions(caller, policy, graph_name(place.uri))
+    return Permissions(caller, require_authorizer(policy), graph_name(place.uri))
 
 
 def open_root(

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, cast
 
 import msgspec
 
@@ -333,6 +333,13 @@ def require_caller(caller: object) -> Caller:
     if not isinstance(caller, Caller):
         raise InvalidArgument(f"A graph acts for a Caller, not for {type(caller).__name__}.")
     return caller
+
+
+def require_authorizer(policy: object) -> Authorizer | None:
+    """A protocol has no class to look for, so the calls that it needs are looked for."""
+    if policy is None or all(callable(getattr(policy, name, None)) for name in ("decide", "rows")):
+        return cast("Authorizer | None", policy)
+    raise InvalidArgument(f"policy is an Authorizer or None, not {type(policy).__name__}.")
 
 
 def _reaches(caller: Caller, graph: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from omnigraph.engine.cache import Cache
-from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.graph_view import GraphView, pin_of
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.view import TableView
@@ -42,7 +42,7 @@ class PinnedTable:
 
 def pin_table(root: Root | str, snapshot: GraphView, kind: GraphType) -> PinnedTable:
     """The root is resolved here, so executors need no variables of their own to reach it."""
-    pin = snapshot.pin(kind)
+    pin = pin_of(snapshot, kind)
     found = parse_root(root) if isinstance(root, str) else root
     return PinnedTable(
         root=found.uri,

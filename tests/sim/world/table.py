@@ -43,10 +43,13 @@ MODULES = (
 """Importing them fills the table."""
 
 COVERED_BY = {
+    "Graph.acting": "asks somebody else, who changes no answer of a world: tests/policy",
     "Graph.close": "every world closes its handles",
     "Graph.jobs": "is no part of a version: tests/processes/test_graph_jobs.py",
     "Graph.spark": "needs Spark: tests/spark",
     "Graph.stream_writer": "the operation batch does what it does; tests/spark calls it",
+    "Snapshot.asked": "is how a snapshot was reached: tests/policy",
+    "Snapshot.sight": "is what a caller may see, and a world has no callers: tests/policy",
     "Branch.stream_writer": "the operation batch does what it does; tests/spark calls it",
 }
 """Public members that no operation calls, and where they are tried instead."""

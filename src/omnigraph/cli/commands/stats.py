@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.colours import Paint, pad
 from omnigraph.cli.value_text import count_text, one_line, time_text
+from omnigraph.engine.graph_view import pin_of
 from omnigraph.model.types import Base, ScalarType, VectorType
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def _pending(found: Snapshot) -> list[dict[str, Any]]:
 def _type_rows(found: Snapshot) -> list[dict[str, Any]]:
     rows = []
     for kind in found.catalog.types:
-        pin = found.pin(kind)
+        pin = pin_of(found, kind)
         rows.append(
             {
                 "type": kind.name,

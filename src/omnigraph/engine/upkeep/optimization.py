@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
-from omnigraph.engine.graph_view import full_view_of
+from omnigraph.engine.graph_view import full_view_of, pin_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_archive import ChainFold
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
@@ -128,12 +128,12 @@ class Optimization:
             else [snapshot.type(name) for name in self._types]
         )
         self.tables = [kind.table_key for kind in chosen]
-        _open_tables(self._session, [snapshot.pin(kind) for kind in chosen], self._ledger)
+        _open_tables(self._session, [pin_of(snapshot, kind) for kind in chosen], self._ledger)
         actions = []
         for done, kind in enumerate(chosen):
             if self._progress is not None:
                 self._progress(Progress(done, len(chosen), kind.name, "looking"))
-            pin = snapshot.pin(kind)
+            pin = pin_of(snapshot, kind)
             action = self._stage_type(kind, pin, (done, len(chosen)))
             if action is not None:
                 actions.append(action)

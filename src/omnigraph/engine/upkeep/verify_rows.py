@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.engine.duckdb_sql import Joins, joining
-from omnigraph.engine.graph_view import GraphView, full_view_of
+from omnigraph.engine.graph_view import GraphView, full_view_of, pin_of
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.reachable_files import Trace, pinned
 from omnigraph.engine.upkeep.verify_report import Verification
@@ -122,7 +122,7 @@ class RowChecks:
     def _check_type(self, snapshot: GraphView, kind: GraphType, joins: Joins) -> None:
         try:
             for rule, example in self._broken_rules(snapshot, kind, joins):
-                pin = snapshot.pin(kind)
+                pin = pin_of(snapshot, kind)
                 self._report.found(rule, version_file(*pinned(pin)), example)
         except OutOfMemory:
             raise  # it says nothing about the graph

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as sql
 
-from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.graph_view import GraphView, pin_of
 from omnigraph.lang.gq.checked import Expression, Variable
 from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
@@ -91,7 +91,7 @@ class Compiling:
         return pin_table(self.root, self.snapshot, kind)
 
     def rows(self, kind: GraphType) -> int:
-        return self.snapshot.pin(kind).rows
+        return pin_of(self.snapshot, kind).rows
 
     def sizes(self, kind: GraphType) -> list[tuple[int, int]]:
         return [(mark.id, mark.rows) for mark in self.snapshot.view(kind).table.marks.values()]
