@@ -18,6 +18,7 @@ from tests.sim.world import mutants, table
 from tests.sim.world.actors import Troubles
 from tests.sim.world.drawing import run_world
 from tests.sim.world.kept import kept_programs, read_program
+from tests.sim.world.named import write_text
 from tests.sim.world.shrink import shrink, shrunk
 from tests.sim.world.steps import Operation, Step
 from tests.sim.world.world import World
@@ -118,8 +119,12 @@ def test_every_operation_calls_what_it_says(
     watch(monkeypatch, called)
     chance, number = random.Random(1), 0
     for one in table.OPERATIONS.values():
+        place = {"branch": "main", "via": "graph"}
         if one.name == "publish":
-            world.take(Step(900, "begin", "long", {"branch": "main", "via": "graph", "slot": "p"}))
+            world.take(Step(900, "begin", "long", place | {"slot": "p"}))
+        if one.name == "run_mutation":
+            stored = {"w": write_text("w", "Person", "age")}
+            world.take(Step(901, "store_queries", "long", place | {"set": stored, "remove": ()}))
         called.clear()
         for _ in range(300):
             if not uncalled(one, called):
