@@ -67,7 +67,6 @@ READS: dict[str, Call] = {
 SNAPSHOT: dict[str, Call] = READS | {
     "type": lambda s: s.type("Person"),
     "view": lambda s: s.view(next(iter(s.catalog.nodes))),
-    "pin": lambda s: s.pin(next(iter(s.catalog.nodes))),
 }
 BRANCH: dict[str, Call] = READS | {
     "snapshot": lambda b: b.snapshot(),

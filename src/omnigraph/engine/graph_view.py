@@ -82,7 +82,7 @@ class GraphView:
         kind = self.type(type)
         if self.sight is not None and not self.sight.sees_all(kind):
             return self.view(kind).count()
-        return pin_of(self, kind).rows
+        return _named_pin(self, kind).rows
 
     def scan(
         self,
@@ -125,7 +125,7 @@ class GraphView:
         return replace(view, overlay=view.overlay.hiding(hidden))
 
     def _open(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
-        pin = pin_of(self, kind)
+        pin = _named_pin(self, kind)
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)
         except Corrupt:
@@ -192,7 +192,14 @@ def find_type(catalog: Catalog, name: str) -> GraphType:
 
 
 def pin_of(view: GraphView, kind: GraphType) -> TablePin:
-    """Where the rows of a type are. Schema and version come from two objects, so it is no
+    """Where the rows of a type are; how many, if the caller sees all of them."""
+    pin = _named_pin(view, kind)
+    hidden = view.sight is not None and not view.sight.sees_all(kind)
+    return msgspec.structs.replace(pin, rows=0) if hidden else pin
+
+
+def _named_pin(view: GraphView, kind: GraphType) -> TablePin:
+    """The pin that the version names. Schema and version come from two objects, so it is no
     matter of course that they know the same types."""
     pin = view.graph_version.pins.get(kind.table_key)
     if pin is None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import msgspec
-
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import Overlay
@@ -14,7 +12,7 @@ from omnigraph.engine.reads import Reads
 from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.permission import BranchAction, BranchResource
-from omnigraph.model.version import GraphVersion, TablePin
+from omnigraph.model.version import GraphVersion
 from omnigraph.telemetry import Ledger
 
 
@@ -46,12 +44,6 @@ class Snapshot(Reads, GraphView):
     def type(self, name: str) -> GraphType:
         """A node or edge type by its name, in the form that the engine uses."""
         return GraphView.type(self._pinned(), name)
-
-    def pin(self, kind: GraphType) -> TablePin:
-        """Where the rows of a type are; how many, if the caller sees all of them."""
-        pin = GraphView.pin(self._pinned(), kind)
-        hidden = self.sight is not None and not self.sight.sees_all(kind)
-        return msgspec.structs.replace(pin, rows=0) if hidden else pin
 
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         """The rows of a type, with pending rows on top, for the engine."""

@@ -27,7 +27,7 @@ PAIRS: tuple[tuple[type, type], ...] = (
 )
 NOT_REMOTE = {"acting", "copy", "spark", "maintenance", "io"}
 """What needs the files themselves, or a policy beside them."""
-NOT_OF_A_CLIENT = {"graph_version", "catalog", "type", "pin", "view", "version", "branch", "io"}
+NOT_OF_A_CLIENT = {"graph_version", "catalog", "type", "view", "version", "branch", "io"}
 """What a snapshot shows of the engine behind it."""
 ANY = {"branch": "a name, or a handle of whoever made it", "unit": "a function of its transaction"}
 """Parameters whose type is the implementation's own."""
