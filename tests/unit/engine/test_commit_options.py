@@ -13,6 +13,7 @@ from omnigraph.model.options import CommitWords
 from omnigraph.model.version import Commit, GraphVersion
 from tests.unit.engine.faulty import new_graph, over
 
+QUERY = 'query noted() { insert Note { text: "noted" } }'
 ROWS = [{"type": "Note", "data": {"text": "loaded"}}]
 Write = Callable[..., object]
 
@@ -33,6 +34,10 @@ WRITES: dict[str, Write] = {
     "transaction": transact,
     "run": lambda g, **commit: g.run(lambda tx: tx.append("Note", {"text": "run"}), **commit),
     "mutate": lambda g, **commit: g.mutate('insert Note { text: "mutated" }', **commit),
+    "run_mutation": lambda g, **commit: g.run_mutation("noted", **commit),
+    "store_queries": lambda g, **commit: g.store_queries(
+        {"more": QUERY.replace("noted", "more", 1)}, **commit
+    ),
     "load": lambda g, **commit: g.load(ROWS, engine="local", **commit),
     "algorithm": lambda g, **commit: g.algorithm("degrees", write_to="age", **commit),
     "apply_schema": widen,
@@ -64,6 +69,7 @@ def g() -> Graph:
     g = new_graph()
     with g.transaction() as tx:
         tx.append("Person", [{"name": "ann"}, {"name": "bob"}])
+    g.store_queries({"noted": QUERY})
     g.create_tag("old")
     g.create_branch("side")
     g.create_branch("shut")

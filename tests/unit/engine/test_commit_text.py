@@ -61,6 +61,7 @@ BAD_NAMES: dict[str, Any] = {
     "nothing": "",
     "too long": "x" * 300,
 }
+QUERY = 'query noted() { insert Note { text: "noted" } }'
 ROWS = [{"type": "Note", "data": {"text": "x"}}]
 
 
@@ -79,6 +80,10 @@ GRAPH: dict[str, Call] = {
     "transaction": lambda g, **given: write(g, **given),
     "mutate": lambda g, **given: g.mutate('insert Note { text: "x" }', **given),
     "run": lambda g, **given: g.run(lambda tx: tx.append("Note", {}), **given),
+    "run_mutation": lambda g, **given: g.run_mutation(**{"name": "noted"} | given),
+    "store_queries": lambda g, **given: g.store_queries(
+        {"more": QUERY.replace("noted", "more", 1)}, **given
+    ),
     "load": lambda g, **given: g.load(ROWS, **{"engine": "local"} | given),
     "algorithm": lambda g, **given: g.algorithm(**{"name": "degrees", "write_to": "age"} | given),
     "stream_writer": lambda g, **given: g.stream_writer("Note", **given),
@@ -100,6 +105,8 @@ BRANCH: dict[str, Call] = {
     "transaction": write,
     "mutate": GRAPH["mutate"],
     "run": GRAPH["run"],
+    "run_mutation": GRAPH["run_mutation"],
+    "store_queries": GRAPH["store_queries"],
     "load": GRAPH["load"],
     "algorithm": GRAPH["algorithm"],
     "stream_writer": GRAPH["stream_writer"],
@@ -124,11 +131,11 @@ NEW: dict[str, Call] = {
     "Pipeline": lambda g, **given: Pipeline(g, **given),
 }
 READING = {
-    Graph: """at branch branches blob changes close commit copy count diff entity explain export
-        format history indexes log manifest maintenance plan_schema protected_branches query
-        recovery root scan schema search snapshot spark tags types verify""",
+    Graph: """acting at branch branches blob changes close commit copy count diff entity explain
+        export format history indexes jobs log manifest maintenance plan_schema protected_branches
+        queries query recovery root run_query scan schema search snapshot spark tags types verify""",
     Branch: """blob changes commit count diff entity explain export history indexes log manifest
-        plan_schema query scan schema search snapshot types""",
+        plan_schema queries query run_query scan schema search snapshot types""",
     Recovery: "list",
     SparkGraph: "table tables",
 }
@@ -189,7 +196,7 @@ def test_every_word_of_every_call_is_known() -> None:
     told = """text params types dry_run progress engine schema allow_data_loss strategy resolve ref
         commit keep older_than grace mode mapping on_error retry_for unit type edges direction
         where write_to options kind base details pins created_at intent plan spark names
-        new_branch embed property limit batch commit_every"""
+        new_branch embed property limit batch commit_every queries remove"""
     thought_of = set(told.split())
     for _, kind, calls in TABLE.values():
         for name in calls:
