@@ -42,7 +42,7 @@ class SparkHandle(Protocol):
 class Executor(Startable, LoadExecutor, QueryExecutor, AlgorithmExecutor, EmbedExecutor, Protocol):
     """An engine with every operation. Each operation has its own part of this protocol."""
 
-    def handle(self, root: str, at: Callable[[str], GraphView]) -> SparkHandle:
+    def spark_graph(self, root: str, at: Callable[[str], GraphView]) -> SparkHandle:
         """What the engine adds to the graph at `root`: `g.spark`. `at` pins the version that a ref
         names, as `g.at` does."""
 

@@ -418,4 +418,4 @@ class Graph(Branch):
         self._require_open()
         self._session.permissions.require_server("admin")
         executor: Executor = find_executor("spark")
-        return executor.handle(self.root, self.at)
+        return executor.spark_graph(self.root, self.at)

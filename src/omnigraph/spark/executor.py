@@ -66,7 +66,7 @@ class SparkExecutor:
         if running is not None:
             running.stop()
 
-    def handle(self, root: str, at: Callable[[str], GraphView]) -> SparkGraph:
+    def spark_graph(self, root: str, at: Callable[[str], GraphView]) -> SparkGraph:
         from omnigraph.spark.graph import SparkGraph
 
         return SparkGraph(root, at)

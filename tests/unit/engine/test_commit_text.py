@@ -133,7 +133,8 @@ NEW: dict[str, Call] = {
 READING = {
     Graph: """acting at branch branches blob changes close commit copy count diff entity explain
         export format history indexes jobs log manifest maintenance plan_schema protected_branches
-        queries query recovery root run_query scan schema search snapshot spark tags types verify""",
+        queries query recovery root run_query scan schema search snapshot spark tags types
+        verify""",
     Branch: """blob changes commit count diff entity explain export history indexes log manifest
         plan_schema queries query run_query scan schema search snapshot types""",
     Recovery: "list",
