@@ -185,7 +185,7 @@ def perform_upkeep(world: World, g: Graph, record: Record) -> None:
 
 
 def _write(hand: Hand, record: Record) -> None:
-    with hand.call("transaction", message=record.step.label, actor="machine") as tx:
+    with hand.call("transaction", message=record.step.label, actor=record.step.by) as tx:
         for one in record.args["statements"]:
             say(tx, one)
     record.commit = tx.commit_id
