@@ -4,6 +4,7 @@ message from the start."""
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from typing import NoReturn
 
@@ -15,6 +16,8 @@ def main() -> NoReturn:
         from omnigraph.cli.run import run
 
         code = run(sys.argv[1:])
+        # What was asked for is done and told: Ctrl-C while Python ends would only change the code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     except KeyboardInterrupt:
         print("Interrupted. The graph is as it was.", file=sys.stderr)  # noqa: T201
         code = 130
