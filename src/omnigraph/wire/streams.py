@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.wire.columns import json_rows, row_bytes
 from omnigraph.wire.media import Form, Shape
-from omnigraph.wire.told_errors import error_of
+from omnigraph.wire.remote_errors import error_of
 
 LINE_ROWS = 4096
 ARROW_ROWS = 8192

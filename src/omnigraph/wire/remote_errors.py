@@ -1,4 +1,4 @@
-"""Owns the way back: the error that another process told as a problem."""
+"""Owns the errors of another process: the error that a problem was made from."""
 
 from __future__ import annotations
 
