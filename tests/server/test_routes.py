@@ -34,7 +34,6 @@ def test_a_graph_tells_what_is_in_it(site: Site) -> None:
         ("GET", "/graphs/nothing", 404, "graph_not_found"),
         ("GET", "/graphs/UPPER", 400, "invalid_argument"),
         ("GET", "/graphs/people/nothing", 404, "not_found"),
-        ("GET", "/", 404, "not_found"),
         ("GET", f"{G}/query", 405, "method_not_allowed"),
         ("GET", f"{G}?wat=1", 400, "invalid_argument"),
         ("GET", f"{G}?ref=main&ref=main", 400, "invalid_argument"),

@@ -33,6 +33,7 @@ ROUTES = (
     "export",
     "load",
     "keys",
+    "page",
 )
 """Modules of `omnigraph.server.routes`, each with a `router`."""
 

@@ -18,14 +18,15 @@ from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import LogConfig
 
 PREFIX = "OMNIGRAPH_SERVER_"
-_LATER = ("web", "mcp")
+_LATER = ("mcp",)
 """Known, and not there yet."""
-_TOP = ("bind", "workers", "behind_proxy", "trusted_proxies", "cors", "sources")
+_TOP = ("bind", "workers", "behind_proxy", "trusted_proxies", "cors", "sources", "web")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig:
-    """`graphs` are roots by name; every graph below `prefix` is served, too."""
+    """`graphs` are roots by name; every graph below `prefix` is served, too. `web` is whether there
+    is a page for browsers."""
 
     bind: str = "127.0.0.1:8470"
     workers: int = 1
@@ -37,6 +38,7 @@ class ServerConfig:
     graphs: Mapping[str, str] = field(default_factory=dict)
     prefix: str | None = None
     create: bool = False
+    web: bool = True
     limits: ServerLimits = field(default_factory=ServerLimits)
     log: LogConfig = field(default_factory=LogConfig)
     tokens: str | None = None

@@ -24,8 +24,9 @@ _CORS_HEADERS = (
     b"authorization, content-type, accept, if-match, if-none-match, if-range, range, "
     b"idempotency-key, last-event-id, x-request-id, traceparent"
 )
-OPEN_PATHS = frozenset({"/healthz", "/readyz", "/version", "/openapi.json"})
-"""What is told to anybody."""
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/version", "/openapi.json"})
+"""What is told to anybody, with the files of the web page."""
+PAGE = "/web/"
 
 
 class Front:
@@ -51,7 +52,7 @@ class Front:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await answer.preflight()
                 return
-            if scope["path"] in OPEN_PATHS:
+            if scope["path"] in OPEN_PATHS or scope["path"].startswith(PAGE):
                 await self._app(scope, receive, answer.send)
                 return
             await self._admitted(scope, headers, receive, answer)

@@ -31,6 +31,7 @@ from omnigraph.server.credentials import Credentials, LocalUser
 from omnigraph.server.door import configure
 from omnigraph.server.graphs import Graphs
 from omnigraph.server.logs import begin_logging
+from omnigraph.server.page import Page
 from omnigraph.server.service import Service
 
 _LOG = logging.getLogger("omnigraph.server")
@@ -50,6 +51,7 @@ def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Serv
         cors=config.cors,
         sources=config.sources,
         log=config.log,
+        page=Page() if config.web else None,
     )
 
     def reload() -> None:

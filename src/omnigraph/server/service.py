@@ -15,6 +15,7 @@ from omnigraph.server.graphs import Graphs
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import LogConfig
 from omnigraph.server.metrics import Metrics
+from omnigraph.server.page import Page
 from omnigraph.server.pools import Pools
 
 
@@ -26,7 +27,7 @@ def _no_reload() -> None:
 class Service:
     """A server that is not `guarded` asks nobody who they are. Then only this machine may reach it,
     and requests must call it by a name of this machine. `cors` lists the origins of pages that may
-    call it."""
+    call it. Without a `page` there are no files for a browser."""
 
     graphs: Graphs
     limits: ServerLimits = field(default_factory=ServerLimits)
@@ -37,6 +38,7 @@ class Service:
     log: LogConfig = field(default_factory=LogConfig)
     policy: Authorizer | None = None
     audit: Callable[[AuditEvent], None] | None = None
+    page: Page | None = field(default_factory=Page)
     reload: Callable[[], None] = _no_reload
     draining: bool = field(default=False, init=False)
     ready: bool = field(default=False, init=False)
