@@ -183,6 +183,18 @@ def test_the_cut_changes_no_place_of_a_fused_rank(g: Graph, cut: str) -> None:
     assert found == {slug: every[slug] for slug in found}
 
 
+@pytest.mark.parametrize("order", ['bm25($d.text, "red")', "fused"])
+def test_the_places_of_a_fused_rank_are_those_within_the_match(g: Graph, order: str) -> None:
+    """Also where the rows are ordered by the words that the match looks for."""
+    rank = 'rrf(nearest($d.v, [4.0, 1.0, 0.0]), bm25($d.text, "green"), 1)'
+    found = ask(
+        g,
+        f'match {{ $d: Doc search($d.text, "red") }}'
+        f" return {{ $d.slug as d, {rank} as fused }} order {{ {order} desc }} limit 5",
+    )
+    assert sorted(found) == [("a", 1 / 2), ("b", 1.0)]
+
+
 def test_a_count_beside_the_filter_of_a_rank_counts_all(g: Graph) -> None:
     text = """match { $d: Doc search($d.text, "red fox") }
       return { $d.year as y, count($d) as n, max(bm25($d.text, "red fox")) as s }

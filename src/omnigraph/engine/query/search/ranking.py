@@ -168,12 +168,18 @@ _NOWHERE: Final = (np.array([], np.int64), np.array([], np.int64))
 
 def _is_whole(plan: Plan, rank: Nearest | Bm25 | Rrf | None) -> bool:
     """Whether the match consists of all entities of one variable, or of all that the rank
-    scores."""
+    scores, where no `rrf` gives places among them."""
     steps = plan.pattern.steps
     if len(steps) != 1 or not isinstance(steps[0], Scan):
         return False
     tests = steps[0].tests
-    return not tests or (isinstance(rank, Bm25) and all(_is_implied(t, rank) for t in tests))
+    if not tests:
+        return True
+    return (
+        isinstance(rank, Bm25)
+        and not fusions(plan)
+        and all(_is_implied(test, rank) for test in tests)
+    )
 
 
 def _is_implied(test: Expression, rank: Bm25) -> bool:
