@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from omnigraph.errors import (
     UnknownModel,
 )
 from omnigraph.settings import Settings
-from tests.bench.embeddings import Provider, unit_vector_of
+from tests.bench.embeddings import Provider, provider, unit_vector_of
 
 
 def docs(*texts: str | None) -> list[dict[str, Any]]:
@@ -268,6 +269,37 @@ def test_a_journal_that_was_cut_short_or_is_garbage_does_no_harm(
     there.always = ""
     g.embed()
     check(g)
+
+
+def test_another_endpoint_pays_for_its_own_vectors(
+    tmp_path: Path, g: Graph, there: Provider, cache: Path
+) -> None:
+    """The same name may be another model there."""
+    add(g, "one text", "two texts")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runtime, "on_reach", _die_at("texts embedded"))
+        with pytest.raises(_Died):
+            g.embed(commit_every=None)
+    with provider() as other, omnigraph.open(tmp_path / "g", settings=at(other)) as elsewhere:
+        assert elsewhere.embed().embedded == 2
+        assert sorted(other.texts) == ["one text", "two texts"]
+    check(g)
+
+
+class _Died(BaseException):
+    """Nothing between here and the top may take it for an error of its own."""
+
+
+def _die_at(point: str) -> Callable[[str], None]:
+    def reach(reached: str) -> None:
+        if reached == point:
+            raise _Died
+
+    return reach
+
+
+def at(told: Provider) -> Settings:
+    return Settings(embed_url=told.url, embed_retry_for=30.0)
 
 
 def test_a_folder_that_cannot_be_written_is_no_reason_to_fail(

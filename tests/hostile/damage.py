@@ -12,6 +12,7 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.settings import Settings
 from omnigraph.store.intents import Intent, write_intent
+from omnigraph.store.job_files import JobRun, claim_run
 from tests.bench.aging import age
 
 SCHEMA = """
@@ -27,12 +28,15 @@ edge Knows: Person -> Person { since: I32? }
 """
 SETTINGS = Settings(durability="relaxed", folding="off", queue=False, grace=1.0)
 PEOPLE = 1100
+AGED = """query aged($n: I64) {
+  match { $p: Person { age: $n } } return { $p.name as n } order { n }
+}"""
 LIKES = ("likes", "loved", "is hating")
 
 
 def build_graph(root: Path) -> None:
     """A bit of everything that can be stored: blobs in and beside their file, deletion files,
-    indexes, an archive, branches, tags, a job, an intent, checksums."""
+    indexes, an archive, branches, tags, jobs, an intent, checksums, stored queries."""
     with omnigraph.init(root, schema=SCHEMA, settings=SETTINGS) as g:
         with g.transaction(actor="ann") as tx:
             tx.append(
@@ -52,6 +56,7 @@ def build_graph(root: Path) -> None:
         for n in range(4):
             g.mutate(f'insert Note {{ text: "n{n}" }}')
         g.optimize()
+        g.store_queries({"aged": AGED})
         g.create_branch("side")
         g.branch("side").mutate('insert Note { text: "beside" }')
         g.create_tag("first", "main~1")
@@ -67,6 +72,11 @@ def build_graph(root: Path) -> None:
         job = root / "__jobs" / ("0123456789abcdef" * 2)
         job.mkdir(parents=True)
         (job / "journal.json").write_text("{}")
+        ended = g.jobs.submit("optimize", {"branch": "main"}, actor="ann")
+        g.jobs.run(ended.id, lambda context: {"rows": 3})
+        lost = g.jobs.submit("verify")
+        claim_run(objects, lost.id, 1, JobRun(token=lost.id, began_at=1, heartbeat=1, total=7))
+        g.jobs.cancel(g.jobs.submit("load", {"files": ["x.jsonl"]}).id)
         head = g.snapshot().graph_version
         write_intent(
             objects,
@@ -128,6 +138,9 @@ READS: dict[str, Callable[[Graph], Any]] = {
     "manifest": lambda g: g.manifest().num_rows,
     "degrees": lambda g: g.algorithm("degrees").to_arrow().num_rows,
     "intents": lambda g: len(g.recovery.list()),
+    "jobs": lambda g: [(one.id, one.kind, one.arguments, one.result) for one in g.jobs.list()],
+    "stored queries": lambda g: sorted(g.queries().items()),
+    "stored query": lambda g: g.run_query("aged", {"n": 3}).to_pylist(),
     "format": lambda g: g.format().__class__.__name__,
 }
 WRITES: dict[str, Callable[[Graph], Any]] = {

@@ -7,6 +7,7 @@ import copy
 import hashlib
 import json
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from omnigraph.errors import Corrupt, OmnigraphError
 from omnigraph.store import history_rows
 from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.versions import _unpack
+from tests.cli.world import Program
 from tests.hostile.damage import READS, SETTINGS, WRITES, build_graph
 from tests.hostile.world import World
 
@@ -31,6 +33,7 @@ HOSTILE: tuple[Any, ...] = (
     "\u0000",
     "x" * 5000,
     -1,
+    2**62,
     2**64,
     10**400,
     1.5,
@@ -71,9 +74,8 @@ def replaced(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def objects_of(root: Path) -> list[str]:
-    kinds = ("__manifest/main/", "__manifest/first/", "__manifest/side/", "_graph.json", "_schema/")
     keys = [path.relative_to(root).as_posix() for path in sorted(root.rglob("*.json"))]
-    return [key for key in keys if key.startswith((*kinds, "__recovery/", "__digests/"))]
+    return [key for key in keys if not key.startswith("__jobs/")]
 
 
 def read_object(data: bytes, key: str) -> Any:
@@ -83,15 +85,19 @@ def read_object(data: bytes, key: str) -> Any:
     return held
 
 
-def put_schema(world: World, data: str) -> None:
-    """A catalog is named by its bytes, so another one is taken for it only under its own name."""
+NAMED_BY_BYTES = {"_schema": "catalog", "_queries": "queries"}
+"""Folders of objects that are named by their bytes, and the field of a version that names one."""
+
+
+def put_content(world: World, folder: str, data: str) -> None:
+    """Another one is taken for it only under its own name."""
     digest = hashlib.sha256(data.encode()).hexdigest()
-    (world.root / "_schema" / f"{digest}.json").write_text(data)
-    use_schema(world, digest)
+    (world.root / folder / f"{digest}.json").write_text(data)
+    use_content(world, folder, digest)
 
 
-def use_schema(world: World, digest: str) -> None:
-    world.change_head(lambda version: version.update(catalog=digest))
+def use_content(world: World, folder: str, digest: str) -> None:
+    world.change_head(lambda version: version.update({NAMED_BY_BYTES[folder]: digest}))
 
 
 def attack(world: World, count: int, seed: int) -> None:
@@ -108,17 +114,91 @@ def attack(world: World, count: int, seed: int) -> None:
             continue  # a cleanup before took it
         before = file.read_bytes()
         data = json.dumps(replaced(value, path, new))
-        if key.startswith("_schema/"):
-            put_schema(world, data)
+        folder = key.partition("/")[0]
+        if folder in NAMED_BY_BYTES:
+            put_content(world, folder, data)
         else:
             file.write_text(data)
         names = draw.sample(sorted(USES), 6)
         for name in names:
             use(world, USES[name], (key, path, str(new)[:40], name))
-        if file.exists() or not key.startswith("__recovery/"):
+        if file.exists() or not key.startswith(("__recovery/", "__job/")):
             file.write_bytes(before)
-        if key.startswith("_schema/"):
-            use_schema(world, file.stem)
+        if folder in NAMED_BY_BYTES:
+            use_content(world, folder, file.stem)
+
+
+# The same through the program, which also shows what it reads.
+
+COMMANDS = (
+    *(["log", "--all"], ["stats"], ["branch", "list"], ["tag", "list"], ["snapshot"]),
+    *(["show", "main"], ["jobs", "list"], ["recover", "list"], ["changes"], ["verify"]),
+    *(["queries", "list"], ["queries", "show", "aged"], ["schema", "show"], ["search", "the"]),
+    *(["queries", "run", "aged", "--param", "n=3"], ["history", "Person", "p1"]),
+    *(["diff", "main~1", "main"], ["cleanup", "--dry-run"], ["optimize", "--dry-run"]),
+    ["explain", "-e", "match { $p: Person } return { $p }"],
+)
+SHOWN = (*HOSTILE, 253_402_300_800_000_000, 2**63 - 1, "\x1b]0;x\x07", "a\nb")
+
+
+def show_hostile(root: Path, count: int, seed: int) -> None:
+    program, draw = Program(environment={"OMNIGRAPH_ROOT": str(root)}), random.Random(seed)
+    world = World(root, root.parent / "outside")
+    tries = []
+    for key in objects_of(root):
+        value = read_object((root / key).read_bytes(), key)
+        tries += [(key, value, path, new) for path in places(value) for new in SHOWN]
+    draw.shuffle(tries)
+    for key, value, path, new in tries[:count]:
+        file, data, folder = root / key, json.dumps(replaced(value, path, new)), key.split("/")[0]
+        before, head = file.read_bytes(), (world.head, world.head.read_bytes())
+        if folder in NAMED_BY_BYTES:
+            put_content(world, folder, data)
+        else:
+            file.write_text(data)
+        for words in draw.sample(COMMANDS, 3):
+            ran = program(words)
+            told = (key, path, str(new)[:40], words, ran)
+            assert ran.code in (*range(9), 130), told
+            for bad in ("Traceback", "bug", "panic", "\x1b", "\x07"):
+                assert bad not in ran.out + ran.err, told
+        head[0].write_bytes(head[1])
+        file.write_bytes(before)
+
+
+def test_the_program_shows_hostile_fields_or_names_their_object(archived: Path) -> None:
+    show_hostile(archived, FEW, 17)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_the_program_shows_many_hostile_fields(archived: Path, seed: int) -> None:
+    show_hostile(archived, 500, seed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("__job/", ["jobs", "list"]),
+        ("__recovery/", ["recover", "list"]),
+        ("__manifest/main/", ["log", "--all"]),
+        ("__manifest/side/", ["branch", "list"]),
+    ],
+)
+def test_a_time_that_no_calendar_has_is_no_bug(
+    archived: Path, tmp_path: Path, kind: str, words: list[str]
+) -> None:
+    root = tmp_path / "graph"
+    shutil.copytree(archived, root)
+    for file in (root / kind).glob("*.json"):
+        held = read_object(file.read_bytes(), kind)
+        part = held.get("commit", held)
+        if "created_at" in part:
+            part["created_at"] = 2**62
+            file.write_text(json.dumps(held))
+    ran = Program(environment={"OMNIGRAPH_ROOT": str(root)})(words)
+    assert "bug" not in ran.err, ran
+    assert "created_at" in ran.out + ran.err, ran
 
 
 # What is no JSON: the archive of old versions, and the ends of edges beside their table.

@@ -170,3 +170,24 @@ def test_two_runs_with_one_journal_never_take_the_vector_of_another_text(tmp_pat
     other.add({"blue": np.array([0, 1], np.float32)})
     assert one.find("red") is None
     assert other.find("blue") == pytest.approx([0, 1])
+
+
+def test_a_damaged_journal_gives_no_wrong_vector(tmp_path: Path) -> None:
+    """A power cut may leave zeros where a part of a record was."""
+    texts = {f"text {n}": np.arange(n, n + 8, dtype=np.float32) for n in range(3)}
+    whole = JournalFile(tmp_path / "x", 8)
+    whole.add(texts)
+    whole.close(done=False)
+    sound = (tmp_path / "x").read_bytes()
+    for place in range(len(sound)):
+        for changed in (
+            sound[:place] + bytes([sound[place] ^ 0x40]) + sound[place + 1 :],
+            sound[:place] + bytes(len(sound) - place),
+            sound[:place],
+        ):
+            (tmp_path / "x").write_bytes(changed)
+            journal = JournalFile(tmp_path / "x", 8)
+            found = {text: journal.find(text) for text in texts}
+            journal.close(done=False)
+            for text, vector in found.items():
+                assert vector is None or vector.tolist() == texts[text].tolist(), (text, place)

@@ -148,7 +148,7 @@ def test_a_mapping_names_files_types_and_columns(g: Graph, tmp_path: Path) -> No
         ("x = 1", r"must consist of \[\[source\]\]"),
         ('[[source]]\nfile = "p.csv"', "`type` must be given"),
         ('[[source]]\nfil = "p.csv"', "Did you mean `file`"),
-        ("[[source]", "is not TOML"),
+        ("[[source]", "cannot be read"),
     ]:
         mapping.write_text(text)
         with pytest.raises(InvalidArgument, match=message):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.suggestions import near
+from omnigraph.toml import read_toml
 
 NAME = "omnigraph.toml"
 _KEYS = ("root", "actor")
@@ -52,12 +53,7 @@ def _read_file(directory: Path) -> Config:
 
 
 def _parse(path: Path) -> Config:
-    import tomllib
-
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidArgument(f"{path} cannot be read: {error}.") from None
+    values = read_toml(path, str(path))
     values.pop("server", None)  # which is read by the server alone
     for key, value in values.items():
         if key not in _KEYS:

@@ -43,6 +43,7 @@ class LocalEmbedder:
     batch = 1024
     parallel = 1
     paid = False
+    place = ""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -48,6 +48,10 @@ class OpenAIEmbedder:
     parallel: int = 4
     paid: bool = True
 
+    @property
+    def place(self) -> str:
+        return self.url
+
     def embed(
         self, texts: Sequence[str], dimension: int, *, within: float | None = None
     ) -> Vectors:

@@ -36,7 +36,8 @@ class Model:
 
 class Embedder(Protocol):
     """One model that can be asked from any thread. It takes `batch` texts at once, and `parallel`
-    batches at the same time. `paid` says whether a text may cost money."""
+    batches at the same time. `paid` says whether a text may cost money. `place` is where it runs:
+    a model of the same name elsewhere may be another one."""
 
     @property
     def model(self) -> Model: ...
@@ -49,6 +50,9 @@ class Embedder(Protocol):
 
     @property
     def paid(self) -> bool: ...
+
+    @property
+    def place(self) -> str: ...
 
     def embed(
         self, texts: Sequence[str], dimension: int, *, within: float | None = None

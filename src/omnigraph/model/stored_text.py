@@ -27,7 +27,9 @@ _ULID = "[0-7][0-9A-HJKMNP-TV-Z]{25}"
 _NAME = "[A-Za-z_][A-Za-z0-9_]*"
 
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""A count, a number or a time."""
+"""A count or a number."""
+Moment = Annotated[int, Meta(ge=0, le=253_402_300_799_999_999)]
+"""Microseconds since 1970, before the year 10,000: no calendar goes on."""
 Ulid = Annotated[str, Meta(pattern=rf"^{_ULID}\Z")]
 Digest = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 """A SHA-256 digest, the name of the content from which it was made."""

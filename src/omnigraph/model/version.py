@@ -13,6 +13,7 @@ from omnigraph.model.stored_text import (
     Digest,
     LanceVersion,
     Location,
+    Moment,
     Number,
     TableKey,
     Ulid,
@@ -58,7 +59,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     id: Ulid
     parents: tuple[Ulid, ...]
     kind: str
-    created_at: Number
+    created_at: Moment
     operation: str
     actor: str | None = None
     message: str | None = None
@@ -83,7 +84,7 @@ class SeenCommit(msgspec.Struct, frozen=True, array_like=True):
 class Created(msgspec.Struct, frozen=True, array_like=True):
     """When a branch or a tag was made, by whom and why."""
 
-    at: Number
+    at: Moment
     actor: str | None = None
     message: str | None = None
 
@@ -143,7 +144,7 @@ class GraphVersion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     protected: bool = False
     floor: Number = 1
     folded: Number = 1
-    gc_cutoff: Number = 0
+    gc_cutoff: Moment = 0
     kept: tuple[Number, ...] = ()
     seen: SeenCommit | None = None
     maintained: Number = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -28,6 +27,7 @@ from omnigraph.model.permission import (
 )
 from omnigraph.model.row_rule import EveryRow, NoRow
 from omnigraph.policy.cedar import CedarPolicies
+from omnigraph.toml import parse_toml
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -78,8 +78,8 @@ class _CaseFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_cases(text: str, name: str) -> tuple[PolicyCase, ...]:
     try:
-        held = msgspec.convert(tomllib.loads(text), _CaseFile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        held = msgspec.convert(parse_toml(text, name), _CaseFile)
+    except msgspec.ValidationError as error:
         raise InvalidArgument(f"{name} is no file of cases: {error}.") from None
     if not held.case:
         raise InvalidArgument(f"{name} has no [[case]].")

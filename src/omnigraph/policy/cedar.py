@@ -33,6 +33,7 @@ from omnigraph.policy.residual import (
     rule_of,
     unsupported_conditions,
 )
+from omnigraph.toml import read_toml
 
 _KEPT = 65_536
 V = TypeVar("V")
@@ -203,18 +204,13 @@ def read_texts(files: Sequence[str | os.PathLike[str]]) -> dict[str, str]:
     for path in paths:
         try:
             texts[str(path)] = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise InvalidArgument(f"The policies in {path} cannot be read: {error}.") from None
     return texts
 
 
 def read_groups(path: str | os.PathLike[str]) -> dict[str, list[str]]:
-    import tomllib
-
-    try:
-        held = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidArgument(f"The groups in {os.fspath(path)} cannot be read: {error}.") from None
+    held = read_toml(Path(path), f"The groups in {os.fspath(path)}")
     for name, actors in held.items():
         if not isinstance(actors, list) or not all(isinstance(one, str) for one in actors):
             raise InvalidArgument(f"The group {name!r} is no list of actors.")

@@ -17,21 +17,26 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from omnigraph.errors import AlreadyExists, InvalidArgument, NotFound, Unauthenticated
 from omnigraph.model.caller import Caller, check_actor
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.policy.roles import check_role
 from omnigraph.runtime import SYSTEM, Runtime
 
 _TOKEN = re.compile(r"ogt_([a-z0-9]{12})_([A-Za-z0-9_-]{43})")
 _NOBODY = hashlib.sha256(b"nobody").hexdigest()
 _OTHERS = 0o077
+_Seconds = Annotated[int, Meta(ge=0, le=253_402_300_799)]
+"""Since 1970, before the year 10,000."""
 
 
 class TokenRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One token as the file has it. `expires` and `created` are seconds since 1970."""
+    """One token as the file has it."""
 
     id: str
     actor: str
@@ -39,8 +44,8 @@ class TokenRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     roles: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
     graphs: tuple[str, ...] | None = None
-    created: int = 0
-    expires: int | None = None
+    created: _Seconds = 0
+    expires: _Seconds | None = None
 
     def caller(self) -> Caller:
         graphs = None if self.graphs is None else frozenset(self.graphs)
@@ -151,13 +156,15 @@ def read_tokens(path: str | os.PathLike[str]) -> tuple[TokenRow, ...]:
             data = file.read()
     except OSError as error:
         raise InvalidArgument(f"The tokens in {place} cannot be read: {error.strerror}.") from None
+    except ValueError as error:  # a zero byte in the name
+        raise InvalidArgument(f"The tokens in {str(place)!r} cannot be read: {error}.") from None
     if os.name == "posix" and mode & _OTHERS:
         raise InvalidArgument(
             f"Others can read or write the tokens in {place}.", help=f"Say: chmod 600 {place}"
         )
     try:
         held = msgspec.json.decode(data, type=_TokenFile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNDECODABLE as error:
         raise InvalidArgument(f"{place} is no file of tokens: {error}.") from None
     for row in held.tokens:
         _check_row(row, place)

@@ -4,7 +4,6 @@ that means nothing refuses the start."""
 from __future__ import annotations
 
 import ipaddress
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,10 +15,13 @@ from omnigraph.policy.oidc import Issuer
 from omnigraph.server.graphs import NAME
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import LogConfig
+from omnigraph.toml import read_toml
 
 PREFIX = "OMNIGRAPH_SERVER_"
 _LATER = ("mcp",)
 """Known, and not there yet."""
+_TEXTS = ("prefix", "tokens", "anonymous", "groups")
+"""Texts that may be missing."""
 _TOP = ("bind", "workers", "behind_proxy", "trusted_proxies", "cors", "sources", "web")
 
 
@@ -90,7 +92,7 @@ def read_config(
     if workers is not None:
         config = replace(config, workers=workers)
     _check(config)
-    return config
+    return replace(config, anonymous=None) if config.anonymous == "none" else config
 
 
 def _named(given: str) -> tuple[str, str]:
@@ -107,11 +109,7 @@ def _named(given: str) -> tuple[str, str]:
 
 
 def _from_file(path: Path) -> ServerConfig:
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidArgument(f"{path} cannot be read: {error}.") from None
-    given = values.get("server", {})
+    given = read_toml(path, str(path)).get("server", {})
     if not isinstance(given, dict):
         raise InvalidArgument(f"server in {path} is not a table.")
     return _from_table(given, f"{path} [server]")
@@ -125,15 +123,22 @@ def _from_table(given: dict[str, Any], where: str) -> ServerConfig:
     made: dict[str, Any] = {}
     if (tls := words.pop("tls", None)) is not None:
         _only(tls, ("cert", "key"), f"{where}.tls")
-        made["tls"] = (str(tls.get("cert", "")), str(tls.get("key", "")))
+        made["tls"] = (_needed(tls, "cert", f"{where}.tls"), _needed(tls, "key", f"{where}.tls"))
     if (prefix := words.pop("prefix", None)) is not None:
         _only(prefix, ("root", "create"), f"{where}.prefix")
-        made |= {"prefix": prefix.get("root"), "create": bool(prefix.get("create", False))}
+        made["prefix"] = _needed(prefix, "root", f"{where}.prefix")
+        made["create"] = _value(False, prefix.get("create", False), f"{where}.prefix.create")
     made |= _auth(words.pop("auth", {}), f"{where}.auth")
     if (policy := words.pop("policy", None)) is not None:
         _only(policy, ("files", "groups"), f"{where}.policy")
-        made |= {"policies": tuple(policy.get("files", ())), "groups": policy.get("groups")}
-    made["graphs"] = {name: str(root) for name, root in words.pop("graphs", {}).items()}
+        made["policies"] = _value((), policy.get("files", ()), f"{where}.policy.files")
+        made["groups"] = _perhaps(policy, "groups", f"{where}.policy")
+        if not made["policies"]:  # else the roles would hold, and nobody would know
+            raise InvalidArgument(f"{where}.policy names no files.")
+    graphs = words.pop("graphs", {})
+    if not isinstance(graphs, dict):
+        raise InvalidArgument(f"{where}.graphs is not a table.")
+    made["graphs"] = {name: _needed(graphs, name, f"{where}.graphs") for name in graphs}
     for name, kind in (("limits", ServerLimits), ("log", LogConfig)):
         held = words.pop(name, {})
         made[name] = replace(kind(), **_typed(kind(), held, f"{where}.{name}"))
@@ -143,15 +148,39 @@ def _from_table(given: dict[str, Any], where: str) -> ServerConfig:
 
 def _auth(given: Any, where: str) -> dict[str, Any]:
     _only(given, ("tokens", "anonymous", "oidc"), where)
-    made: dict[str, Any] = {"tokens": given.get("tokens"), "anonymous": given.get("anonymous")}
+    made: dict[str, Any] = {name: _perhaps(given, name, where) for name in ("tokens", "anonymous")}
     if (oidc := given.get("oidc")) is not None:
-        _only(oidc, tuple(one.name for one in fields(Issuer)), f"{where}.oidc")
-        made["issuer"] = Issuer(**oidc)
-    if made["anonymous"] not in (None, "none", "reader"):
-        raise InvalidArgument(f"{where}.anonymous is none or reader.")
-    if made["anonymous"] == "none":
-        made["anonymous"] = None
+        made["issuer"] = _issuer(oidc, f"{where}.oidc")
     return made
+
+
+def _issuer(given: Any, where: str) -> Issuer:
+    _only(given, tuple(one.name for one in fields(Issuer)), where)
+    claims = given.get("claims", {})
+    if not isinstance(claims, dict):
+        raise InvalidArgument(f"{where}.claims is not a table.")
+    return Issuer(
+        _needed(given, "issuer", where),
+        _needed(given, "audience", where),
+        _perhaps(given, "jwks", where),
+        {name: _needed(claims, name, f"{where}.claims") for name in claims},
+    )
+
+
+def _needed(given: dict[str, Any], name: str, where: str) -> str:
+    if name not in given:
+        raise InvalidArgument(f"{where} does not say its {name}.")
+    return _text(given[name], f"{where}.{name}")
+
+
+def _perhaps(given: dict[str, Any], name: str, where: str) -> str | None:
+    return _needed(given, name, where) if name in given else None
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise InvalidArgument(f"{where} is a text, not {value!r}.")
+    return value
 
 
 def _only(given: Any, known: Sequence[str], where: str) -> None:
@@ -182,11 +211,12 @@ def _is_plain(value: Any) -> bool:
 
 def _value(usual: Any, value: Any, where: str) -> Any:
     if isinstance(usual, tuple) and isinstance(value, list | tuple):
-        return tuple(str(one) for one in value)
+        return tuple(_text(one, f"Each of {where}") for one in value)
     if isinstance(usual, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return value  # which a float may be too small for
     if type(value) is not type(usual):
-        raise InvalidArgument(f"{where} is a {type(usual).__name__}, not {value!r}.")
+        told = "list" if usual == () else type(usual).__name__
+        raise InvalidArgument(f"{where} is a {told}, not {value!r}.")
     return value
 
 
@@ -209,13 +239,15 @@ def _from_environment(config: ServerConfig, environment: Mapping[str, str]) -> S
 def _read(held: Any, name: str, text: str, variable: str) -> dict[str, Any]:
     known: dict[str, Any] = {one.name: getattr(held, one.name) for one in fields(held)}
     usual: Any = known.get(name)
-    if name not in known or not _is_plain(usual):
+    if name not in known or not (_is_plain(usual) or name in _TEXTS):
         raise InvalidArgument(f"{variable} means nothing.")
+    if name in _TEXTS:
+        return {name: _text(text, variable)}
     try:
         if isinstance(usual, bool):
             return {name: {"1": True, "true": True, "0": False, "false": False}[text.lower()]}
         if isinstance(usual, tuple):
-            return {name: tuple(one for one in text.split(",") if one)}
+            return {name: tuple(_text(one, variable) for one in text.split(","))}
         return {name: type(usual)(text)}
     except (KeyError, ValueError):
         raise InvalidArgument(f"{variable}={text!r} is not a {type(usual).__name__}.") from None
@@ -223,22 +255,33 @@ def _read(held: Any, name: str, text: str, variable: str) -> dict[str, Any]:
 
 def _check(config: ServerConfig) -> None:
     _ = config.address
+    if config.anonymous not in (None, "none", "reader"):
+        raise InvalidArgument(f"anonymous is none or reader, not {config.anonymous!r}.")
     if not 1 <= config.workers <= 64:
         raise InvalidArgument(f"There are 1 to 64 workers, not {config.workers}.")
     for name in config.graphs:
         if NAME.fullmatch(name) is None:
             raise InvalidArgument(f"{name!r} cannot be the name of a graph in an address.")
-    places: dict[str, str] = {}
-    for name, root in config.graphs.items():
-        place = root if "://" in root else str(Path(root).resolve())
-        if place in places:
-            raise InvalidArgument(f"The graphs {places[place]} and {name} have one root, {root}.")
-        places[place] = name
+    _check_roots(config.graphs)
     if not config.graphs and config.prefix is None:
         raise InvalidArgument(
             "There is no graph to serve.",
             help="Say omnigraph serve ROOT, or write [server.graphs] in omnigraph.toml.",
         )
+    _check_reach(config)
+
+
+def _check_roots(graphs: Mapping[str, str]) -> None:
+    places: dict[str, str] = {}
+    for name, root in graphs.items():
+        place = root if "://" in root else str(Path(_text(root, f"The root of {name}")).resolve())
+        if place in places:
+            raise InvalidArgument(f"The graphs {places[place]} and {name} have one root, {root}.")
+        places[place] = name
+
+
+def _check_reach(config: ServerConfig) -> None:
+    """What can be reached from other machines is guarded."""
     if not config.loopback and not config.guarded:
         raise InvalidArgument(
             f"{config.bind} can be reached from other machines, and nobody would have to say who "

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+
+from omnigraph.errors import InvalidArgument
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+_MOST = 1 << 53
+_SHORTEST = 0.001
+_PERHAPS_NONE = ("waiting", "patience", "drain")
 
 
 def _half_of_memory() -> int:
@@ -54,3 +59,11 @@ class ServerLimits:
     most_list_items: int = 1_000
     keep_alive: float = 75.0
     drain: float = 25.0
+
+    def __post_init__(self) -> None:
+        """A limit that is no number bounds nothing."""
+        for name in (one.name for one in fields(self)):
+            value = getattr(self, name)
+            least = 0 if name in _PERHAPS_NONE else 1 if isinstance(value, int) else _SHORTEST
+            if not least <= value <= _MOST:
+                raise InvalidArgument(f"The limit {name} is from {least:g} on, not {value!r:.40}.")

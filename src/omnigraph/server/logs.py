@@ -6,10 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
+
+from omnigraph.errors import InvalidArgument
 
 _LOG = logging.getLogger("omnigraph.access")
 
@@ -21,6 +24,12 @@ class LogConfig:
     format: Literal["json", "text"] = "json"
     slow_query: float = 1.0
     query_text: bool = False
+
+    def __post_init__(self) -> None:
+        if self.format not in ("json", "text"):
+            raise InvalidArgument(f"The format of the log is json or text, not {self.format!r}.")
+        if not 0 <= self.slow_query < math.inf:
+            raise InvalidArgument(f"slow_query is a number of seconds, not {self.slow_query:g}.")
 
 
 class JsonLines(logging.Formatter):

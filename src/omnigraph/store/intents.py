@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from omnigraph.errors import IntentNotFound, InvalidArgument
-from omnigraph.model.stored_text import UNDECODABLE, BranchName, Number
+from omnigraph.model.stored_text import UNDECODABLE, BranchName, Moment, Number
 from omnigraph.model.version import ForkPoint
 from omnigraph.runtime import is_ulid
 from omnigraph.store.encoding import encode_readable
@@ -40,8 +40,8 @@ class Intent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: int = FORMAT
     id: str
     kind: str
-    created_at: Number
-    heartbeat: Number
+    created_at: Moment
+    heartbeat: Moment
     actor: str | None = None
     branch: BranchName | None = None
     base: Number | None = None

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from omnigraph.errors import InvalidArgument, JobNotFound
-from omnigraph.model.stored_text import UNDECODABLE, Number, Ulid
+from omnigraph.model.stored_text import UNDECODABLE, Moment, Number, Ulid
 from omnigraph.runtime import is_ulid
 from omnigraph.store.encoding import encode_readable
 from omnigraph.store.objects import Absent, Ambiguous, ObjectStore
@@ -38,7 +38,7 @@ class JobRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     format: Literal[1] = 1
     id: Ulid
     kind: JobKind
-    created_at: Number
+    created_at: Moment
     arguments: dict[_Short, Any] = {}
     actor: _Short | None = None
 
@@ -48,8 +48,8 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     token: Ulid
     state: RunState = "running"
-    began_at: Number
-    heartbeat: Number
+    began_at: Moment
+    heartbeat: Moment
     done: Number = 0
     total: Number | None = None
     doing: _Short = ""
@@ -58,7 +58,7 @@ class JobRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class CancelRequest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    at: Number
+    at: Moment
     actor: _Short | None = None
 
 

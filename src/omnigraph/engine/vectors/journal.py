@@ -17,6 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 _DIGEST = 16
+_SUM = 8
+_FORM = "2"
+"""Part of the name of the file, because records of another form would be read as these."""
 
 
 class VectorJournal(Protocol):
@@ -41,12 +44,12 @@ class NoJournal:
 
 
 class JournalFile:
-    """One record for each text: the digest, then the numbers. Only the places of records are kept
-    in memory. A record that a crash cut short is ignored and overwritten."""
+    """One record for each text: its digest, a checksum, the numbers. Only the places of records are
+    kept in memory. A record that a crash cut short or tore is ignored."""
 
     def __init__(self, path: Path, dimension: int) -> None:
         self._path = path
-        self._record = _DIGEST + 4 * dimension
+        self._record = _DIGEST + _SUM + 4 * dimension
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         size = os.fstat(self._file).st_size
@@ -59,16 +62,17 @@ class JournalFile:
         if start is None:
             return None
         record = os.pread(self._file, self._record, start)
-        if len(record) != self._record or record[:_DIGEST] != _digest(text):
-            return None  # another run of this machine wrote there meanwhile
-        return np.frombuffer(record[_DIGEST:], dtype="<f4").astype(np.float32)
+        numbers = record[_DIGEST + _SUM :]
+        if record != _record(_digest(text), numbers):
+            return None  # torn, or another run of this machine wrote there meanwhile
+        return np.frombuffer(numbers, dtype="<f4").astype(np.float32)
 
     def add(self, vectors: Mapping[str, npt.NDArray[np.float32]]) -> None:
         """If the disk is full nothing is stored. The vectors are still in memory and can be
         committed."""
         for text, vector in vectors.items():
             digest = _digest(text)
-            data = digest + np.asarray(vector, dtype="<f4").tobytes()
+            data = _record(digest, np.asarray(vector, dtype="<f4").tobytes())
             with contextlib.suppress(OSError):
                 if os.pwrite(self._file, data, self._end) == self._record:
                     self._known[digest] = self._end
@@ -84,9 +88,14 @@ def _digest(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:_DIGEST]
 
 
+def _record(digest: bytes, numbers: bytes) -> bytes:
+    return digest + hashlib.sha256(digest + numbers).digest()[:_SUM] + numbers
+
+
 def journal_path(*parts: str) -> Path:
-    """Depends on what the vectors belong to: another model, property or graph has another file."""
+    """Depends on what the vectors belong to: another model, endpoint, property or graph has another
+    file."""
     told = os.environ.get("XDG_CACHE_HOME", "")
     cache = Path(told) if told else Path.home() / ".cache"
-    name = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+    name = hashlib.sha256("\0".join((_FORM, *parts)).encode()).hexdigest()[:24]
     return cache / "omnigraph" / "embed" / name

@@ -279,6 +279,7 @@ class _Run:
             target.kind.id,
             target.vector.id,
             str(target.model),
+            embedder.place,
             str(target.dimension),
         )
         try:

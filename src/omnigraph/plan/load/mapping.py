@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.suggestions import near
+from omnigraph.toml import parse_toml
 
 _KEYS = ("file", "type", "columns", "from", "to", "id")
 
@@ -24,10 +24,7 @@ class MappedSource:
 
 
 def parse_mapping(text: str, name: str) -> list[MappedSource]:
-    try:
-        return read_mapping(tomllib.loads(text), name)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidArgument(f"The mapping {name} is not TOML: {error}.") from None
+    return read_mapping(parse_toml(text, f"The mapping {name}"), name)
 
 
 def read_mapping(value: Mapping[str, Any], name: str) -> list[MappedSource]:

@@ -23,7 +23,7 @@ from omnigraph.engine.load.spool import Spool
 from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import Corrupt, InvalidArgument, JobRunning, OmnigraphError
-from omnigraph.model.stored_text import UNDECODABLE, Number, Ulid
+from omnigraph.model.stored_text import UNDECODABLE, Moment, Number, Ulid
 from omnigraph.model.version import GraphVersion
 from omnigraph.runtime import reach
 from omnigraph.spark.load.journal import Journal, create
@@ -50,7 +50,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     call: str
     place: str
     process: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,9}(/|\Z)")]
-    began: Number
+    began: Moment
     ended: bool = False
 
 
