@@ -10,6 +10,7 @@ import math
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,15 +34,17 @@ SCORES = """query q($w: String?) { match { $d: Doc }
   return { $d.slug as d, bm25($d.text, $w) as score } order { bm25($d.text, $w) } }"""
 
 
-def new() -> Graph:
-    return omnigraph.init(f"memory://{uuid.uuid4().hex}", schema=SCHEMA, settings=SETTINGS)
+def new(*, in_memory: bool = False) -> Graph:
+    """A graph that keeps no column in memory, if it is not to, so that indexes are asked."""
+    settings = SETTINGS if in_memory else replace(SETTINGS, cache_bytes=1)
+    return omnigraph.init(f"memory://{uuid.uuid4().hex}", schema=SCHEMA, settings=settings)
 
 
 @contextmanager
 def holding(where: str, texts: Mapping[str, Any], name: str = "text") -> Iterator[Any]:
     """Something to ask, in which documents with these texts or vectors are."""
     rows = [{"slug": slug, name: value} for slug, value in texts.items()]
-    with new() as g, limits(**SEGMENTS):
+    with new(in_memory=where == "memory") as g, limits(**SEGMENTS):
         if where == "pending":
             with g.transaction() as tx:
                 tx.append("Doc", rows)
@@ -50,15 +53,17 @@ def holding(where: str, texts: Mapping[str, Any], name: str = "text") -> Iterato
         first = len(rows) // 2 if where == "tail" else len(rows)
         with g.transaction() as tx:
             tx.append("Doc", rows[:first])
-        if where in ("segments", "tail"):
+        if where in ("segments", "tail", "memory"):
             g.optimize()
         if first < len(rows):
             with g.transaction() as tx:
                 tx.append("Doc", rows[first:])
+        if where == "memory":  # a small column is read at its first use
+            g.query("match { $d: Doc } return { $d.v as v }").to_pylist()
         yield g
 
 
-@pytest.fixture(params=["rows", "segments", "tail", "pending"])
+@pytest.fixture(params=["rows", "segments", "tail", "pending", "memory"])
 def where(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -95,7 +100,7 @@ STRANGE = {
 }
 
 
-@pytest.fixture(scope="module", params=["rows", "segments", "tail", "pending"])
+@pytest.fixture(scope="module", params=["rows", "segments", "tail", "pending", "memory"])
 def strange(request: pytest.FixtureRequest) -> Iterator[Any]:
     """The strange texts, made once for all that only look."""
     with holding(request.param, STRANGE) as view:

@@ -229,7 +229,7 @@ def indexed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_a_transaction_indexes_what_is_pending_and_all_of_it_once_for_scores(
     indexed: list[int],
 ) -> None:
-    with new() as g, limits(**SEGMENTS):
+    with new(in_memory=True) as g, limits(**SEGMENTS):
         fill(g, {f"d{n}": f"red d{n}" for n in range(300)})
         g.optimize()
         with g.transaction() as tx:
@@ -270,6 +270,43 @@ def test_vectors_beside_pending_ones_are_found_by_their_index(
             tx.upsert("Doc", [{"slug": "new", "v": [2, 0, 0]}])
             assert list(column(tx, near, "far", q=[1, 0, 0])) == ["new", "d287", "d286"]
             assert asked, "the index is asked"
+
+
+def test_vectors_that_are_in_memory_are_compared_without_an_index(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In several fragments, with deleted rows and rows without a vector, all or some of them."""
+    chance = Random(5)
+    rows: list[dict[str, Any]] = [
+        {"slug": f"d{n:03d}", "year": n, "v": [chance.uniform(-1, 1) for _ in range(3)]}
+        for n in range(300)
+    ]
+    rows[7]["v"], rows[8]["v"] = None, [0, 0, 0]
+    text = """query q($q: Vector(3)) { match { $d: Doc %s }
+      return { $d.slug as d, nearest($d.v, $q) as far } order { far } limit 20 }"""
+
+    def refused(*_: Any, **__: Any) -> Any:
+        raise AssertionError("the index is asked")
+
+    with new(in_memory=True) as g, limits(**SEGMENTS):
+        for part in (rows[:100], rows[100:250], rows[250:]):
+            with g.transaction() as tx:
+                tx.append("Doc", part)
+        g.optimize()
+        with g.transaction() as tx:
+            tx.delete("Doc", where="year > 200 and year < 230")
+        left = [row for row in rows if not 200 < row["year"] < 230]
+        g.query("match { $d: Doc } return { $d.v as v }").to_pylist()
+        monkeypatch.setattr(vectors, "find_vectors", refused)
+        for some, many in (("", left), ("$d.year >= 30", left[30:]), ("$d.year < 270", left[:-30])):
+            asked = [chance.uniform(-1, 1) for _ in range(3)]
+            far = {row["slug"]: cosine_distance(row["v"], asked) for row in many}
+            wanted = sorted((value, slug) for slug, value in far.items() if value is not None)
+            found = column(g, text % some, "far", q=asked)
+            assert list(found) == [slug for _, slug in wanted[:20]]
+            near = pytest.approx([value for value, _ in wanted[:20]], abs=1e-6)
+            assert list(found.values()) == near
+        assert "Doc.v by all vectors in memory, exact" in g.explain(text % "", params={"q": asked})
 
 
 @pytest.mark.parametrize("others", [2, 4])

@@ -85,7 +85,11 @@ class World:
         self.number = itertools.count(1)
         indexes = {name for name in INDEXES if chance.random() < 0.8}
         self.schemas = dict.fromkeys(BRANCHES, frozenset(indexes))
-        self.settings = replace(SETTINGS, folding=folding)  # type: ignore[arg-type]
+        plain = replace(SETTINGS, folding=folding)  # type: ignore[arg-type]
+        both = [plain, replace(plain, cache_bytes=1)]
+        chance.shuffle(both)
+        self.settings, self.others = both
+        """One handle keeps columns in memory, and the other does not, so it asks indexes."""
         self.root = f"memory://{uuid.uuid4().hex}"
         self.g = omnigraph.init(self.root, schema=schema_with(indexes), settings=self.settings)
         self.clean = {self.g.commit.id: True}
@@ -274,7 +278,7 @@ class World:
         here = self.g.branch(branch)
         self._compare(question, rows, here, branch, exact=exact, kernel=kernel)
         if self.chance.random() < 0.5:
-            with omnigraph.open(self.root, settings=self.settings) as fresh:
+            with omnigraph.open(self.root, settings=self.others) as fresh:
                 other = fresh.branch(branch)
                 self._compare(question, rows, other, f"{branch}, anew", exact=exact, kernel=kernel)
                 self._same(question, here, other)

@@ -96,6 +96,11 @@ class Columns:
         found: np.ndarray = self.remember(key, read)
         return found
 
+    def derived(
+        self, table: Table, mark: FragmentMark, column: str, what: str, make: Callable[[], Any]
+    ) -> Any:
+        return self.remember((*_key(table, mark, column), what), make)
+
     # Other values that are derived from immutable files
 
     def remember(self, key: Key, make: Callable[[], Any]) -> Any:

@@ -213,9 +213,23 @@ class TypeRows:
     # Values
 
     def is_held(self, name: str) -> bool:
-        column = self.view.column_of(name)
-        table = self.view.table
-        return all(self._columns.held(table, mark, column) is not None for mark in self.marks)
+        return self.held(name) is not None
+
+    def held(self, name: str) -> list[pa.Array] | None:
+        """The stored column of each fragment, if all are in memory."""
+        table, column = self.view.table, self.view.column_of(name)
+        found = []
+        for mark in self.marks:
+            part = self._columns.held(table, mark, column)
+            if part is None:
+                return None
+            found.append(part)
+        return found
+
+    def derived(self, name: str, ordinal: int, what: str, make: Callable[[], np.ndarray]) -> Any:
+        """Keeps what follows from the column of one fragment, as the column itself is kept."""
+        table, column, mark = self.view.table, self.view.column_of(name), self.marks[ordinal]
+        return self._columns.derived(table, mark, column, what, make)
 
     def fits(self, names: Sequence[str]) -> bool:
         """Whether these columns of all rows may be kept in memory."""

@@ -241,9 +241,7 @@ def _best(
             vector = searches.vector(looked_for, prop)
             if vector is None:
                 continue
-            vectors = searches.vectors(rows, prop)
-            positions = vectors.best(vector, count, here)
-            yield rows, prop, None, Ranked(positions, vectors.distances(positions, vector))
+            yield rows, prop, None, searches.vectors(rows, prop).ranked(vector, count, here)
             continue
         query = text_query("search", looked_for, None, analysis_of(prop))
         if isinstance(query, AnyWord):

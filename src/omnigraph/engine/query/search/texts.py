@@ -67,8 +67,17 @@ class Ranked:
         """The scores of given rows, 0 for those that are not here."""
         if not len(self.positions):
             return np.zeros(len(positions))
-        where = np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
+        where = self._places(positions)
         return np.where(self.positions[where] == positions, self.scores[where], 0.0)
+
+    def holds(self, positions: np.ndarray) -> bool:
+        """Whether all given rows are here."""
+        if not len(self.positions):
+            return not len(positions)
+        return bool((self.positions[self._places(positions)] == positions).all())
+
+    def _places(self, positions: np.ndarray) -> np.ndarray:
+        return np.minimum(np.searchsorted(self.positions, positions), len(self.positions) - 1)
 
 
 class Texts:
