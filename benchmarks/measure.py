@@ -22,9 +22,17 @@ class Line:
 
 
 def medians(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -> dict[str, float]:
-    """Seconds a call, by contender. Each round calls each contender once, so that whatever else
-    the machine does falls on all of them alike; in another order each time, because who comes
-    after a long call with many threads finds cold caches."""
+    """The median seconds of a call, by contender."""
+    times = all_seconds(contenders, rounds=rounds)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def all_seconds(
+    contenders: Mapping[str, Callable[[], object]], *, rounds: int
+) -> dict[str, list[float]]:
+    """The seconds of every call, by contender. Each round calls each contender once, so that
+    whatever else the machine does falls on all of them alike; in another order each time, because
+    a call that follows a long one with many threads finds cold caches."""
     times: dict[str, list[float]] = {name: [] for name in contenders}
     order = random.Random(rounds)
     names = list(contenders)
@@ -35,7 +43,7 @@ def medians(contenders: Mapping[str, Callable[[], object]], *, rounds: int) -> d
             start = time.perf_counter()
             call()
             times[name].append(time.perf_counter() - start)
-    return {name: statistics.median(values) for name, values in times.items()}
+    return times
 
 
 def milliseconds(seconds: float) -> str:

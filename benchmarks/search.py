@@ -2,14 +2,17 @@
 one run, answers checked against everything looked at.
 
 Each question is asked of a warm graph; contenders take turns, what counts is the ratio of medians.
+Lance alone, on the same table, is the floor of a search for words.
 """
 
 from __future__ import annotations
 
+import json
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +23,13 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 import tantivy
+from lance.query import MatchQuery, PhraseQuery
 from lancedb.rerankers import RRFReranker
 
 import omnigraph
 from benchmarks import corpus
 from benchmarks.corpus import SCHEMA, WORDS, Data, Texts, Vectors
-from benchmarks.measure import Line, medians, milliseconds, spent_on
+from benchmarks.measure import Line, all_seconds, milliseconds, spent_on
 from omnigraph.settings import Settings
 
 _SETTINGS = Settings(durability="relaxed")
@@ -97,12 +101,27 @@ def _require(what: str, found: Answer, wanted: Answer, tolerance: float) -> None
         raise AssertionError(f"{what}: {found[:3]} …, expected {wanted[:3]} …")
 
 
-def _line(what: str, found: dict[str, float], peer: str, target: float | None) -> Line:
-    ratio = found["ours"] / found[peer]
-    shown = ", ".join(f"{name} {milliseconds(seconds)}" for name, seconds in found.items())
+def _line(
+    what: str,
+    contenders: Mapping[str, Callable[[], object]],
+    peer: str,
+    target: float | None,
+    *,
+    rounds: int,
+) -> Line:
+    """The ratio of medians decides. The quickest calls stand beside it, because they are what a
+    busy machine bends least."""
+    times = all_seconds(contenders, rounds=rounds)
+    middle = {name: statistics.median(values) for name, values in times.items()}
+    least = {name: min(values) for name, values in times.items()}
+    ratio = middle["ours"] / middle[peer]
+    shown = ", ".join(
+        f"{name} {milliseconds(middle[name])}, least {milliseconds(least[name])}" for name in times
+    )
+    value = f"{ratio:.2f} × {peer}, of the least {least['ours'] / least[peer]:.2f} × ({shown})"
     if target is None:
-        return Line(what, f"{ratio:.2f} × {peer} ({shown})")
-    return Line(what, f"{ratio:.2f} × {peer} ({shown})", f"≤ {target:g} ×", ratio <= target)
+        return Line(what, value)
+    return Line(what, value, f"≤ {target:g} ×", ratio <= target)
 
 
 # Words, beside tantivy.
@@ -135,6 +154,7 @@ def _build(g: Any, papers: Texts, directory: Path) -> tuple[Line, Any]:
 
 def _words(g: Any, papers: Texts, index: Any) -> list[Line]:
     searcher = index.searcher()
+    bare = _bare(g, "Paper")
     lines = []
     for what, text, words, target in (
         ("text top 10, two common words", _TEXT, _COMMON, 1.5),
@@ -158,9 +178,26 @@ def _words(g: Any, papers: Texts, index: Any) -> list[Line]:
         def ours(text: str = text, wanted: str = wanted) -> Answer:
             return _ask(g, text, w=wanted)
 
-        found = medians({"ours": ours, "tantivy": peers}, rounds=60)
-        lines.append(_line(f"{what} of {hits:,} that match", found, "tantivy", target))
+        alone = PhraseQuery(wanted, "text") if text is _TOLD_PHRASE else MatchQuery(wanted, "text")
+
+        def lances(alone: Any = alone) -> Any:
+            """The floor: Lance's own search for ten rows, neither their values nor ties."""
+            columns = ["_rowid", "_score"]
+            return bare.scanner(columns=columns, full_text_query=alone, limit=10).to_table()
+
+        contenders: dict[str, Callable[[], object]] = {"ours": ours, "tantivy": peers}
+        contenders["lance alone"] = lances
+        named = f"{what} of {hits:,} that match"
+        lines.append(_line(named, contenders, "tantivy", target, rounds=60))
     return lines
+
+
+def _bare(g: Any, kind: str) -> Any:
+    """The table of a type, opened by Lance alone."""
+    pins = [row for row in g.manifest().to_pylist() if row["object_type"] == "table_version"]
+    (pin,) = [row for row in pins if row["table_key"] == f"node:{kind}"]
+    version = int(json.loads(pin["metadata"])["lance_version"])
+    return lance.dataset(f"{g.root}/{pin['location']}", version=version)
 
 
 def _best(slugs: Sequence[str], scores: np.ndarray[Any, Any]) -> Answer:
@@ -194,8 +231,8 @@ def _nearest(g: Any, data: Data) -> list[Line]:
             near = {vectors.slugs[n] for n in flat.search(vector[None], 10)[1][0]}
             if near != {slug for slug, _ in best}:
                 raise AssertionError(f"{what}: faiss finds others")
-        found = medians({"ours": ours, "faiss flat": faisses}, rounds=40)
-        lines.append(_line(what, found, "faiss flat", 1.0))
+        contenders = {"ours": ours, "faiss flat": faisses}
+        lines.append(_line(what, contenders, "faiss flat", 1.0, rounds=40))
     return lines
 
 
@@ -241,7 +278,7 @@ def _among(g: Any, data: Data) -> Line:
         "pattern, take and numpy": numpy,
         "numpy in memory, candidates known": held,
     }
-    return _line(what, medians(contenders, rounds=60), "pattern, take and numpy", 1.2)
+    return _line(what, contenders, "pattern, take and numpy", 1.2, rounds=60)
 
 
 # Both, beside lancedb.
@@ -267,7 +304,7 @@ def _hybrid(g: Any, data: Data, directory: Path) -> Line:
     _require(what, _ask(g, _HYBRID, w=words, q=asked), wanted, 1e-9)
     theirs()
     contenders = {"ours": lambda: _ask(g, _HYBRID, w=words, q=asked), "lancedb": theirs}
-    return _line(what, medians(contenders, rounds=30), "lancedb", 0.5)
+    return _line(what, contenders, "lancedb", 0.5, rounds=30)
 
 
 def _fused(data: Data, words: list[str], vector: np.ndarray[Any, Any]) -> Answer:
@@ -323,7 +360,7 @@ def _scoped(g: Any, data: Data, files: dict[str, Path]) -> Line:
         return _ask(g, _SCOPED, n=author, w=" ".join(words))
 
     _require(what, ours(), theirs(), 1e-4)
-    return _line(what, medians({"ours": ours, "duckdb": theirs}, rounds=20), "duckdb", None)
+    return _line(what, {"ours": ours, "duckdb": theirs}, "duckdb", None, rounds=20)
 
 
 # What it costs to read, and to hold.
