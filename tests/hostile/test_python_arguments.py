@@ -15,12 +15,13 @@ import omnigraph
 from omnigraph import Graph
 from omnigraph.engine.blob import Blob
 from omnigraph.engine.history.log import LogWords
+from omnigraph.engine.upkeep.jobs import GraphJobs
 from omnigraph.engine.upkeep.recovery import Recovery
 from omnigraph.errors import InvalidArgument, OmnigraphError
 from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitWords
 from omnigraph.settings import Settings
-from tests.hostile.world import SETTINGS, build_graph
+from tests.hostile.world import JOB, SETTINGS, build_graph
 
 WRONG: tuple[Any, ...] = (
     "x",
@@ -58,7 +59,11 @@ GOOD: dict[str, Any] = {
 TEXTS = {"mutate": 'insert Note { text: "x" }', "search": "a"}
 NAMED: dict[tuple[str, str], Any] = {
     ("acting", "caller"): Caller("ada"),
-    ("store_queries", "queries"): {},
+    ("store_queries", "queries"): {"more": GOOD["text"]},
+    ("run_query", "name"): "people",
+    ("run_query", "parameters"): {"age": 1},
+    ("submit", "kind"): "verify",
+    **{(method, "id"): JOB for method in ("get", "cancel", "events")},
     ("algorithm", "name"): "degrees",
     ("create_branch", "name"): "fresh",
     ("load", "source"): [{"type": "Note", "text": "x"}],
@@ -83,6 +88,7 @@ OWNERS: dict[str, tuple[type, Callable[[Graph], Any]]] = {
     "savepoint": (omnigraph.Savepoint, lambda g: g.transaction().savepoint()),
     "result": (omnigraph.Result, lambda g: g.query(GOOD["text"])),
     "recovery": (Recovery, lambda g: g.recovery),
+    "jobs": (GraphJobs, lambda g: g.jobs),
     "blob": (Blob, lambda g: g.blob("Person", "a", "photo")),
 }
 
@@ -167,6 +173,7 @@ def test_the_table_has_every_method_that_takes_something() -> None:
     assert {("transaction", "update"), ("transaction", "query"), ("graph", "embed")} <= asked
     assert ("branch", "mutate", "retry_for") in CASES
     assert ("blob", "read", "offset") in CASES
+    assert ("jobs", "submit", "arguments") in CASES
 
 
 @pytest.mark.parametrize(("owner", "method", "parameter"), CASES)

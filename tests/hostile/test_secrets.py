@@ -13,6 +13,9 @@ import omnigraph
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.spool import Spool
 from omnigraph.errors import Invalid, OmnigraphError
+from omnigraph.policy.credentials import BearerCredentials
+from omnigraph.policy.oidc import Issuer, Oidc
+from omnigraph.policy.tokens import Tokens, create_token
 from omnigraph.settings import Settings
 from omnigraph.spark.pinned import PinnedTable, root_options
 from omnigraph.spark.stream.batches import BatchWriter
@@ -87,6 +90,25 @@ def test_an_open_graph_shows_and_pickles_no_secret(
             except Exception:  # noqa: BLE001  what cannot be pickled holds nothing
                 continue
             assert SECRET.encode() not in data
+
+
+def test_what_knows_tokens_shows_and_pickles_none(tmp_path: Path) -> None:
+    path = tmp_path / "tokens.json"
+    made = create_token(path, "ada", roles=["reader"])
+    tokens = Tokens.read(path)
+    caller = BearerCredentials(tokens).caller_of(f"Bearer {made.text}")
+    issuer = Oidc(Issuer("https://issuer", "graph"))
+    secret = made.text.rsplit("_", 1)[1]
+    for value in (made, made.row, tokens, caller, issuer, BearerCredentials(tokens, issuer)):
+        for text in (repr(value), str(value), f"{value}"):
+            assert secret not in text
+    for value in (made.row, caller):
+        assert secret.encode() not in pickle.dumps(value)
+    assert secret not in path.read_text()
+    with pytest.raises(OmnigraphError) as told:
+        BearerCredentials(tokens).caller_of(f"Bearer {made.text}x")
+    for text in (str(told.value), repr(told.value), str(told.value.to_dict())):
+        assert secret not in text
 
 
 @pytest.mark.parametrize(

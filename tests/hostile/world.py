@@ -15,6 +15,7 @@ import pyarrow as pa
 import omnigraph
 from omnigraph import Graph
 from omnigraph.settings import Settings
+from omnigraph.store.job_files import CancelRequest, JobRequest, ask_cancel, write_request
 
 SCHEMA = """
 node Person { name: String @key age: I32? photo: Blob? }
@@ -22,12 +23,15 @@ node Note { text: String? }
 edge Knows: Person -> Person { since: I32? }
 """
 SETTINGS = Settings(durability="relaxed", folding="off", grace=1.0)
+PEOPLE = "query people($age: I64?) { match { $p: Person { age: $age } } return { $p.name } }"
+JOB = "01J00000000000000000000001"
 CANARY = "do not touch this"
 JsonObject = dict[str, Any]
 
 
 def build_graph(root: Path) -> None:
-    """Small, with a bit of everything: a branch, a tag, a merge, a deletion, a blob."""
+    """Small, with a bit of everything: a branch, a tag, a merge, a deletion, a blob, a stored
+    query, a job that was cancelled."""
     with omnigraph.init(root, schema=SCHEMA, settings=SETTINGS) as g:
         with g.transaction(actor="ann") as tx:
             tx.append("Person", [{"name": "a", "age": 1, "photo": b"picture"}, {"name": "b"}])
@@ -38,6 +42,10 @@ def build_graph(root: Path) -> None:
         g.mutate('delete Person where name = "c"')
         g.merge("side")
         g.create_tag("first", "main~1")
+        g.store_queries({"people": PEOPLE})
+        request = JobRequest(id=JOB, kind="verify", created_at=1, arguments={"deep": True})
+        write_request(g._session.objects, request)
+        ask_cancel(g._session.objects, JOB, CancelRequest(at=1))
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,18 @@ def test_what_fails_says_why_and_what_waits_is_cancelled(place: str) -> None:
             g.jobs.submit("dance")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "result",
+    ["x", 5, {"x": object()}, {"x": "\udcff"}, {1: [2]}, {"x": 2**70}, {"x": float("nan")}],
+)
+def test_whatever_the_work_gives_the_job_has_ended(place: str, result: Any) -> None:
+    """Else it would be lost, and done again, and again."""
+    with omnigraph.open(place) as g:
+        job = g.jobs.run(g.jobs.submit("verify").id, lambda context: result)
+        assert job.ended
+        assert job.state == "done" or "JSON" in str(job.problem)
+
+
 @pytest.mark.parametrize("point", ["before", "after"])
 def test_the_work_of_a_process_that_was_killed_is_done_once(place: str, point: str) -> None:
     with omnigraph.open(place) as g:

@@ -14,7 +14,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -60,7 +60,7 @@ class _TokenFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class NewToken:
     """A token that was made just now: `text` is told once and kept nowhere."""
 
-    text: str
+    text: str = field(repr=False)
     row: TokenRow
 
 

@@ -239,12 +239,7 @@ def perform_search(world: World, g: Graph, record: Record) -> None:
         return
     kind = keyed[record.args["roll"] % len(keyed)]
     word = NAMES[record.args["roll"] % len(NAMES)]
-    texts = [one.uid for one in kind.properties if one.declared.kind == "String"]
-    wanted = {
-        key
-        for key, row in expected.rows[kind.uid].items()
-        if any(word in re.findall(r"\w+", str(row[uid] or "").lower()) for uid in texts)
-    }
+    wanted = having_word(expected, kind.name, word)
     hits = ask(world, g, record, "search", word, types=[kind.name], limit=1000).to_pylist()
     found = [hit["id"] for hit in hits]
     for one in ask(world, g, record, "indexes"):
@@ -252,6 +247,17 @@ def perform_search(world: World, g: Graph, record: Record) -> None:
             raise Fault(f"the index of {one} covers more than there is")
     if len(found) != len(wanted) or set(found) != wanted:
         raise Fault(f"a search for {word!r} in {kind.name} found {found}, must be {wanted}")
+
+
+def having_word(state: State, name: str, word: str) -> set[str]:
+    """The entities of a type that have a word in any of their texts."""
+    kind = state.type(name)
+    texts = [one.uid for one in kind.properties if one.declared.kind == "String"]
+    return {
+        key
+        for key, row in state.rows[kind.uid].items()
+        if any(word in re.findall(r"\w+", str(row[uid] or "").lower()) for uid in texts)
+    }
 
 
 operation(

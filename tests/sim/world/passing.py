@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.engine.graph import Graph
 from omnigraph.errors import HistoryGap
 from tests.sim.world.algorithms import same_values
-from tests.sim.world.asking import check_exported, check_manifest
+from tests.sim.world.asking import check_exported, check_manifest, having_word
 from tests.sim.world.hands import Hand, draw_place, foresee_place, state_of, take
 from tests.sim.world.histories import check_block, check_life, same_changes, told_changes
 from tests.sim.world.model import Refused, State
@@ -159,6 +159,29 @@ def _algorithm(world: World, hand: Hand, args: Mapping[str, Any]) -> list[Claim]
     return [lambda world, head: same_values(name, rows, world.past.state(head))]
 
 
+def _search(world: World, hand: Hand, args: Mapping[str, Any]) -> list[Claim]:
+    word = NAMES[args["roll"] % len(NAMES)]
+    hits = hand.call("search", word, types=["Person"], limit=1000).to_pylist()
+    found = sorted(hit["id"] for hit in hits)
+
+    def claim(world: World, head: str) -> None:
+        wanted = sorted(having_word(world.past.state(head), "Person", word))
+        if found != wanted:
+            raise Fault(f"a search for {word!r} found {found}, must be {wanted}")
+
+    return [claim]
+
+
+def _stored(world: World, hand: Hand, args: Mapping[str, Any]) -> list[Claim]:
+    texts = {name: one.text for name, one in hand.call("queries").items()}
+
+    def claim(world: World, head: str) -> None:
+        if texts != world.past.state(head).queries:
+            raise Fault(f"the stored queries are {texts}")
+
+    return [claim]
+
+
 def _verify(world: World, hand: Hand, args: Mapping[str, Any]) -> list[Claim]:
     """A graph that is written to is sound at every moment. What could not be read is told."""
     errors = [str(one.message) for one in hand.graph.verify(deep=True).errors]
@@ -185,6 +208,8 @@ LOOKS: dict[str, Callable[[World, Hand, Mapping[str, Any]], list[Claim]]] = {
     "history": _history,
     "diff": _diff,
     "algorithm": _algorithm,
+    "search": _search,
+    "stored queries": _stored,
     "verify": _verify,
     "names": _names,
 }

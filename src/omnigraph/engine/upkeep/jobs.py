@@ -8,6 +8,7 @@ has the key of the job, so that what has landed does not land twice.
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, Literal, get_args
 
 import msgspec
 
+from omnigraph.arguments import checked_methods
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
     Cancelled,
@@ -25,6 +27,7 @@ from omnigraph.errors import (
     ReadOnly,
 )
 from omnigraph.model.commit_text import read_word
+from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.runtime import reach
 from omnigraph.store.job_files import (
     MOST_RUNS,
@@ -106,6 +109,7 @@ Work = Callable[[JobContext], Mapping[str, Any]]
 """What a job does; it gives what is told of its end, as JSON."""
 
 
+@checked_methods
 class GraphJobs:
     """The jobs of one graph, in whatever process they run."""
 
@@ -152,6 +156,8 @@ class GraphJobs:
 
     def events(self, id: str, *, poll: float = 0.5) -> Iterator[GraphJob]:
         """The job as it is, and again whenever it has changed, until it has ended or is lost."""
+        if not 0 <= poll < math.inf:
+            raise InvalidArgument(f"poll is a number of seconds, not {poll:g}.")
         seen: GraphJob | None = None
         while True:
             job = self.get(id)
@@ -247,8 +253,7 @@ class _Running:
         watcher.start()
         try:
             self._context.check()
-            result = dict(work(self._context))
-            self._end(state="done", result=result)
+            self._end(state="done", result=_told_result(work(self._context)))
         except Cancelled as error:
             self._end(state="cancelled", problem=_problem(error))
         except OmnigraphError as error:
@@ -290,6 +295,15 @@ class _Running:
 
     def _is_asked(self) -> bool:
         return is_asked_to_cancel(self._session.metered(Ledger()), self._job.id)
+
+
+def _told_result(result: object) -> dict[str, Any]:
+    """What the work gave, as far as it can be written down."""
+    try:
+        told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(result), type=dict[str, Any])
+    except (*UNDECODABLE, OverflowError) as error:
+        raise InvalidArgument(f"What the work of a job gives is JSON by name: {error}.") from error
+    return told
 
 
 def _problem(error: OmnigraphError) -> dict[str, Any]:
