@@ -229,6 +229,9 @@ def test_arguments_that_a_kind_does_not_know_are_refused(place: str) -> None:
             ("cleanup", {"grace": 0}),
             ("optimize", {"engine": "spark"}),
             ("verify", {"deep": "yes"}),
+            ("algorithm", {"name": "degrees", "write_to": "x", "options": {"actor": "eve"}}),
+            ("algorithm", {"name": "degrees", "write_to": "x", "options": {"name": "pagerank"}}),
+            ("algorithm", {"name": "degrees", "write_to": "x", "options": {"write_to": "y"}}),
         ):
             job = g.jobs.submit(kind, arguments)  # type: ignore[arg-type]
             try:

@@ -57,6 +57,8 @@ def _algorithm(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict
     if "write_to" not in given or not isinstance(options, dict):
         raise InvalidArgument("An algorithm that is a job says where it writes to: `write_to`.")
     words: dict[str, Any] = {"actor": context.job.actor, "idempotency_key": context.key}
+    if twice := sorted(options.keys() & {"name", *given, *words}):
+        raise InvalidArgument(f"{twice[0]!r} is no option of an algorithm.")
     done = branch.algorithm(name, **given, **words, **options)
     return {"commit": None if done.commit is None else done.commit.id}
 
