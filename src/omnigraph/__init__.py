@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph import errors
+    from omnigraph.client.opening import init, open
+    from omnigraph.client.remote_graph import RemoteGraph
     from omnigraph.engine.branch import Branch
     from omnigraph.engine.graph import Graph
-    from omnigraph.engine.opening import init, open
     from omnigraph.engine.protocols import BranchLike, GraphLike, SnapshotLike, TransactionLike
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.snapshot import Snapshot
@@ -34,6 +35,7 @@ __all__ = [
     "CommitOptions",
     "Graph",
     "GraphLike",
+    "RemoteGraph",
     "Result",
     "Savepoint",
     "Settings",
@@ -57,6 +59,7 @@ _HOMES = {
     "CommitOptions": "omnigraph.model.options",
     "Graph": "omnigraph.engine.graph",
     "GraphLike": "omnigraph.engine.protocols",
+    "RemoteGraph": "omnigraph.client.remote_graph",
     "Result": "omnigraph.engine.query.result",
     "Savepoint": "omnigraph.engine.write.transaction",
     "Settings": "omnigraph.settings",
@@ -66,8 +69,8 @@ _HOMES = {
     "TransactionLike": "omnigraph.engine.protocols",
     "copy": "omnigraph.engine.upkeep.copying",
     "delete": "omnigraph.engine.upkeep.graph_deletion",
-    "init": "omnigraph.engine.opening",
-    "open": "omnigraph.engine.opening",
+    "init": "omnigraph.client.opening",
+    "open": "omnigraph.client.opening",
 }
 
 

@@ -201,6 +201,13 @@ class NotAcceptable(InvalidArgument):
     help = "Accept application/json, application/jsonl or application/vnd.apache.arrow.stream."
 
 
+class NotRemote(InvalidArgument):
+    """A graph on a server does not offer what needs the files of the graph, or another actor than
+    the one of the token."""
+
+    code, http_status = "not_remote", 501
+
+
 class UnsupportedMediaType(InvalidArgument):
     """The body of the request has a content type that is not taken there."""
 

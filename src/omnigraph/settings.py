@@ -32,7 +32,9 @@ class Settings:
     a thread of the open graph, or never ("off"). `embed_url`: where the models `openai:...` are,
     for example "http://localhost:11434/v1"; without it what OPENAI_BASE_URL says, or OpenAI's own.
     `embed_retry_for`: seconds that a batch of texts is tried again when the provider is down, busy
-    or answers nonsense. A key is no setting: it is in the environment alone.
+    or answers nonsense. `allow_http`: whether a server on another machine may be asked without
+    TLS, where everybody on the way reads the token and the data. A key is no setting: it is in the
+    environment alone.
     """
 
     durability: Literal["full", "relaxed"] = "full"
@@ -48,6 +50,7 @@ class Settings:
     folding: Literal["inline", "background", "off"] = "inline"
     embed_url: str = ""
     embed_retry_for: float = 120.0
+    allow_http: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self, _FIELDS)

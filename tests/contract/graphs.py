@@ -57,14 +57,14 @@ def field(name: str) -> Any:
 
 def rows(at: Graph | Snapshot, type: str, *columns: str, ref: str = "main") -> Rows:
     """The rows of a type in the order of their ids."""
-    snapshot = at.at(ref) if isinstance(at, Graph) else at
+    snapshot = at.at(ref) if hasattr(at, "at") else at
     wanted = ["id", *columns] if columns else None
     found: Rows = snapshot.scan(type, columns=wanted).read_all().to_pylist()
     return sorted(found, key=lambda row: str(row["id"]))
 
 
 def ids(at: Graph | Snapshot, type: str, *, ref: str = "main") -> list[str]:
-    snapshot = at.at(ref) if isinstance(at, Graph) else at
+    snapshot = at.at(ref) if hasattr(at, "at") else at
     return sorted(snapshot.scan(type, columns=["id"]).read_all()["id"].to_pylist())
 
 

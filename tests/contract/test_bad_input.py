@@ -65,7 +65,7 @@ def test_a_wrong_schema_changes_nothing(g: Graph) -> None:
     with pytest.raises(UnsupportedChange) as error:
         g.apply_schema(SCHEMA.replace("name: String @key", "name: String"))
     assert error.value.steps
-    assert g.snapshot().version == 2
+    assert len(list(g.log())) == 2
     assert g.snapshot().schema == SCHEMA
 
 
@@ -156,7 +156,7 @@ def test_a_bad_row_is_named_with_its_rule_and_changes_nothing(case: str, tmp_pat
         assert message in str(error.value)
         assert "Nothing was changed." in str(error.value)
         assert error.value.applied is False
-        assert g.snapshot().version == 2
+        assert len(list(g.log())) == 2
         assert ids(g, "Person") == ["A"]
         assert g.snapshot().count(kind) == (1 if kind == "Person" else 0)
 
@@ -168,7 +168,7 @@ def test_the_same_key_twice_in_one_call_is_refused(g: Graph) -> None:
         with pytest.raises(InvalidData, match="More than one row of Person has the id") as error:
             getattr(tx, statement)("Person", twice)
         assert error.value.violations[0].row == 1
-    assert g.snapshot().version == 1
+    assert len(list(g.log())) == 1
 
 
 def test_all_bad_rows_are_listed(g: Graph) -> None:
@@ -226,7 +226,7 @@ def test_a_wrong_call_is_told_in_our_words(case: str, tmp_path: Path) -> None:
             error.value.kind in ("not_found", "invalid")
         )
         assert len(error.value.message) > 15
-        assert g.snapshot().version == 2
+        assert len(list(g.log())) == 2
 
 
 # Roots and files that are not what they should be
@@ -403,7 +403,7 @@ def test_a_place_where_nothing_may_be_written(open_place: Path) -> None:
                 attempt()
             assert error.value.applied is False
     with omnigraph.open(open_place / "g") as g:
-        assert g.snapshot().version == 2
+        assert len(list(g.log())) == 2
         assert ids(g, "Person") == ["A"]
     with nobody():
         (open_place / "shut").mkdir(mode=0o555)
@@ -507,4 +507,4 @@ def test_rows_whose_columns_repeat_or_have_no_names(g: Graph) -> None:
     for given in (table, [{1: "A"}], [{"name": object()}], [{"name": b"\xff"}]):
         with pytest.raises(InvalidData):
             write(g, lambda tx, given=given: tx.append("Person", given))  # type: ignore[misc]
-    assert g.snapshot().version == 1
+    assert len(list(g.log())) == 1

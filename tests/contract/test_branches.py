@@ -24,6 +24,7 @@ def add(g: Graph, branch: str, *names: str) -> str:
     return write(g, lambda tx: tx.append("Person", given), branch=branch)
 
 
+@pytest.mark.stored
 def test_a_branch_starts_where_it_was_made_and_goes_its_own_way(g: Graph) -> None:
     people(g, "A")
     commit = g.create_branch("side")
@@ -122,6 +123,7 @@ def test_making_and_deleting_branches_that_are_or_are_not_there(g: Graph) -> Non
     assert g.branches() == ["main"]
 
 
+@pytest.mark.stored
 def test_a_branch_made_again_is_another_branch(g: Graph) -> None:
     people(g, "A")
     g.create_branch("side")

@@ -59,7 +59,7 @@ def test_an_edge_needs_both_its_ends(g: Graph) -> None:
     tx.append("Knows", {"src": "A", "dst": "A"})
     with pytest.raises(InvalidData, match="no Person"):
         tx.publish()
-    assert g.snapshot().version == 2
+    assert len(list(g.log())) == 2
 
 
 def test_a_keyed_edge_given_twice_is_an_upsert(g: Graph) -> None:

@@ -41,7 +41,7 @@ def s(root: str) -> Any:
 
 def files(g: Graph) -> set[str]:
     """Every file of rows; empty for a remote root, where the pins say the same."""
-    found = Path(g.root).glob("*/*/data/*") if not g.root.startswith("s3") else ()
+    found = Path(g.root).glob("*/*/data/*") if "://" not in g.root else ()
     return {str(path) for path in found}
 
 
@@ -52,20 +52,20 @@ def pins(g: Graph) -> dict[str, tuple[str, str]]:
 def change(g: Graph, old: str, new: str) -> Any:
     schema = g.snapshot().schema
     assert old in schema
-    return g.apply_schema(schema.replace(old, new), actor="dba", message="change")
+    return g.apply_schema(schema.replace(old, new), message="change")
 
 
 def test_the_same_schema_again_is_no_commit(s: Graph) -> None:
     done = s.apply_schema(BEFORE)
     assert (done.applied, done.commit) == (False, None)
     assert s.apply_schema("// a comment\n" + BEFORE).applied is False
-    assert s.snapshot().version == 2
+    assert len(list(s.log())) == 2
 
 
 def test_a_change_is_one_commit_of_kind_schema(s: Graph) -> None:
     done = change(s, "age: I32?", "age: I32?\n  nick: String?")
     assert done.applied
-    assert (done.commit.kind, done.commit.actor, done.commit.message) == ("schema", "dba", "change")
+    assert (done.commit.kind, done.commit.message) == ("schema", "change")
     assert s.snapshot().commit == done.commit
     assert s.plan_schema(BEFORE).steps != ()
 
@@ -96,6 +96,7 @@ def test_new_properties_are_null_or_have_their_default(s: Graph) -> None:
     assert sorted(found["name"].to_pylist()) == ["B", "C"]
 
 
+@pytest.mark.stored
 def test_renames_and_drops_touch_no_data_file(s: Graph) -> None:
     before, tables = files(s), pins(s)
     schema = (
@@ -141,6 +142,7 @@ def test_a_property_dropped_and_added_again_does_not_come_back_with_its_values(s
     assert [row["note"] for row in rows(s, "Person", "note", ref="main~3")] == ["x", "y"]
 
 
+@pytest.mark.stored
 def test_a_type_dropped_and_added_again_is_empty_and_lives_elsewhere(s: Graph) -> None:
     old = s.snapshot().graph_version.pins["node:Thing"].location
     change(s, "node Thing { label: String? }\n", "")
@@ -225,7 +227,7 @@ def test_a_rule_is_added_only_when_the_data_keep_it(case: str, tmp_path: Path) -
         with pytest.raises(InvalidData) as error:
             g.apply_schema(schema)
         assert error.value.violations
-        assert g.snapshot().version == 3
+        assert len(list(g.log())) == 3
         assert g.snapshot().schema == BEFORE
         write(g, fit)
         assert g.apply_schema(schema).applied

@@ -24,6 +24,7 @@ def moment(microseconds: int) -> str:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds)).isoformat()
 
 
+@pytest.mark.stored
 def test_a_snapshot_answers_the_same_whatever_comes_after(g: Graph, root: str) -> None:
     people(g, "A", "B", age=1)
     pinned = g.snapshot()

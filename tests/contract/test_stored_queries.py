@@ -41,6 +41,9 @@ ADD = 'query add($name: String) @description("One more.") { insert Person { name
 KNOWS = "match { $p: Person $p knows $q } return { $q.name }"
 
 
+pytestmark = pytest.mark.stored
+
+
 def texts(g: Graph, ref: str = "main") -> dict[str, str]:
     return {name: one.text for name, one in g.at(ref).queries().items()}
 

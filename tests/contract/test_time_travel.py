@@ -35,13 +35,13 @@ def lived(root: str) -> tuple[Graph, dict[str, str]]:
     """A graph whose schema changed twice, and its commits by what they did."""
     g = omnigraph.init(root, schema=FIRST, settings=Settings(durability="relaxed"))
     commits = {"init": g.snapshot().commit.id}
-    with g.transaction(actor="ann") as tx:
+    with g.transaction() as tx:
         tx.append("Person", [{"name": "ann", "age": 1}, {"name": "bob", "age": 2}])
         tx.append("Knows", {"id": "k", "from": "ann", "to": "bob"})
     commits["rows"] = g.snapshot().commit.id
     g.apply_schema(SECOND)
     commits["renamed"] = g.snapshot().commit.id
-    with g.transaction(actor="bob") as tx:
+    with g.transaction() as tx:
         tx.upsert("Human", {"name": "ann", "years": 2**40})
         tx.delete("Human", where=pc.field("name") == "bob")
     commits["changed"] = g.snapshot().commit.id
@@ -92,9 +92,9 @@ def test_one_entity_is_followed_through_renames(lived: tuple[Graph, dict[str, st
     assert (now["name"], now["city"]) == ("ann", "rome")
     assert g.entity("Human", "bob") is None
     moments = g.history("Human", "bob")
-    assert [(m.commit.id, m.commit.actor, m.change.op) for m in moments] == [
-        (commits["changed"], "bob", "delete"),
-        (commits["rows"], "ann", "insert"),
+    assert [(m.commit.id, m.change.op) for m in moments] == [
+        (commits["changed"], "delete"),
+        (commits["rows"], "insert"),
     ]
 
 
@@ -120,8 +120,8 @@ def test_restoring_brings_rows_and_schema_back(
 ) -> None:
     g, commits = lived
     kept = {kind: rows(g, kind, commits[back]) for kind in g.at(commits[back]).types()}
-    commit = g.restore(commits[back], actor="eve")
-    assert (commit.kind, commit.actor, commit.parents) == ("restore", "eve", (commits["dropped"],))
+    commit = g.restore(commits[back])
+    assert (commit.kind, commit.parents) == ("restore", (commits["dropped"],))
     assert {kind: rows(g, kind, "main") for kind in g.snapshot().types()} == kept
     assert list(g.diff(commits[back])) == []
     assert rows(g, "Human", commits["dropped"]) == [{"name": "ann", "city": "rome"}]

@@ -37,6 +37,7 @@ def test_every_kind_of_value_comes_back_as_it_was(g: Graph) -> None:
     assert shown(g, "empty") == EMPTY | {"title": "empty"}
 
 
+@pytest.mark.stored
 def test_values_that_are_not_touched_stay(g: Graph) -> None:
     write(g, lambda tx: tx.append("Media", [FULL, {"title": "empty"}]))
     write(g, lambda tx: tx.upsert("Media", {"title": "t", "ok": True}))

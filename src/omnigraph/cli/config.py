@@ -36,12 +36,12 @@ def require_root(given: str | None, config: Config) -> str:
             "Which graph? No root was given.",
             help=f'Say --root ROOT, set OMNIGRAPH_ROOT, or write root = "..." in {NAME}.',
         )
-    if root.split("://", 1)[0].lower() in ("http", "https"):
-        raise InvalidArgument(
-            f"{root} is a server, and this version has no client for one yet.",
-            help="Open the storage behind it: a path or s3://bucket/prefix.",
-        )
     return root
+
+
+def is_served(root: str) -> bool:
+    """Whether the graph is behind a server. Known without the client, which few commands need."""
+    return root.split("://", 1)[0].lower() in ("http", "https")
 
 
 def _read_file(directory: Path) -> Config:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.cli.config import Config, read_config, require_root
+from omnigraph.cli.config import Config, is_served, read_config, require_root
 from omnigraph.cli.options import Options
 from omnigraph.cli.output import Output
 from omnigraph.cli.paths import STDIN, unreadable
-from omnigraph.errors import InvalidArgument, OmnigraphError
+from omnigraph.errors import InvalidArgument, NotRemote, OmnigraphError
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
@@ -52,27 +52,52 @@ class Invocation:
         return require_root(self.options.root, self.config)
 
     def actor(self, given: str | None) -> str | None:
-        """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml."""
-        return given or self.config.actor
+        """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml. On a server it is who
+        the token is for."""
+        if not is_served(self.root):
+            return given or self.config.actor
+        if given is not None:
+            raise NotRemote(
+                f"A write on a server cannot be signed by {given!r}: the token says who writes.",
+                help="Leave --as out; 'omnigraph whoami' tells who you are there.",
+            )
+        return None
+
+    @property
+    def may_still_be_done(self) -> bool:
+        """A write that was sent is done by the server, whoever waits for it."""
+        return self._written is not None and bool(self._tokens) and is_served(self.root)
+
+    def require_stored(self, what: str) -> str:
+        """The root, for a command that needs the files of the graph."""
+        if is_served(self.root):
+            raise NotRemote(
+                f"A graph on a server cannot be {what}: it gives no files.",
+                help="Give the storage behind the server: a path or s3://bucket/prefix.",
+            )
+        return self.root
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Graph]:
         """The graph, opened for reading only."""
-        from omnigraph.engine.opening import open
-
-        with open(self.root, mode="r", runtime=self.watched_runtime()) as graph:
+        with self._opening()(self.root, mode="r", runtime=self.watched_runtime()) as graph:
             yield graph
 
     @contextlib.contextmanager
     def writing(self, branch: str = "main") -> Iterator[Graph]:
         """The graph, opened for writing. After an interrupt, the write is looked for on
         `branch`."""
-        from omnigraph.engine.opening import open
-
         root = self.root
         self._written = branch
-        with open(root, runtime=self.watched_runtime()) as graph:
+        with self._opening()(root, runtime=self.watched_runtime()) as graph:
             yield graph
+
+    def _opening(self) -> Callable[..., Any]:
+        if is_served(self.root):
+            from omnigraph.client.opening import open as found
+        else:
+            from omnigraph.engine.opening import open as found  # type: ignore[assignment]
+        return found
 
     def watched_runtime(self) -> Runtime:
         """The runtime, wrapped so that it remembers the ids it gave out last."""
@@ -85,6 +110,10 @@ class Invocation:
         version carries a token that only its writer can have made."""
         if self._written is None or not self._tokens:
             return None
+        if is_served(self.root):
+            from omnigraph.client.opening import find_keyed
+
+            return find_keyed(self.root, self._written, tuple(self._tokens))
         from omnigraph.engine.opening import open
 
         mine = set(self._tokens)

@@ -157,7 +157,10 @@ def _interrupted(invocation: Invocation) -> int:
         if commit is not None:
             invocation.out.warn(f"Interrupted too late: it is done, in commit {commit}.")
             return INTERRUPTED
-    invocation.out.warn("Interrupted. The graph is as it was.")
+    if invocation.may_still_be_done:
+        invocation.out.warn("Interrupted. The server may still do it: see 'omnigraph log'.")
+    else:
+        invocation.out.warn("Interrupted. The graph is as it was.")
     return INTERRUPTED
 
 

@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.errors import EntityNotFound, InvalidArgument
 from omnigraph.model.types import Base, ScalarType
 from omnigraph.store.blobs import StoredBlob, open_blob
 from omnigraph.telemetry import Ledger
+
+
+class BlobLike(Protocol):
+    """A blob that is read in parts, wherever it is."""
+
+    io: Ledger
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, offset: int = 0, length: int | None = None) -> bytes: ...
 
 
 @checked_methods

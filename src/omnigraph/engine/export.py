@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.csv as pcsv
 import pyarrow.parquet as pq
 
-from omnigraph.engine.graph_view import GraphView
+from omnigraph.engine.graph_view import GraphView, find_type
 from omnigraph.errors import AlreadyExists, InvalidArgument
 from omnigraph.model.arrow import row_schema
-from omnigraph.model.catalog import EdgeType, GraphType
+from omnigraph.model.catalog import Catalog, EdgeType, GraphType
 from omnigraph.plan.load.export_rows import shown_names, to_csv_columns, to_lines
 from omnigraph.telemetry import Ledger
 
@@ -54,26 +54,48 @@ def export(
     """JSONL puts all types into one file, nodes before edges. The other formats write one file for
     each type, into a directory, or into a single file or stream if there is only one type. If
     another engine writes the files, `elsewhere` is called."""
-    if format not in _FORMATS:
-        raise InvalidArgument(f"`format` is one of {', '.join(_FORMATS)}, not {format!r}.")
-    catalog = snapshot.catalog
-    kinds = [snapshot.type(name) for name in types] if types is not None else list(catalog.types)
-    kinds.sort(key=lambda kind: isinstance(kind, EdgeType))
-    if len({kind.table_key for kind in kinds}) < len(kinds):
-        raise InvalidArgument("A type is asked for twice.")
+    kinds = kinds_to_export(snapshot.catalog, types, format)
     if isinstance(to, str | os.PathLike) and to != "-":
-        _refuse_foreign(to)
+        refuse_foreign(to)
         refuse_place_in_graph(root, Path(to))
     if elsewhere is not None:
         return elsewhere(snapshot, kinds, format, to)
+
+    def write(held: list[GraphType], stream: Any) -> dict[str, int]:
+        return _write(snapshot, held, format, stream)
+
+    counts, files = write_files(snapshot.catalog, kinds, format, to, write, overwrite=overwrite)
+    return ExportResult(snapshot.commit.id, format, counts, files, snapshot.io)
+
+
+def kinds_to_export(catalog: Catalog, types: Sequence[str] | None, format: str) -> list[GraphType]:
+    """Nodes before edges."""
+    if format not in _FORMATS:
+        raise InvalidArgument(f"`format` is one of {', '.join(_FORMATS)}, not {format!r}.")
+    kinds = [find_type(catalog, name) for name in types] if types is not None else catalog.types
+    found = sorted(kinds, key=lambda kind: isinstance(kind, EdgeType))
+    if len({kind.table_key for kind in found}) < len(found):
+        raise InvalidArgument("A type is asked for twice.")
+    return found
+
+
+def write_files(
+    catalog: Catalog,
+    kinds: list[GraphType],
+    format: str,
+    to: Any,
+    write: Callable[[list[GraphType], Any], dict[str, int]],
+    *,
+    overwrite: bool,
+) -> tuple[dict[str, int], tuple[Path, ...]]:
+    """Which types go where: `write` writes some of them to a stream and tells their counts."""
     if to == "-" or hasattr(to, "write"):
         stream = sys.stdout.buffer if to == "-" else getattr(to, "buffer", to)
         _require_one(format, kinds, "a stream")
-        written = _write(snapshot, kinds, format, stream)
-        return ExportResult(snapshot.commit.id, format, written, io=snapshot.io)
+        return write(kinds, stream), ()
     if not isinstance(to, str | os.PathLike):
         raise InvalidArgument(f"`to` is a path or a stream, not {to.__class__.__name__}.")
-    plan = _files(snapshot, kinds, format, Path(to), str(to).endswith(("/", os.sep)))
+    plan = _files(catalog, kinds, format, Path(to), str(to).endswith(("/", os.sep)))
     taken = [path for path, _ in plan if os.path.lexists(path)]
     if taken and not overwrite:
         more = "" if len(taken) == 1 else f" (and {len(taken) - 1} more)"
@@ -84,13 +106,11 @@ def export(
     with ExitStack() as done:
         for path, held in plan:
             stream = done.enter_context(_whole_file(path))
-            counts |= _write(snapshot, held, format, stream)
-    return ExportResult(
-        snapshot.commit.id, format, counts, tuple(path for path, _ in plan), snapshot.io
-    )
+            counts |= write(held, stream)
+    return counts, tuple(path for path, _ in plan)
 
 
-def _refuse_foreign(to: str | os.PathLike[str]) -> None:
+def refuse_foreign(to: str | os.PathLike[str]) -> None:
     """Results and messages contain the names of files and are UTF-8."""
     try:
         os.fsdecode(to).encode()
@@ -129,7 +149,7 @@ def _require_one(format: str, kinds: list[GraphType], where: str) -> None:
 
 
 def _files(
-    snapshot: GraphView, kinds: list[GraphType], format: str, to: Path, directory: bool
+    catalog: Catalog, kinds: list[GraphType], format: str, to: Path, directory: bool
 ) -> list[tuple[Path, list[GraphType]]]:
     named = _SUFFIXES.intersection(to.suffixes)
     if not directory and not to.is_dir() and named:
@@ -138,14 +158,14 @@ def _files(
         to.mkdir(parents=True, exist_ok=True)
         if format == "jsonl":
             return [(to / "graph.jsonl", kinds)]
-        return [(to / f"{file_stem(snapshot, kind)}.{format}", [kind]) for kind in kinds]
+        return [(to / f"{file_stem(catalog, kind)}.{format}", [kind]) for kind in kinds]
     to.parent.mkdir(parents=True, exist_ok=True)
     return [(to, kinds)]
 
 
-def file_stem(snapshot: GraphView, kind: GraphType) -> str:
+def file_stem(catalog: Catalog, kind: GraphType) -> str:
     """Distinguishes a node type and an edge type of the same name."""
-    both = kind.name in snapshot.catalog.node_names and kind.name in snapshot.catalog.edge_names
+    both = kind.name in catalog.node_names and kind.name in catalog.edge_names
     return kind.table_key.replace(":", "-") if both else kind.name
 
 
@@ -171,11 +191,16 @@ def _whole_file(path: Path) -> Iterator[Any]:
 
 
 def _write(snapshot: GraphView, kinds: list[GraphType], format: str, stream: Any) -> dict[str, int]:
-    counts = {}
+    counts: dict[str, int] = {}
     for kind in kinds:
         count = write_batches(kind, format, stream, snapshot.view(kind).scan(snapshot.io))
-        counts[kind.name if kind.name not in counts else kind.table_key] = count
+        counts[count_name(kind, counts)] = count
     return counts
+
+
+def count_name(kind: GraphType, counts: Mapping[str, int]) -> str:
+    """An edge type may have the name of a node type."""
+    return kind.name if kind.name not in counts else kind.table_key
 
 
 def write_batches(

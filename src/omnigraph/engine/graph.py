@@ -419,3 +419,10 @@ class Graph(Branch):
         self._session.permissions.require_server("admin")
         executor: Executor = find_executor("spark")
         return executor.spark_graph(self.root, self.at)
+
+
+def graph_holding(graph: Graph, branch: str, incarnation: int) -> Graph:
+    """This graph, of which one branch has to be the one that it was: if another of its name was
+    made since, that is `BranchMoved`."""
+    session = graph._session.holding(branch, incarnation)  # noqa: SLF001
+    return Graph(session, graph._access.beside(), graph.io)  # noqa: SLF001

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from omnigraph.engine.algorithms.result import AlgorithmResult
     from omnigraph.engine.algorithms.scope import Edges, Where
-    from omnigraph.engine.blob import Blob
+    from omnigraph.engine.blob import BlobLike
     from omnigraph.engine.condition import Filter
     from omnigraph.engine.export import ExportFormat, ExportResult
-    from omnigraph.engine.history.diff import Diff
+    from omnigraph.engine.history.diff import DiffLike
     from omnigraph.engine.history.feed import FeedBlock
-    from omnigraph.engine.history.log import Log, LogWords
+    from omnigraph.engine.history.log import LogLike, LogWords
     from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.index_state import IndexState
     from omnigraph.engine.load.result import LoadResult, OnLoadProgress
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.query.search.everywhere import SearchBy
     from omnigraph.engine.upkeep.cleanup_report import Cleaned
-    from omnigraph.engine.upkeep.jobs import GraphJobs
+    from omnigraph.engine.upkeep.jobs import GraphJob
     from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
-    from omnigraph.engine.upkeep.recovery import Recovery
+    from omnigraph.engine.upkeep.recovery import IntentReport
     from omnigraph.engine.upkeep.upgrade import FormatReport
     from omnigraph.engine.upkeep.verify_report import Verification
     from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from omnigraph.model.options import CommitWords
     from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
+    from omnigraph.store.job_files import JobKind
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ class SnapshotLike(Protocol):
 
     def entity(self, type: str, id: str) -> dict[str, Any] | None: ...
 
-    def blob(self, type: str, id: str, property: str) -> Blob | None: ...
+    def blob(self, type: str, id: str, property: str) -> BlobLike | None: ...
 
     def export(
         self,
@@ -147,15 +148,41 @@ class SnapshotLike(Protocol):
         types: Sequence[str] | None = None,
         kinds: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
-    ) -> Diff: ...
+    ) -> DiffLike: ...
 
-    def log(self, **shown: Unpack[LogWords]) -> Log: ...
+    def log(self, **shown: Unpack[LogWords]) -> LogLike: ...
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]: ...
 
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan: ...
 
     def manifest(self) -> pa.Table: ...
+
+
+class JobsLike(Protocol):
+    """Long work that was asked for, in whatever process it runs."""
+
+    def submit(
+        self, kind: JobKind, arguments: Mapping[str, Any] | None = None, *, actor: str | None = None
+    ) -> GraphJob: ...
+
+    def list(self) -> list[GraphJob]: ...
+
+    def get(self, id: str) -> GraphJob: ...
+
+    def cancel(self, id: str, *, actor: str | None = None) -> GraphJob: ...
+
+    def events(self, id: str, *, poll: float = 0.5) -> Iterator[GraphJob]: ...
+
+
+class RecoveryLike(Protocol):
+    """What is left of long operations that died."""
+
+    def list(self) -> list[IntentReport]: ...
+
+    def resume(self, id: str) -> Commit: ...
+
+    def discard(self, id: str) -> Commit | None: ...
 
 
 class SavepointLike(Protocol):
@@ -390,7 +417,7 @@ class GraphLike(BranchLike, Protocol):
 
     def delete_tag(self, name: str, **commit: Unpack[CommitWords]) -> None: ...
 
-    def log(self, *, all: bool = False, **shown: Unpack[LogWords]) -> Log: ...
+    def log(self, *, all: bool = False, **shown: Unpack[LogWords]) -> LogLike: ...
 
     def cleanup(
         self,
@@ -406,7 +433,7 @@ class GraphLike(BranchLike, Protocol):
     def format(self) -> FormatReport: ...
 
     @property
-    def jobs(self) -> GraphJobs: ...
+    def jobs(self) -> JobsLike: ...
 
     @property
-    def recovery(self) -> Recovery: ...
+    def recovery(self) -> RecoveryLike: ...

@@ -79,6 +79,13 @@ async def read_at(call: GraphCall, ref: str, work: Callable[[Snapshot], Any]) ->
     return not_modified(commit) if seen else answer(value, commit)
 
 
+def pin_of(snapshot: Snapshot) -> str:
+    """The ref that names this version for ever: by its branch, if one was asked for, because who
+    may read a branch may read what is in its past."""
+    commit = snapshot.commit.id
+    return commit if snapshot.asked is None else f"{snapshot.asked.name}@{commit}"
+
+
 def page_of(
     items: Sequence[Any], limit: int, cursor: str | None, of: str, *, commit: str = ""
 ) -> dict[str, Any]:

@@ -21,6 +21,8 @@ ROUTES = (
     "graph",
     "query",
     "scan",
+    "search",
+    "algorithms",
     "mutate",
     "transactions",
     "texts",

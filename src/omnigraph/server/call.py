@@ -4,18 +4,27 @@ threads the engine is asked."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Path, Request
 
-from omnigraph.engine.graph import Graph
+from omnigraph.engine.graph import Graph, graph_holding
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitWords
 from omnigraph.server.graphs import no_graph
 from omnigraph.server.pools import Pool
 from omnigraph.server.service import Service
-from omnigraph.wire.conditions import key_of, read_if_match, read_key, read_tags
+from omnigraph.wire.conditions import (
+    HOLDING,
+    key_of,
+    read_holding,
+    read_if_match,
+    read_key,
+    read_tags,
+)
+from omnigraph.wire.media import wants_typed
+from omnigraph.wire.typed import typed
 
 T = TypeVar("T")
 
@@ -43,7 +52,9 @@ class GraphCall:
         if caller.graphs is not None and self.name not in caller.graphs:
             raise no_graph(self.name)
         graph = service.graphs.open(self.name)
-        return graph.acting(caller, service.policy, name=self.name, audit=service.audit)
+        acting = graph.acting(caller, service.policy, name=self.name, audit=service.audit)
+        held = self.request.headers.get(HOLDING)
+        return acting if held is None else graph_holding(acting, *read_holding(held))
 
     @property
     def request_id(self) -> str | None:
@@ -69,6 +80,10 @@ class GraphCall:
             return False
         tags = read_tags(header, "If-None-Match")
         return not tags or any(snapshot.graph_version.holds(tag) for tag in tags)
+
+    def shown(self, value: Any) -> Any:
+        """A value with its kinds, if the client asks for them; answers write others plainly."""
+        return typed(value) if wants_typed(self.request.headers.get("accept")) else value
 
     def words(self, message: str | None = None) -> CommitWords:
         """The options of a write, from the caller and the headers."""

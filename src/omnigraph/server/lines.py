@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from omnigraph.errors import OmnigraphError
 from omnigraph.server.answers import about, not_modified
 from omnigraph.server.call import GraphCall
 from omnigraph.server.rows import attended
@@ -23,9 +24,17 @@ Rows = Iterator[dict[str, Any]]
 
 
 def list_page(rows: Rows, offset: int, limit: int, of: str, commit: str) -> dict[str, Any]:
-    """The part of a list that begins at an offset; what comes before is read and left."""
-    shown = [plain(row) for row in islice(rows, offset, offset + limit + 1)]
-    more = len(shown) > limit
+    """The part of a list that begins at an offset; what comes before is read and left. An error
+    after the first of them is that of the next page."""
+    shown: list[Any] = []
+    try:
+        shown.extend(plain(row) for row in islice(rows, offset, offset + limit + 1))
+        more = len(shown) > limit
+    except OmnigraphError:
+        if not shown:
+            raise
+        more = True
+        limit = min(limit, len(shown))
     cursor = PageCursor(commit, of, offset + limit).text if more else None
     return {"items": shown[:limit], "cursor": cursor}
 

@@ -285,6 +285,8 @@ async def _stream(
         raise
     left = None if wanted.seconds is None else wanted.seconds - (time.monotonic() - began)
     headers = about(found.commit, timely=found.timely)
+    if found.ordered:
+        headers["Omnigraph-Ordered"] = "true"
     if coding is not None:
         headers |= coding_headers(coding)
     return PulledResponse(

@@ -90,7 +90,7 @@ def _tasks(
     pinned = pin_table(root, snapshot, kind)
     marks = snapshot.view(kind).table.marks.values()
     groups = group_fragments([(mark.id, mark.rows) for mark in marks], PART_ROWS) or [()]
-    stem = file_stem(snapshot, kind)
+    stem = file_stem(snapshot.catalog, kind)
     for number, fragments in enumerate(groups):
         name = f"{stem}.{format}" if len(groups) == 1 else f"{stem}.{number:05}.{format}"
         yield ExportTask(pinned, fragments, str(place / name), format)

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import hashlib
 import re
+from urllib.parse import quote, unquote
 
 from omnigraph.errors import InvalidArgument
 
 _TAG = re.compile(r'(?:W/)?"([\x21\x23-\x7e]*)"')
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
 _MOST = 64
+
+
+HOLDING = "omnigraph-branch"
+"""The header of a handle on a branch, which must not reach another one of its name."""
+
+
+def holding(branch: str, incarnation: int) -> str:
+    return f"{incarnation}; {quote(branch, safe='')}"
+
+
+def read_holding(header: str) -> tuple[str, int]:
+    """The branch that is meant, and which one of its name."""
+    number, _, name = header.partition("; ")
+    if not number.isdigit() or not name or len(number) > 18:
+        raise InvalidArgument("Omnigraph-Branch has a number and the name of a branch.")
+    return unquote(name), int(number)
 
 
 def etag_of(commit: str) -> str:

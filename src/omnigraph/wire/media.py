@@ -72,6 +72,13 @@ def accepts(accept: str | None, kind: str) -> bool:
     return accept is not None and any(one.kind == kind for one in _by_liking(accept))
 
 
+def wants_typed(accept: str | None) -> bool:
+    """Whether a client asks for values that carry their kind, as `typed` writes them."""
+    return accept is not None and any(
+        one.parameters.get("values") == "typed" for one in _by_liking(accept)
+    )
+
+
 def choose_coding(accept_encoding: str | None) -> str | None:
     """zstd, gzip or nothing."""
     if not accept_encoding:

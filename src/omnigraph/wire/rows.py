@@ -3,19 +3,22 @@ plans, the same on the command line and over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
+
+import msgspec
 
 from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.merge.run import Merge
 from omnigraph.model.catalog import EdgeType, GraphType
-from omnigraph.model.changes import Change
-from omnigraph.model.conflicts import MergeConflict
+from omnigraph.model.changes import Change, Op
+from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.types import type_text
-from omnigraph.model.version import Commit
+from omnigraph.model.version import Commit, TableStatistics
 from omnigraph.plan.migrate import MigrationPlan, Tier, step_text
+from omnigraph.wire.typed import untyped
 from omnigraph.wire.values import moment_text, plain
 
 
@@ -72,6 +75,46 @@ def commit_row(commit: Commit, labels: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
+def commit_record(commit: Commit, labels: Sequence[str] = ()) -> dict[str, Any]:
+    """A commit for a client, which makes the commit of it again: also the operation, and counts by
+    table."""
+    tables = {key: msgspec.to_builtins(one) for key, one in commit.statistics.items()}
+    return commit_row(commit, labels) | {"operation": commit.operation, "tables": tables}
+
+
+def lineage_of(commit: Commit | None) -> dict[str, Any] | None:
+    return None if commit is None else commit_record(commit)
+
+
+def commit_of(record: Mapping[str, Any]) -> Commit:
+    """The commit of a record."""
+    moment = datetime.fromisoformat(record["created_at"])
+    whole = int(moment.replace(microsecond=0).timestamp()) * 1_000_000 + moment.microsecond
+    return Commit(
+        id=record["commit"],
+        parents=tuple(record["parents"]),
+        kind=record["kind"],
+        created_at=whole,
+        operation=record["operation"],
+        actor=record["actor"],
+        message=record["message"],
+        statistics=msgspec.convert(record["tables"], dict[str, TableStatistics]),
+    )
+
+
+def change_of(row: Mapping[str, Any]) -> Change:
+    """The change that a row with typed values tells."""
+    return Change(
+        Op(row["op"]),
+        row["kind"],
+        row["type"],
+        row["id"],
+        untyped(row["before"]),
+        untyped(row["after"]),
+        tuple(row["changed"]),
+    )
+
+
 def conflict_row(conflict: MergeConflict) -> dict[str, Any]:
     """A conflict for programs."""
     return {
@@ -86,6 +129,11 @@ def conflict_row(conflict: MergeConflict) -> dict[str, Any]:
     }
 
 
+def conflict_of(row: Mapping[str, Any]) -> MergeConflict:
+    """The conflict that a row tells, with values that carry their kinds or not."""
+    return MergeConflict(**(untyped(dict(row)) | {"kind": ConflictKind(row["kind"])}))
+
+
 def plan_row(plan: MigrationPlan) -> dict[str, Any]:
     """A plan for programs."""
     return {
@@ -97,6 +145,16 @@ def plan_row(plan: MigrationPlan) -> dict[str, Any]:
     }
 
 
+def plan_record(plan: MigrationPlan) -> dict[str, Any]:
+    """A plan for a client, which makes the plan of it again."""
+    return plan_row(plan) | {"record": msgspec.to_builtins(plan)}
+
+
+def plan_of(record: Mapping[str, Any]) -> MigrationPlan:
+    """The plan of a record."""
+    return msgspec.convert(record["record"], MigrationPlan)
+
+
 def block_row(block: FeedBlock) -> dict[str, Any]:
     """A commit of the change feed with what it changed, and the cursor after it."""
     row = commit_row(block.commit)
@@ -104,6 +162,44 @@ def block_row(block: FeedBlock) -> dict[str, Any]:
     row["changes"] = [change_row(change) for change in block.changes]
     row["cursor"] = block.cursor
     return row
+
+
+def block_record(block: FeedBlock) -> dict[str, Any]:
+    """A block for a client: with the record of its commit, and steps of the schema as values."""
+    told = block_row(block) | commit_record(block.commit)
+    queries = queries_record(block.changes.queries)
+    return told | {"steps": steps_record(block.schema), "queries": queries}
+
+
+def steps_record(plan: MigrationPlan) -> list[Any]:
+    return [msgspec.to_builtins(step) for step in plan.steps]
+
+
+def steps_of(record: Sequence[Any]) -> MigrationPlan:
+    """The plan that has these steps."""
+    return msgspec.convert({"base": "", "steps": record}, MigrationPlan)
+
+
+def queries_record(changes: Sequence[QueryChange]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "before": one.before, "after": one.after} for one in changes]
+
+
+def query_changes_of(record: Sequence[Any]) -> tuple[QueryChange, ...]:
+    return tuple(QueryChange(**one) for one in record)
+
+
+def merge_of(row: Mapping[str, Any]) -> Merge:
+    """The merge that a row with typed values tells; its commit is in `lineage`."""
+    return Merge(
+        row["outcome"],
+        None if row["lineage"] is None else commit_of(row["lineage"]),
+        row["base"],
+        tuple(row["adopted"]),
+        row["changes"],
+        tuple(conflict_of(one) for one in row["conflicts"]),
+        tuple(row["queries"]),
+        row["repeated"],
+    )
 
 
 def merge_row(done: Merge, source: str, into: str, *, dry_run: bool) -> dict[str, Any]:

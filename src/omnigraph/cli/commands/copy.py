@@ -37,7 +37,7 @@ def copy(
     cli.half_done = "The graph is as it was; run it again to copy the rest."
     with progress_bar(cli.out) as report:
         done = copy_graph(
-            cli.root,
+            cli.require_stored("copied"),
             target,
             names=names or None,
             runtime=cli.watched_runtime(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,13 +11,13 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.colours import Paint, pad
 from omnigraph.cli.value_text import count_text, one_line, time_text
-from omnigraph.engine.graph_view import pin_of
 from omnigraph.model.types import Base, ScalarType, VectorType
 
 if TYPE_CHECKING:
     from omnigraph.engine.snapshot import Snapshot
 
 _BAR = 16
+_HEAD = "graph_head"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
@@ -82,22 +83,25 @@ def snapshot(
     """
     with cli.reading() as g:
         found = g.at(ref)
-        version = found.graph_version
+        (head,) = (one for one in found.manifest().to_pylist() if one["object_type"] == _HEAD)
         types = _type_rows(found)
+        commit = found.commit
+        schema = found.graph_version.schema if hasattr(found, "graph_version") else found.digest
+    branch, version = head["table_branch"], json.loads(head["metadata"])["version"]
     row = {
         "ref": ref,
-        "branch": version.branch,
-        "version": version.version,
-        "commit": version.commit.id,
-        "schema": version.schema,
+        "branch": branch,
+        "version": version,
+        "commit": commit.id,
+        "schema": schema,
         "types": types,
     }
 
     def view(paint: Paint) -> Iterator[str]:
-        names = (("branch", version.branch), ("version", str(version.version)))
-        for name, value in (*names, ("commit", version.commit.id), ("schema", version.schema)):
+        names = (("branch", branch), ("version", str(version)))
+        for name, value in (*names, ("commit", commit.id), ("schema", schema)):
             yield f"{paint('bold', name.ljust(8))} {one_line(value)}"
-        yield f"{paint('bold', 'time'.ljust(8))} {time_text(version.commit.created_at)} UTC"
+        yield f"{paint('bold', 'time'.ljust(8))} {time_text(commit.created_at)} UTC"
         yield ""
         yield from _type_lines(types, paint, cli.out.unicode)
 
@@ -127,19 +131,18 @@ def _pending(found: Snapshot) -> list[dict[str, Any]]:
 
 
 def _type_rows(found: Snapshot) -> list[dict[str, Any]]:
-    rows = []
-    for kind in found.catalog.types:
-        pin = pin_of(found, kind)
-        rows.append(
-            {
-                "type": kind.name,
-                "kind": kind.table_key.split(":", 1)[0],
-                "entities": pin.rows,
-                "fragments": pin.fragments,
-                "table_version": pin.table_version,
-            }
-        )
-    return rows
+    told = found.manifest().to_pylist()
+    tables = {one["table_key"]: one for one in told if one["object_type"] == "table_version"}
+    return [
+        {
+            "type": kind.name,
+            "kind": kind.table_key.split(":", 1)[0],
+            "entities": tables[kind.table_key]["row_count"],
+            "fragments": json.loads(tables[kind.table_key]["metadata"])["fragments"],
+            "table_version": tables[kind.table_key]["table_version"],
+        }
+        for kind in found.catalog.types
+    ]
 
 
 def _type_lines(types: list[dict[str, Any]], paint: Paint, unicode: bool) -> Iterator[str]:

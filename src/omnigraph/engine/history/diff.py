@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -35,6 +35,26 @@ class QueryChange:
         if self.before is None:
             return Op.INSERT
         return Op.DELETE if self.after is None else Op.UPDATE
+
+
+class DiffLike(Protocol):
+    """The changes that lead from one version to another, wherever they are computed."""
+
+    def __iter__(self) -> Iterator[Change]: ...
+
+    def summary(self) -> dict[str, dict[str, int]]: ...
+
+    @property
+    def io(self) -> Ledger: ...
+
+    @property
+    def types(self) -> frozenset[str] | None: ...
+
+    @property
+    def schema(self) -> MigrationPlan: ...
+
+    @property
+    def queries(self) -> tuple[QueryChange, ...]: ...
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from omnigraph.engine.history.cursor import (
     is_cursor,
     recreated,
 )
-from omnigraph.engine.history.diff import Diff, make_diff
+from omnigraph.engine.history.diff import Diff, DiffLike, make_diff
 from omnigraph.engine.history.first_parents import Path
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session, hash_call
@@ -41,7 +41,7 @@ class FeedBlock:
 
     commit: Commit
     cursor: str
-    changes: Diff
+    changes: DiffLike
 
     @property
     def schema(self) -> MigrationPlan:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from omnigraph.engine.graph_view import shown_commit
 from omnigraph.engine.history.ancestry import contains
@@ -85,6 +85,20 @@ def make_log(
         raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))
     return Log(session, starts, wanted, first_parent=first_parent, ledger=ledger or Ledger())
+
+
+class LogLike(Protocol):
+    """An iterator over commits, wherever they are."""
+
+    io: Ledger
+
+    def __iter__(self) -> Iterator[Commit]: ...
+
+    def __next__(self) -> Commit: ...
+
+    def labels(self) -> dict[str, tuple[str, ...]]: ...
+
+    def lanes(self) -> tuple[LaneRow, ...]: ...
 
 
 class Log(Iterator[Commit]):

@@ -39,7 +39,7 @@ class Result:
         schema: pa.Schema,
         batches: Callable[[], Iterator[pa.RecordBatch]],
         *,
-        commit: Commit,
+        commit: Commit | Callable[[], Commit],
         io: Ledger,
         cancel: Callable[[], None],
         explain: Callable[[bool], str],
@@ -48,7 +48,7 @@ class Result:
         timely: bool = False,
     ) -> None:
         self.schema = schema
-        self.commit = commit
+        self._commit = commit
         self.io = io
         self.ordered = ordered
         self.timely = timely
@@ -58,6 +58,13 @@ class Result:
         self._graph = graph
         self._table: pa.Table | None = None
         self._begun = False
+
+    @property
+    def commit(self) -> Commit:
+        """The commit that was read. A result of a server asks for it when it is first looked at."""
+        if not isinstance(self._commit, Commit):
+            self._commit = self._commit()
+        return self._commit
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Arrow batches as they are found; they are not kept.

@@ -23,7 +23,7 @@ from omnigraph.server.routing import StrictRoute
 from omnigraph.server.streams import until_gone
 from omnigraph.wire.media import EVENTS, accepts
 from omnigraph.wire.problems import problem_of
-from omnigraph.wire.rows import block_row
+from omnigraph.wire.rows import block_record
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
@@ -44,8 +44,10 @@ class Watched:
         types: list[str] | None,
         kinds: list[str] | None,
         ops: list[str] | None,
+        shown: Callable[[Any], Any] = plain,
     ) -> None:
         self.branch = branch
+        self._shown = shown
         self._chosen: dict[str, Any] = {"types": types, "kinds": kinds, "ops": ops}
 
     def after(self, graph: Graph, since: str, limit: int) -> tuple[list[dict[str, Any]], bool]:
@@ -55,7 +57,7 @@ class Watched:
         return blocks[:limit], len(blocks) > limit
 
     def _row(self, block: FeedBlock) -> dict[str, Any]:
-        row: dict[str, Any] = plain(block_row(block))
+        row: dict[str, Any] = plain(self._shown(block_record(block)))
         return row
 
 
@@ -72,7 +74,9 @@ async def changes(
 ) -> Response:
     """What happened on a branch, commit by commit: the blocks after a cursor, waited for if there
     are none; or all that come, as events."""
-    watched = Watched(branch, type, list(kind) if kind else None, list(op) if op else None)
+    watched = Watched(
+        branch, type, list(kind) if kind else None, list(op) if op else None, call.shown
+    )
     if accepts(call.request.headers.get("accept"), EVENTS):
         since = call.request.headers.get("last-event-id") or since
         return await follow(call, watched, since)

@@ -21,7 +21,7 @@ from omnigraph.server.routing import StrictRoute
 from omnigraph.server.streams import Pieces, PulledResponse
 from omnigraph.wire.conditions import etag_of
 from omnigraph.wire.cursors import read_cursor
-from omnigraph.wire.rows import change_row, commit_row
+from omnigraph.wire.rows import change_row, commit_record
 
 router = APIRouter(
     prefix="/graphs/{graph}/entities/{type}", tags=["entities"], route_class=StrictRoute
@@ -40,7 +40,7 @@ async def entity(call: TheCall, type: TypeName, id: Id, ref: str = "main") -> Re
         found = snapshot.entity(type, id)
         if found is None:
             raise EntityNotFound(f"There is no {type} {id!r} at {ref}.")
-        return found
+        return dict(call.shown(found))
 
     return await read_at(call, ref, told)
 
@@ -64,7 +64,7 @@ async def history(
         start = graph.at(branch if place is None else place.commit)
         offset = 0 if place is None else place.offset
         rows = (
-            {**commit_row(one.commit), "change": change_row(one.change)}
+            {**commit_record(one.commit), "change": call.shown(change_row(one.change))}
             for one in start.history(type, id, limit=offset + most + 1)
         )
         return start.commit.id, list_page(rows, offset, most, of, start.commit.id)
@@ -87,7 +87,7 @@ async def blob(
             return commit, None
         found = snapshot.blob(type, id, property)
         if found is None:
-            raise EntityNotFound(f"{type} {id!r} has no {property} at {ref}.")
+            raise EntityNotFound(f"{type} {id!r} has no {property} at {ref}.", missing="value")
         return commit, found
 
     commit, found = await call.read(find)

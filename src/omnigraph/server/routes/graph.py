@@ -11,25 +11,32 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import EdgeType
 from omnigraph.server.answers import answer, not_modified
+from omnigraph.server.bodies import Types
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.routing import StrictRoute
-from omnigraph.wire.rows import commit_row
+from omnigraph.wire.rows import commit_record
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["graph"], route_class=StrictRoute)
 
 
 @router.get("")
-async def stats(call: TheCall, ref: str = "main") -> Response:
+async def stats(call: TheCall, ref: str = "main", type: Types = None) -> Response:
     """What is in a graph: types with their counts, branches and tags with their commits, and the
-    format."""
-    commit, told = await call.read(lambda graph: _stats(graph, ref, call))
+    format. With `type` only the counts of these."""
+    commit, told = await call.read(lambda graph: _stats(graph, ref, call, type))
     return not_modified(commit) if told is None else answer(told, commit)
 
 
-def _stats(graph: Graph, ref: str, call: GraphCall) -> tuple[str, dict[str, Any] | None]:
+def _stats(
+    graph: Graph, ref: str, call: GraphCall, types: list[str] | None
+) -> tuple[str, dict[str, Any] | None]:
     snapshot = graph.at(ref)
     if call.has_seen(snapshot):
         return snapshot.commit.id, None
+    if types is not None:
+        counts = [{"name": name, "count": snapshot.count(name)} for name in types]
+        told = {"name": call.name, "ref": ref, "commit": snapshot.commit.id, "types": counts}
+        return snapshot.commit.id, told
     protected = set(graph.protected_branches())
     return snapshot.commit.id, {
         "name": call.name,
@@ -41,7 +48,7 @@ def _stats(graph: Graph, ref: str, call: GraphCall) -> tuple[str, dict[str, Any]
             {"name": name, "protected": name in protected, "commit": graph.at(name).commit.id}
             for name in graph.branches()
         ],
-        "tags": [{"name": name, **commit_row(held)} for name, held in graph.tags().items()],
+        "tags": [{"name": name, **commit_record(held)} for name, held in graph.tags().items()],
     }
 
 

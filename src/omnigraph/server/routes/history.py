@@ -12,14 +12,14 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.diff import Diff
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.plan.digest import digest_values
-from omnigraph.server.answers import answer, check_items, not_modified, read_at
+from omnigraph.server.answers import answer, check_items, not_modified, pin_of, read_at
 from omnigraph.server.bodies import Kinds, Ops, Types
 from omnigraph.server.call import GraphCall, TheCall, Ulid
 from omnigraph.server.lines import answer_lines, list_page
 from omnigraph.server.routing import StrictRoute
 from omnigraph.wire.cursors import read_cursor
 from omnigraph.wire.media import Shape, choose_form
-from omnigraph.wire.rows import change_row, commit_row
+from omnigraph.wire.rows import change_row, commit_record, queries_record, steps_record
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
@@ -62,7 +62,7 @@ async def commits(
             )
         )
         labels = log.labels()
-        rows = (commit_row(one, labels.get(one.id, ())) for one in log)
+        rows = (commit_record(one, labels.get(one.id, ())) for one in log)
         commit = start.commit.id
         return commit, list_page(rows, offset, most, of, commit)
 
@@ -73,7 +73,7 @@ async def commits(
 @router.get("/commits/{commit}")
 async def commit(call: TheCall, commit: Ulid) -> Response:
     """One commit."""
-    return await read_at(call, commit, lambda at: commit_row(at.commit))
+    return await read_at(call, commit, lambda at: commit_record(at.commit))
 
 
 @router.get("/commits/{commit}/changes")
@@ -110,8 +110,11 @@ async def diff(
     kind: Kinds = None,
     op: Ops = None,
     summary: bool = False,
+    schema: bool = False,
 ) -> Response:
-    """What leads from one ref to another, entity by entity: a page, or a line for each."""
+    """What leads from one ref to another, entity by entity: a page, or a line for each. With
+    `summary` only how many, with `schema` only what leads from one schema, and from the stored
+    queries, to the others."""
 
     def find(graph: Graph, pinned: str | None) -> tuple[Snapshot, Diff | None]:
         at = graph.at(pinned or new)
@@ -126,6 +129,22 @@ async def diff(
 
         commit_id, told = await call.read(counted)
         return answer(told, commit_id)
+    if schema:
+
+        def told_schema(graph: Graph) -> tuple[str, dict[str, Any]]:
+            before = graph.at(old)
+            at, found = find(graph, None)
+            assert found is not None
+            told = {
+                "old": pin_of(before),
+                "new": pin_of(at),
+                "steps": steps_record(found.schema),
+                "queries": queries_record(found.queries),
+            }
+            return at.commit.id, told
+
+        commit_id, about = await call.read(told_schema)
+        return answer(about, commit_id)
     of = digest_values(["diff", call.name, old, new, type, kind, op])
     return await _changes(call, find, of, limit, cursor)
 
@@ -136,7 +155,7 @@ async def _changes(
     form = choose_form(call.request.headers.get("accept"), _LISTED)
 
     def rows(found: Diff | None) -> Iterator[dict[str, Any]]:
-        return (change_row(one) for one in found or ())
+        return (call.shown(change_row(one)) for one in found or ())
 
     if form.shape is Shape.LINES:
 

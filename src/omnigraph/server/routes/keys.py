@@ -15,7 +15,7 @@ from omnigraph.server.call import TheCall
 from omnigraph.server.routing import StrictRoute
 from omnigraph.telemetry import Ledger
 from omnigraph.wire.conditions import key_of, read_key
-from omnigraph.wire.rows import commit_row
+from omnigraph.wire.rows import commit_record
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["server"], route_class=StrictRoute)
 
@@ -35,6 +35,6 @@ async def key(
         found = find_keyed(session, hashed, session.live_head(branch, ledger), ledger)
         if found is None:
             raise NotFound(f"No write with this key has landed on {branch}.")
-        return {"branch": branch, **commit_row(found.commit)}
+        return {"branch": branch, **commit_record(found.commit)}
 
     return answer(await call.read(find), headers={"Cache-Control": "no-store"})

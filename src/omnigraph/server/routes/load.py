@@ -19,6 +19,7 @@ from omnigraph.server.answers import answer
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.routing import StrictRoute, too_large
+from omnigraph.wire.rows import lineage_of
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["load"], route_class=StrictRoute)
@@ -59,6 +60,7 @@ async def load(
     from_: Annotated[str | None, Query(alias="from")] = None,
     on_error: Literal["abort", "quarantine"] = "abort",
     message: str | None = None,
+    rejects: Annotated[int, Query(ge=0, le=10_000)] = _REJECTS,
 ) -> Response:
     """Brings entities in, as one commit or not at all. With `from` they go to a new branch, which
     begins there."""
@@ -87,10 +89,10 @@ async def load(
             )
 
         done = await call.write(do)
-        return answer(load_row(done), done.commit_id, io=done.io)
+        return answer(load_row(done, rejects), done.commit_id, io=done.io)
 
 
-def load_row(done: LoadResult) -> dict[str, Any]:
+def load_row(done: LoadResult, rejects: int = _REJECTS) -> dict[str, Any]:
     rejected = done.rejected_rows()
     return {
         "branch": done.branch,
@@ -99,8 +101,10 @@ def load_row(done: LoadResult) -> dict[str, Any]:
         "commit": done.commit_id,
         "engine": done.engine,
         "rejected": rejected.num_rows,
-        "rejects": plain(rejected.slice(0, _REJECTS).to_pylist()),
+        "rejects": plain(rejected.slice(0, rejects).to_pylist()),
         "repeated": done.repeated,
+        "reason": done.reason,
+        "lineage": lineage_of(done.commit),
     }
 
 

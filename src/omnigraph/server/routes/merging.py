@@ -15,7 +15,7 @@ from omnigraph.server.answers import answer
 from omnigraph.server.bodies import RequestBody
 from omnigraph.server.call import TheCall
 from omnigraph.server.routing import StrictRoute
-from omnigraph.wire.rows import commit_row, merge_row
+from omnigraph.wire.rows import commit_record, lineage_of, merge_row
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["merge"], route_class=StrictRoute)
 
@@ -71,7 +71,8 @@ async def merge(call: TheCall, body: MergeBody) -> Response:
     done = await call.write(do)
     commit = None if done.commit is None else done.commit.id
     row = merge_row(done, body.source, body.into, dry_run=body.dry_run)
-    return answer(row | {"repeated": done.repeated}, commit, io=done.io)
+    told = row | {"repeated": done.repeated, "lineage": lineage_of(done.commit)}
+    return answer(call.shown(told), commit, io=done.io)
 
 
 def _resolved(rows: list[Resolution]) -> dict[tuple[str, str], dict[str, Any] | None]:
@@ -96,4 +97,4 @@ async def revert(call: TheCall, body: BackBody) -> Response:
 
 
 def _written(commit: Commit) -> Response:
-    return answer(commit_row(commit), commit.id)
+    return answer(commit_record(commit), commit.id)

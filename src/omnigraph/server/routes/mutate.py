@@ -12,6 +12,7 @@ from omnigraph.server.answers import answer
 from omnigraph.server.bodies import QueryText
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.routing import StrictRoute
+from omnigraph.wire.rows import lineage_of
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["mutate"], route_class=StrictRoute)
@@ -46,4 +47,5 @@ def mutation_row(done: MutationResult) -> dict[str, Any]:
         "counts": {name: plain(counts) for name, counts in done.counts.items()},
         "commit": done.commit_id,
         "repeated": done.repeated,
+        "lineage": lineage_of(done.commit),
     }

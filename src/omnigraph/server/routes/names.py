@@ -15,7 +15,7 @@ from omnigraph.server.answers import answer, check_items, page_of
 from omnigraph.server.bodies import RequestBody
 from omnigraph.server.call import GraphCall, TheCall
 from omnigraph.server.routing import StrictRoute
-from omnigraph.wire.rows import commit_row
+from omnigraph.wire.rows import commit_record
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["branches"], route_class=StrictRoute)
 Name = Annotated[str, Query(max_length=1_000)]
@@ -67,9 +67,9 @@ async def protect_branch(call: TheCall, name: Name, body: Protection) -> Respons
 
 
 @router.delete("/branches")
-async def delete_branch(call: TheCall, name: Name) -> Response:
+async def delete_branch(call: TheCall, name: Name, message: str | None = None) -> Response:
     """Takes a branch away. Its commits stay for as long as something needs them."""
-    words = call.words()
+    words = call.words(message)
     await call.write(lambda g: g.delete_branch(name, **words))
     return answer({"name": name, "deleted": True})
 
@@ -81,7 +81,7 @@ async def tags(call: TheCall, limit: int | None = None, cursor: str | None = Non
     of = digest_values(["tags", call.name])
 
     def rows(graph: Graph) -> list[dict[str, Any]]:
-        return [{"name": name, **commit_row(commit)} for name, commit in graph.tags().items()]
+        return [{"name": name, **commit_record(commit)} for name, commit in graph.tags().items()]
 
     return answer(page_of(await call.read(rows), most, cursor, of))
 
@@ -95,9 +95,9 @@ async def create_tag(call: TheCall, body: NewName) -> Response:
 
 
 @router.delete("/tags")
-async def delete_tag(call: TheCall, name: Name) -> Response:
+async def delete_tag(call: TheCall, name: Name, message: str | None = None) -> Response:
     """Takes the name away. The commit stays."""
-    words = call.words()
+    words = call.words(message)
     await call.write(lambda g: g.delete_tag(name, **words))
     return answer({"name": name, "deleted": True})
 
@@ -109,8 +109,13 @@ def _items(call: GraphCall, limit: int | None) -> int:
 
 def _branch_row(graph: Graph, name: str) -> dict[str, Any]:
     version = graph.at(name).graph_version
-    return {"name": name, "protected": version.protected, **commit_row(version.commit)}
+    about = {
+        "protected": version.protected,
+        "version": version.version,
+        "incarnation": version.incarnation,
+    }
+    return {"name": name, **about, **commit_record(version.commit)}
 
 
 def _named(name: str, commit: Commit, *, status: int) -> Response:
-    return answer({"name": name, **commit_row(commit)}, commit.id, status=status)
+    return answer({"name": name, **commit_record(commit)}, commit.id, status=status)

@@ -9,11 +9,11 @@ from pydantic import Field
 from starlette.responses import Response
 
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.server.answers import answer, read_at
+from omnigraph.server.answers import answer, pin_of, read_at
 from omnigraph.server.bodies import RequestBody, only_text
 from omnigraph.server.call import TheCall
 from omnigraph.server.routing import StrictRoute
-from omnigraph.wire.rows import plan_row, type_row
+from omnigraph.wire.rows import commit_record, lineage_of, plan_record, type_row
 
 router = APIRouter(prefix="/graphs/{graph}/schema", tags=["schema"], route_class=StrictRoute)
 
@@ -40,6 +40,8 @@ async def schema(call: TheCall, ref: str = "main") -> Response:
             "commit": snapshot.commit.id,
             "schema": snapshot.schema,
             "digest": snapshot.graph_version.schema,
+            "pin": pin_of(snapshot),
+            "lineage": commit_record(snapshot.commit),
             "types": [type_row(kind) for kind in snapshot.catalog.types],
         }
 
@@ -50,7 +52,7 @@ async def schema(call: TheCall, ref: str = "main") -> Response:
 async def plan(call: TheCall, body: PlanBody) -> Response:
     """What applying a schema would do, step by step."""
     return await read_at(
-        call, body.ref, lambda at: plan_row(at.plan_schema(only_text(body.schema_)))
+        call, body.ref, lambda at: plan_record(at.plan_schema(only_text(body.schema_)))
     )
 
 
@@ -68,7 +70,8 @@ async def apply_(call: TheCall, body: ApplyBody) -> Response:
         "applied": done.applied,
         "branch": body.branch,
         "commit": commit,
-        "plan": plan_row(done.plan),
+        "plan": plan_record(done.plan),
         "repeated": done.repeated,
+        "lineage": lineage_of(done.commit),
     }
     return answer(row, commit, io=done.io)

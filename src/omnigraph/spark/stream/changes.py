@@ -22,6 +22,7 @@ from pyspark.sql.streaming.datasource import (
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.cursor import BEGINNING, is_cursor
+from omnigraph.engine.history.diff import Diff
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.opening import open_root
 from omnigraph.errors import InvalidArgument
@@ -68,6 +69,7 @@ class TypeFeed:
         )
 
     def rows(self, block: FeedBlock) -> Iterator[pa.RecordBatch]:
+        assert isinstance(block.changes, Diff)  # executors read the files of the graph
         for delta in block.changes.deltas():
             for op, rows in (
                 (Op.DELETE, delta.deletes),

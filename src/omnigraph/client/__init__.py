@@ -1,0 +1,1 @@
+"""The client of a server: a graph behind an address, with the methods of one that is here."""

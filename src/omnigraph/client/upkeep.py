@@ -1,0 +1,85 @@
+"""Owns maintenance of a graph on a server: jobs that are waited for, and their reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from omnigraph.arguments import checked_methods
+from omnigraph.client.remote_jobs import await_job, begin_job
+from omnigraph.client.served_graph import ServedGraph
+from omnigraph.engine.upkeep.cleanup_report import Cleaned, Removal
+from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized, Progress, TypeReport
+from omnigraph.engine.upkeep.recovery import IntentReport
+from omnigraph.engine.upkeep.verify_report import Finding, Verification
+from omnigraph.model.version import Commit
+from omnigraph.telemetry import Ledger
+from omnigraph.wire.rows import commit_of
+
+
+def run_job(
+    served: ServedGraph,
+    kind: str,
+    arguments: Mapping[str, Any],
+    progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """What a job has to tell of its end."""
+
+    def tell(job: Mapping[str, Any]) -> None:
+        if progress is not None and job.get("total"):
+            name, _, doing = str(job["doing"]).partition(": ")
+            progress(Progress(int(job["done"]), int(job["total"]), name, doing))
+
+    given = {name: value for name, value in arguments.items() if value is not None}
+    begun = begin_job(served, kind, given)
+    return dict(await_job(served, begun["id"], tell)["result"])
+
+
+def optimized_of(told: Mapping[str, Any]) -> Optimized:
+    return Optimized(
+        None if told["lineage"] is None else commit_of(told["lineage"]),
+        {name: msgspec.convert(one, TypeReport) for name, one in told["types"].items()},
+        told["dry_run"],
+        told["gave_way"],
+        Ledger(),
+        told["folded"],
+        told["repeated"],
+    )
+
+
+def cleaned_of(told: Mapping[str, Any]) -> Cleaned:
+    removed = [msgspec.convert(one, Removal) for one in told["removed"]]
+    return Cleaned(told["dry_run"], removed, dict(told["floors"]), list(told["spared"]))
+
+
+def verification_of(told: Mapping[str, Any]) -> Verification:
+    findings = [msgspec.convert(one, Finding) for one in told["findings"]]
+    return Verification(told["deep"], findings, Counter(told["looked_at"]))
+
+
+@checked_methods
+class RemoteRecovery:
+    """What is left of operations that died, on a server."""
+
+    def __init__(self, served: ServedGraph) -> None:
+        self._served = served
+
+    def list(self) -> list[IntentReport]:
+        """Oldest first."""
+        told = self._served.get("/recovery")
+        return [msgspec.convert(one, IntentReport) for one in told["items"]]
+
+    def resume(self, id: str) -> Commit:
+        """Publishes what the operation had staged, unless that has been published already."""
+        told = run_job(self._served, "resume", {"intent": id})
+        return commit_of(self._served.get(f"/commits/{told['commit']}"))
+
+    def discard(self, id: str) -> Commit | None:
+        """Gives up what the operation had staged."""
+        told = run_job(self._served, "discard", {"intent": id})
+        if told["commit"] is None:
+            return None
+        return commit_of(self._served.get(f"/commits/{told['commit']}"))

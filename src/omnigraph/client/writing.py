@@ -1,0 +1,197 @@
+"""Owns writes to a graph on a server: each is done once, however often its answer is lost.
+
+A write has a key before it is sent for the first time. A connection that is lost, and answers 502,
+503 and 504, are followed by the same bytes again, until the patience of the caller ends. Then the
+key is looked up, and what is still not known is said to be unknown.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.client.connection import Answer, Body, Lost, Pauses, Query, failure_of
+from omnigraph.client.served_graph import TYPED, ServedGraph, json_body
+from omnigraph.errors import NotRemote, OmnigraphError, OutcomeUnknown
+from omnigraph.model.options import CommitOptions, CommitWords, read_options
+from omnigraph.model.version import Commit
+from omnigraph.wire.conditions import etag_of
+from omnigraph.wire.rows import commit_of
+
+_WRITE_SILENCE = 600.0
+"""Seconds that a write may take without a byte of an answer."""
+_LAST_LOOK = 5.0
+_KEY = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The answer to a write. It is only `repeated` if an earlier call had done it, and not an
+    earlier attempt of this one."""
+
+    told: dict[str, Any]
+    repeated: bool
+    answer: Answer
+
+
+def signed(served: ServedGraph, given: CommitWords) -> CommitOptions:
+    """The options of a write. Who writes is who the token is for: another actor is refused."""
+    options = read_options(given)
+    if options.actor is not None and options.actor != (known := served.actor()):
+        whose = f"the server takes you for {known!r}" if known else "the server knows no actor here"
+        raise NotRemote(
+            f"A write cannot be signed by {options.actor!r}: {whose}.",
+            help="Leave the actor out; the token says who writes.",
+        )
+    return options
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write that is to be sent. `body` is bytes, or a file that is read again from its start
+    for each attempt."""
+
+    method: str
+    path: str
+    branch: str
+    body: Body
+    content_type: str | None = "application/json"
+    query: Query | None = None
+    headers: Mapping[str, str] | None = None
+    silence: float = _WRITE_SILENCE
+    to_server: str | None = None
+    """The path of the server itself, where it is not about the graph."""
+
+
+def send(served: ServedGraph, write: Write, options: CommitOptions) -> Sent:
+    """Sends it until what became of it is known."""
+    key = _sendable(options.idempotency_key) or served.connection.new_key()
+    attempt = _attempt(served, write, options, key)
+    pauses = Pauses(served.connection, options.patience(served.connection.retry_for))
+    uncertain = False
+    while True:
+        try:
+            return _told(attempt(), options)
+        except Lost as lost:
+            uncertain = uncertain or lost.sent
+            if pauses.take(lost):
+                continue
+            if not uncertain:
+                raise failure_of(lost) from None
+            found = _look_up(served, write.branch, key)
+            if found is not None:
+                # It has landed, so the same bytes bring its answer.
+                with contextlib.suppress(Lost):
+                    return _told(attempt(), options)
+            raise _unknown(lost, found, key) from None
+        except OmnigraphError as error:
+            if uncertain and not error.retryable:
+                _require_absent(served, write.branch, key, error)
+            raise
+
+
+def _attempt(
+    served: ServedGraph, write: Write, options: CommitOptions, key: str
+) -> Callable[[], Answer]:
+    """Sends the same bytes each time."""
+    headers = {"Accept": TYPED, "Idempotency-Key": key, **served.holding}
+    headers |= dict(write.headers or {})
+    if write.content_type is not None:
+        headers["Content-Type"] = write.content_type
+    if options.if_commit is not None:
+        headers["If-Match"] = etag_of(options.if_commit)
+    about = write.to_server
+    path = served.path(write.path) if about is None else served.server_path(about)
+
+    def attempt() -> Answer:
+        if write.body is not None and not isinstance(write.body, bytes):
+            write.body.seek(0)
+        return served.connection.once(
+            write.method,
+            path,
+            query=write.query,
+            body=write.body,
+            headers=headers,
+            silence=write.silence,
+        )
+
+    return attempt
+
+
+def _sendable(key: str | None) -> str | None:
+    """A key as a header can have it. Another one is known by its digest."""
+    if key is None or _KEY.fullmatch(key) is not None:
+        return key
+    return f"sha256-{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def _told(answer: Answer, options: CommitOptions) -> Sent:
+    told: dict[str, Any] = answer.json
+    repeated = bool(told.get("repeated")) and options.idempotency_key is not None
+    return Sent(told, repeated, answer)
+
+
+def _require_absent(served: ServedGraph, branch: str, key: str, error: OmnigraphError) -> None:
+    """A refusal that follows on a lost answer may be due to the write itself: then it landed."""
+    found = _look_up(served, branch, key)
+    if found is not None:
+        raise OutcomeUnknown(
+            f"The write landed in commit {found}, and its answer was lost; what it says now is: "
+            f"{error.message}",
+            commit=found,
+        ) from error
+
+
+def _look_up(served: ServedGraph, branch: str, key: str) -> str | None:
+    """The commit of a key, if it is known that there is one."""
+    connection = served.connection
+    query = {"branch": branch, "key": key}
+    try:
+        found = connection.repeat(
+            lambda: connection.once("GET", served.path("/keys"), query=query),
+            patience=_LAST_LOOK,
+        )
+    except OmnigraphError:
+        return None
+    return str(found.json["commit"])
+
+
+def _unknown(lost: Lost, commit: str | None, key: str) -> OutcomeUnknown:
+    if commit is not None:
+        return OutcomeUnknown(
+            f"The write landed in commit {commit}, and its answer was lost: {lost.reason}",
+            commit=commit,
+            key=key,
+        )
+    return OutcomeUnknown(
+        f"Whether the write landed is not known: {lost.reason}", commit="", key=key
+    )
+
+
+def send_json(
+    served: ServedGraph,
+    method: str,
+    path: str,
+    branch: str,
+    body: Mapping[str, Any],
+    options: CommitOptions,
+    query: Query | None = None,
+) -> Sent:
+    """A write whose body is one JSON object."""
+    data = json_body(dict(body) | {"message": options.message})
+    return send(served, Write(method, path, branch, data, query=query), options)
+
+
+def commit_in(served: ServedGraph, sent: Sent, name: str = "commit") -> Commit | None:
+    """The commit that a write made; None if there is none, or an earlier call had made it."""
+    record = sent.told.get("lineage")
+    if record is not None:
+        return commit_of(record)
+    made = sent.told.get(name)
+    if made is None or sent.repeated:
+        return None
+    return commit_of(served.get(f"/commits/{made}"))
