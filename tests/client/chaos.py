@@ -53,7 +53,7 @@ class Line:
                 fate, after = "whole", 1 << 62
             else:
                 fate = self._random.choice(
-                    ("no_request", "no_answer", "in_answer", "in_answer", "hang", "status")
+                    ("no_request", "no_answer", "hang", "status", *4 * ("in_answer",))
                 )
                 after = self._random.randrange(1, self.most)
             self.fates[fate] += 1

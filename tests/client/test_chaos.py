@@ -11,14 +11,16 @@ import pytest
 import omnigraph
 from omnigraph.client.remote_graph import RemoteGraph
 from omnigraph.errors import OutcomeUnknown, Unavailable
+from omnigraph.model.version import UNSEEN
 from omnigraph.settings import Settings
 from tests.client.chaos import breaking
 from tests.client.served import Served
 
 PATIENT = Settings(retry_for=60.0)
+SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_every_write_lands_once(g: RemoteGraph, server: Served, seed: int) -> None:
     name = g.root.rpartition("/")[2]
     done: list[str] = []
@@ -37,7 +39,7 @@ def test_every_write_lands_once(g: RemoteGraph, server: Served, seed: int) -> No
                     far.load([{"name": key}], type="Person")
                 done.append(key)
 
-    with breaking(server.url, seed=seed) as line:
+    with breaking(server.url, seed=seed, rate=1.0) as line:
         threads = [threading.Thread(target=work, args=(n,)) for n in range(3)]
         for thread in threads:
             thread.start()
@@ -50,16 +52,16 @@ def test_every_write_lands_once(g: RemoteGraph, server: Served, seed: int) -> No
     assert people == sorted(done)
     notes = g.scan("Note").read_all()["text"].to_pylist()  # they have no key: twice would show
     assert sorted(notes) == sorted(key for key in done if key.endswith(("-1", "-4")))
-    assert len(list(g.log())) == 1 + 18
+    assert sum(commit.kind not in UNSEEN for commit in g.log()) == 1 + 18
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_no_short_answer_is_taken_for_a_whole_one(
     g: RemoteGraph, server: Served, seed: int
 ) -> None:
     g.load([{"text": f"note {n:06}"} for n in range(20_000)], type="Note")
     name, whole, broken = g.root.rpartition("/")[2], 0, 0
-    with breaking(server.url, seed=seed, rate=0.7, most=900_000) as line:
+    with breaking(server.url, seed=seed, rate=1.0, most=2_000_000) as line:
         far = omnigraph.open(f"{line.url}/graphs/{name}", settings=PATIENT)
         for number in range(10):
             try:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,10 +52,10 @@ class Invocation:
     def root(self) -> str:
         return require_root(self.options.root, self.config)
 
-    def actor(self, given: str | None) -> str | None:
+    def actor(self, given: str | None, root: str | None = None) -> str | None:
         """Who writes: the option, then OMNIGRAPH_ACTOR, then omnigraph.toml. On a server it is who
         the token is for."""
-        if not is_served(self.root):
+        if not is_served(self.root if root is None else root):
             return given or self.config.actor
         if given is not None:
             raise NotRemote(
@@ -93,10 +94,8 @@ class Invocation:
             yield graph
 
     def _opening(self) -> Callable[..., Any]:
-        if is_served(self.root):
-            from omnigraph.client.opening import open as found
-        else:
-            from omnigraph.engine.opening import open as found  # type: ignore[assignment]
+        home = "omnigraph.client.opening" if is_served(self.root) else "omnigraph.engine.opening"
+        found: Callable[..., Any] = import_module(home).open
         return found
 
     def watched_runtime(self) -> Runtime:

@@ -12,7 +12,7 @@ from omnigraph.errors import InvalidRoot
 _GRAPH = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ALLOW_HTTP = "OMNIGRAPH_ALLOW_HTTP"
-_SHAPE = "Write https://host/graphs/NAME."
+_SHAPE = "RemoteWrite https://host/graphs/NAME."
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,13 @@ def read_address(text: str, *, allow_http: bool = False) -> Address:
 def read_origin(text: str, *, allow_http: bool = False) -> str:
     """The server of an address, whether or not it names a graph."""
     return _split(text, allow_http)[0]
+
+
+def read_server(text: str, *, allow_http: bool = False) -> Address:
+    """A server, by its own address or by that of a graph on it."""
+    origin, path = _split(text, allow_http)
+    before, _, _ = path.rpartition("/graphs/")
+    return Address(origin, before if "/graphs/" in path else path, "")
 
 
 def _split(text: str, allow_http: bool) -> tuple[str, str]:

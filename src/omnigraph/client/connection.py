@@ -22,9 +22,8 @@ from urllib3.exceptions import (
     SSLError,
 )
 
-from omnigraph import __version__
 from omnigraph.client.address import Address
-from omnigraph.client.credentials import Token
+from omnigraph.client.credentials import BearerToken
 from omnigraph.errors import (
     InvalidRoot,
     OmnigraphError,
@@ -67,7 +66,7 @@ class Lost(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class Answered:
     """An answer that is here as a whole."""
 
     status: int
@@ -88,7 +87,7 @@ class Connection:
     """Requests to the server of one address, from any thread and also after a fork."""
 
     def __init__(
-        self, address: Address, token: Token | None, runtime: Runtime, *, retry_for: float
+        self, address: Address, token: BearerToken | None, runtime: Runtime, *, retry_for: float
     ) -> None:
         self.address = address
         self.runtime = runtime
@@ -124,13 +123,13 @@ class Connection:
         body: Body = None,
         headers: Mapping[str, str] | None = None,
         silence: float = SILENCE,
-    ) -> Answer:
+    ) -> Answered:
         """The answer; what the server says against it is raised; no answer is `Lost`."""
         response = self.begin(
             method, path, query=query, body=body, headers=headers, silence=silence
         )
         try:
-            answer = Answer(response.status, response.headers, _read_all(response))
+            answer = Answered(response.status, response.headers, _read_all(response))
         except BaseException:
             response.close()
             raise
@@ -151,7 +150,7 @@ class Connection:
         url = self.address.origin + path
         if pairs := _pairs(query):
             url = f"{url}?{urlencode(pairs)}"
-        sent = {"User-Agent": f"omnigraph/{__version__}", "Accept": "application/json"}
+        sent = {"User-Agent": "omnigraph-client", "Accept": "application/json"}
         sent |= headers or {}
         if self._token is not None:
             sent["Authorization"] = self._token.header()
@@ -178,6 +177,9 @@ class Connection:
             raise Lost(
                 f"The connection to {self._here} was lost: {_reason(error)}.", sent=True
             ) from None
+        if not _has_end(response):
+            response.close()
+            raise Lost(f"The answer of {self._here} broke off in its headers.", sent=True)
         self._has_answered = True
         if response.status >= 300 and response.status != 304:
             try:
@@ -294,6 +296,15 @@ def failure_of(lost: Lost) -> OmnigraphError:
     if lost.error is not None:
         return lost.error
     return Unavailable(lost.reason, help="Is it running there? Try again later.")
+
+
+def _has_end(response: urllib3.BaseHTTPResponse) -> bool:
+    """Whether the headers say where the body ends. Python takes a connection that is cut between
+    two headers for the end of them, and then what follows for whole, however short."""
+    if response.status in (204, 304):
+        return True
+    chunked = response.headers.get("transfer-encoding", "").lower() == "chunked"
+    return chunked or response.headers.get("content-length", "").isdigit()
 
 
 def _read_all(response: urllib3.BaseHTTPResponse) -> bytes:

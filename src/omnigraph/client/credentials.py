@@ -18,7 +18,7 @@ PLACE = "OMNIGRAPH_CREDENTIALS"
 _VISIBLE = re.compile(r"[\x21-\x7e]{1,8192}")
 
 
-class Token:
+class BearerToken:
     """A secret. Only `header` tells it."""
 
     __slots__ = ("_text",)
@@ -39,7 +39,7 @@ class Token:
         return text.replace(self._text, "***")
 
     def __repr__(self) -> str:
-        return "Token(***)"
+        return "BearerToken(***)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("A token is not pickled: give it to the other process by its environment.")
@@ -47,15 +47,15 @@ class Token:
 
 def find_token(
     origin: str, given: str | None, environment: Mapping[str, str] | None = None
-) -> Token | None:
+) -> BearerToken | None:
     """The one that was given, else that of the environment, else the one kept for this server."""
     environment = os.environ if environment is None else environment
     if given is not None:
-        return Token(given)
+        return BearerToken(given)
     if text := environment.get(VARIABLE):
-        return Token(text)
+        return BearerToken(text)
     kept = CredentialsFile(environment).token_of(origin)
-    return None if kept is None else Token(kept)
+    return None if kept is None else BearerToken(kept)
 
 
 class CredentialsFile:

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.client.remote_jobs import await_job
 from omnigraph.client.served_graph import ServedGraph
-from omnigraph.client.writing import Sent, Write, commit_in, send
+from omnigraph.client.writing import RemoteWrite, Sent, commit_in, send
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.result import LoadProgress, LoadResult, OnLoadProgress
 from omnigraph.engine.load.sources import InputSource, find_sources
@@ -40,7 +40,7 @@ _REJECTS = 10_000
 
 
 @dataclass(frozen=True)
-class _Body:
+class _LoadBody:
     """One file that is sent, and the type of its rows."""
 
     path: Path
@@ -59,7 +59,7 @@ def load_remote(served: ServedGraph, source: Any, options: LoadOptions) -> LoadR
         )
     with ExitStack() as held:
         body = held.enter_context(_spooled(find_sources(source, options.type, None)))
-        file = _Progress(held.enter_context(body.path.open("rb")), body.path, options.progress)
+        file = _SentFile(held.enter_context(body.path.open("rb")), body.path, options.progress)
         begins = options.create_branch_from
         query = {
             "mode": options.mode,
@@ -73,7 +73,7 @@ def load_remote(served: ServedGraph, source: Any, options: LoadOptions) -> LoadR
         headers = {"Content-Length": str(file.total)}
         if body.coding is not None:
             headers["Content-Encoding"] = body.coding
-        write = Write(
+        write = RemoteWrite(
             "POST",
             "/load",
             options.branch,
@@ -117,7 +117,7 @@ def _result(served: ServedGraph, sent: Sent) -> LoadResult:
     )
 
 
-class _Progress:
+class _SentFile:
     """A file that tells how far it has been sent."""
 
     def __init__(self, file: IO[bytes], path: Path, tell: OnLoadProgress | None) -> None:
@@ -142,7 +142,7 @@ class _Progress:
 
 
 @contextmanager
-def _spooled(sources: list[InputSource]) -> Iterator[_Body]:
+def _spooled(sources: list[InputSource]) -> Iterator[_LoadBody]:
     """Files are sent as they are. What can be read only once goes to a file first; several files
     become one archive."""
     with tempfile.TemporaryDirectory(prefix="omnigraph-load-") as folder:
@@ -154,26 +154,26 @@ def _spooled(sources: list[InputSource]) -> Iterator[_Body]:
         with tarfile.open(whole, "w") as archive:
             for number, (body, one) in enumerate(zip(made, sources, strict=True)):
                 archive.add(body.path, arcname=_name_of(number, body, one))
-        yield _Body(whole, _TAR)
+        yield _LoadBody(whole, _TAR)
 
 
-def _name_of(number: int, body: _Body, source: InputSource) -> str:
+def _name_of(number: int, body: _LoadBody, source: InputSource) -> str:
     """A name that says the order, the type and the form: `0003.Person.csv.gz`."""
     suffix = {_STREAM: "arrow", _FILE: "arrow"}.get(body.content_type) or source.format
     packed = {"gzip": ".gz", "zstd": ".zst", None: ""}[body.coding]
     return f"{number:04}.{body.type or ''}.{suffix}{packed}"
 
 
-def _file_of(source: InputSource, folder: Path, number: int) -> _Body:
+def _file_of(source: InputSource, folder: Path, number: int) -> _LoadBody:
     if source.path is not None:
         kind = _KINDS.get(source.format) or _arrow_kind(source.path)
-        return _Body(source.path, kind, source.compression, source.type)
+        return _LoadBody(source.path, kind, source.compression, source.type)
     place = folder / f"spool{number}"
     if source.stream is not None:
         with place.open("wb") as file:
             _copy(source.stream, file)
-        return _Body(place, _KINDS["jsonl"], None, source.type)
-    return _Body(place, _spool_rows(source.rows, place), None, source.type)
+        return _LoadBody(place, _KINDS["jsonl"], None, source.type)
+    return _LoadBody(place, _spool_rows(source.rows, place), None, source.type)
 
 
 def _arrow_kind(path: Path) -> str:

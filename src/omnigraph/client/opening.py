@@ -9,12 +9,12 @@ from typing import Any, overload
 import msgspec
 
 from omnigraph.arguments import checked
-from omnigraph.client.address import Address, is_address, read_address
+from omnigraph.client.address import Address, is_address, read_address, read_server
 from omnigraph.client.connection import Connection, key_of_id
 from omnigraph.client.credentials import find_token
 from omnigraph.client.remote_graph import MAIN, RemoteGraph
 from omnigraph.client.served_graph import ServedGraph
-from omnigraph.client.writing import Write, send
+from omnigraph.client.writing import RemoteWrite, send
 from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.opening import init as init_here
@@ -127,6 +127,18 @@ def find_keyed(root: str, branch: str, ids: Sequence[str]) -> str | None:
     return None
 
 
+def who_is(server: str, token: str | None) -> dict[str, Any]:
+    """Who a server takes the holder of a token for."""
+    settings = Settings.from_environment()
+    address = read_server(server, allow_http=settings.allow_http)
+    found = find_token(address.origin, token)
+    connection = Connection(address, found, SYSTEM, retry_for=settings.retry_for)
+    told = connection.repeat(lambda: connection.once("GET", f"{address.path}/whoami"))
+    connection.close()
+    found_json: dict[str, Any] = told.json
+    return found_json
+
+
 def _served(
     root: str, settings: Settings | None, runtime: Runtime, token: str | None, mode: Mode
 ) -> ServedGraph:
@@ -166,6 +178,6 @@ def init(
     served = _served(os.fspath(root), settings, runtime, token, "rw")
     address = served.connection.address
     body = msgspec.json.encode({"name": address.graph, "schema": schema_text(schema)})
-    send(served, Write("POST", "", MAIN, body, to_server="/graphs"), NO_OPTIONS)
+    send(served, RemoteWrite("POST", "", MAIN, body, to_server="/graphs"), NO_OPTIONS)
     graph: Any = RemoteGraph(MAIN, served)
     return graph  # type: ignore[no-any-return]

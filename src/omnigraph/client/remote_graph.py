@@ -20,7 +20,7 @@ from omnigraph.client.upkeep import (
     run_job,
     verification_of,
 )
-from omnigraph.client.writing import Write, send, send_json
+from omnigraph.client.writing import RemoteWrite, send, send_json
 from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.engine.upkeep.upgrade import FormatReport
@@ -100,7 +100,7 @@ class RemoteGraph(RemoteBranch):
     def _delete(self, path: str, served: ServedGraph, name: str, commit: CommitWords) -> None:
         options = self._signed(commit)
         query = {"name": name, "message": options.message}
-        send(served, Write("DELETE", path, name, None, None, query), options)
+        send(served, RemoteWrite("DELETE", path, name, None, None, query), options)
 
     def protected_branches(self) -> list[str]:
         """The names of the branches that are closed to direct writes."""
@@ -213,3 +213,8 @@ def _not_remote(what: str) -> NotRemote:
 
 def _name_of(branch: Any) -> str:
     return branch.name if isinstance(branch, RemoteBranch) else str(branch)
+
+
+def branch_rows(graph: Any) -> list[dict[str, Any]]:
+    """Every branch with its head, by one request."""
+    return [*graph._served.items("/branches", page=1000)]  # noqa: SLF001

@@ -9,7 +9,7 @@ import msgspec
 
 from omnigraph.arguments import checked_methods
 from omnigraph.client.served_graph import ServedGraph
-from omnigraph.client.writing import Write, send, signed
+from omnigraph.client.writing import RemoteWrite, send, signed
 from omnigraph.engine.upkeep.jobs import GraphJob
 from omnigraph.errors import Cancelled, JobNotFound, OmnigraphError
 from omnigraph.model.options import NO_OPTIONS
@@ -44,7 +44,7 @@ class RemoteJobs:
     def cancel(self, id: str, *, actor: str | None = None) -> GraphJob:
         """Asks a job to stop, wherever it runs."""
         signed(self._served, {"actor": actor})
-        write = Write("DELETE", _path(id), "main", None, None)
+        write = RemoteWrite("DELETE", _path(id), "main", None, None)
         return job_of(send(self._served, write, NO_OPTIONS).told)
 
     def events(self, id: str, *, poll: float = 0.5) -> Iterator[GraphJob]:
@@ -71,7 +71,7 @@ def job_of(told: Mapping[str, Any]) -> GraphJob:
 
 def begin_job(served: ServedGraph, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     body = msgspec.json.encode({"kind": kind, **arguments})
-    return send(served, Write("POST", "/jobs", "main", body), NO_OPTIONS).told
+    return send(served, RemoteWrite("POST", "/jobs", "main", body), NO_OPTIONS).told
 
 
 def read_job(served: ServedGraph, id: str) -> dict[str, Any]:

@@ -346,7 +346,7 @@ def texts_of(where: Where) -> Any:
         return dict(where)
     raise NotRemote(
         "The conditions of an algorithm on a server are texts of the query language.",
-        help='Write "since > 2015" instead of an Arrow expression.',
+        help='RemoteWrite "since > 2015" instead of an Arrow expression.',
     )
 
 
@@ -359,7 +359,7 @@ def substrait_of(schema: SchemaAt, type: str, condition: pc.Expression) -> str:
     except (pa.ArrowException, NotImplementedError) as error:
         raise InvalidArgument(
             f"The condition of {type} cannot be sent: {str(error).splitlines()[0][:200]}.",
-            help="Write it as a text of the query language.",
+            help="RemoteWrite it as a text of the query language.",
         ) from None
     return base64.b64encode(bytes(data)).decode()
 

@@ -32,7 +32,7 @@ class RowStream:
     def _begin(self, commit: str | None) -> None:
         self._response = self._ask(commit)
         try:
-            self._rows = WholeArrow(cast(IO[bytes], _Body(self._response)))
+            self._rows = WholeArrow(cast(IO[bytes], _AnswerBody(self._response)))
             self.schema = self._rows.schema
             self._batches = iter(self._rows)
             self._first = self._next()
@@ -113,7 +113,7 @@ class RowStream:
 _FULL = 1024
 
 
-class _Body(io.RawIOBase):
+class _AnswerBody(io.RawIOBase):
     """The body of an answer; a connection that breaks is an interruption."""
 
     def __init__(self, response: urllib3.BaseHTTPResponse) -> None:

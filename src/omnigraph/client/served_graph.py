@@ -12,7 +12,7 @@ import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from omnigraph.client.connection import SILENCE, Answer, Connection, Query
+from omnigraph.client.connection import SILENCE, Answered, Connection, Query
 from omnigraph.errors import Corrupt, InvalidArgument, ReadOnly, Unavailable
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.catalog import Catalog
@@ -122,7 +122,7 @@ class ServedGraph:
         body: Mapping[str, Any] | None = None,
         accept: str = TYPED,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> Answered:
         sent = self._headers(accept, body, headers)
         data = None if body is None else json_body(body)
         return self.connection.repeat(

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.arguments import checked_methods
-from omnigraph.client.connection import Answer
+from omnigraph.client.connection import Answered
 from omnigraph.client.remote_reads import substrait_of
 from omnigraph.client.served_graph import TYPED, SchemaAt, ServedGraph, broken, json_body
-from omnigraph.client.writing import Write, commit_in, send
+from omnigraph.client.writing import RemoteWrite, commit_in, send
 from omnigraph.engine.condition import Filter
 from omnigraph.engine.graph_view import find_type
 from omnigraph.engine.query.expand import Kernel
@@ -40,7 +40,7 @@ _BOUNDARY = "omnigraph-{}"
 
 
 @dataclass(frozen=True)
-class _Statement:
+class _SentStatement:
     """What is sent of a statement: its words, and its rows as an Arrow stream."""
 
     words: dict[str, Any]
@@ -84,7 +84,7 @@ class RemoteTransaction:
         self._branch = branch
         self._options = options
         self._state: Literal["open", "published", "abandoned"] = "open"
-        self._statements: list[_Statement] = []
+        self._statements: list[_SentStatement] = []
         self._savepoints: list[RemoteSavepoint] = []
         self._schema: SchemaAt | None = None
         self._base: str | None = None
@@ -113,7 +113,7 @@ class RemoteTransaction:
 
     def _send(self) -> None:
         body, kind = self._body(message=self._options.message)
-        write = Write("POST", "/transactions", self._branch, body, kind)
+        write = RemoteWrite("POST", "/transactions", self._branch, body, kind)
         sent = send(self._served, write, self._options)
         self.commit_id = sent.told["commit"]
         self.repeated = sent.repeated
@@ -184,7 +184,7 @@ class RemoteTransaction:
             return 0
         for group in shaped.groups:
             words = {"op": op, "type": kind.name}
-            self._statements.append(_Statement(*_sent(words, group.table, set(made))))
+            self._statements.append(_SentStatement(*_sent(words, group.table, set(made))))
         return count
 
     def update(self, type: str, *, set: Mapping[str, Any], where: Filter | None) -> int:
@@ -206,14 +206,14 @@ class RemoteTransaction:
 
     def _count_statement(self, words: dict[str, Any]) -> int:
         self._require_open()
-        self._statements.append(_Statement(words))
+        self._statements.append(_SentStatement(words))
         try:
             told = self._preview({}).json
         except BaseException:
             self._statements.pop()
             raise
         count = int(told["counts"][-1])
-        self._statements[-1] = _Statement(words | {"expected": count})
+        self._statements[-1] = _SentStatement(words | {"expected": count})
         return count
 
     def _condition(self, type: str, where: Filter | None, name: str) -> dict[str, Any]:
@@ -292,7 +292,7 @@ class RemoteTransaction:
             raise broken(str(error)) from error
         return table, str(answer.commit)
 
-    def _preview(self, last: Mapping[str, Any], *, accept: str = TYPED) -> Answer:
+    def _preview(self, last: Mapping[str, Any], *, accept: str = TYPED) -> Answered:
         """What the statements so far would do, and then give to read. It changes nothing."""
         body, kind = self._body(**last)
         served = self._served

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.client.connection import Answer, Body, Lost, Pauses, Query, failure_of
+from omnigraph.client.connection import Answered, Body, Lost, Pauses, Query, failure_of
 from omnigraph.client.served_graph import TYPED, ServedGraph, json_body
 from omnigraph.errors import NotRemote, OmnigraphError, OutcomeUnknown
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
@@ -35,7 +35,7 @@ class Sent:
 
     told: dict[str, Any]
     repeated: bool
-    answer: Answer
+    answer: Answered
 
 
 def signed(served: ServedGraph, given: CommitWords) -> CommitOptions:
@@ -51,7 +51,7 @@ def signed(served: ServedGraph, given: CommitWords) -> CommitOptions:
 
 
 @dataclass(frozen=True)
-class Write:
+class RemoteWrite:
     """One write that is to be sent. `body` is bytes, or a file that is read again from its start
     for each attempt."""
 
@@ -67,7 +67,7 @@ class Write:
     """The path of the server itself, where it is not about the graph."""
 
 
-def send(served: ServedGraph, write: Write, options: CommitOptions) -> Sent:
+def send(served: ServedGraph, write: RemoteWrite, options: CommitOptions) -> Sent:
     """Sends it until what became of it is known."""
     key = _sendable(options.idempotency_key) or served.connection.new_key()
     attempt = _attempt(served, write, options, key)
@@ -95,8 +95,8 @@ def send(served: ServedGraph, write: Write, options: CommitOptions) -> Sent:
 
 
 def _attempt(
-    served: ServedGraph, write: Write, options: CommitOptions, key: str
-) -> Callable[[], Answer]:
+    served: ServedGraph, write: RemoteWrite, options: CommitOptions, key: str
+) -> Callable[[], Answered]:
     """Sends the same bytes each time."""
     headers = {"Accept": TYPED, "Idempotency-Key": key, **served.holding}
     headers |= dict(write.headers or {})
@@ -107,7 +107,7 @@ def _attempt(
     about = write.to_server
     path = served.path(write.path) if about is None else served.server_path(about)
 
-    def attempt() -> Answer:
+    def attempt() -> Answered:
         if write.body is not None and not isinstance(write.body, bytes):
             write.body.seek(0)
         return served.connection.once(
@@ -129,7 +129,7 @@ def _sendable(key: str | None) -> str | None:
     return f"sha256-{hashlib.sha256(key.encode()).hexdigest()}"
 
 
-def _told(answer: Answer, options: CommitOptions) -> Sent:
+def _told(answer: Answered, options: CommitOptions) -> Sent:
     told: dict[str, Any] = answer.json
     repeated = bool(told.get("repeated")) and options.idempotency_key is not None
     return Sent(told, repeated, answer)
@@ -183,7 +183,7 @@ def send_json(
 ) -> Sent:
     """A write whose body is one JSON object."""
     data = json_body(dict(body) | {"message": options.message})
-    return send(served, Write(method, path, branch, data, query=query), options)
+    return send(served, RemoteWrite(method, path, branch, data, query=query), options)
 
 
 def commit_in(served: ServedGraph, sent: Sent, name: str = "commit") -> Commit | None:

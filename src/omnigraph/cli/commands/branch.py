@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import NO_FLAGS, Cli, CommitFlags, DryRun, Yes
 from omnigraph.cli.colours import Paint, cut
+from omnigraph.cli.config import is_served
 from omnigraph.cli.value_text import count_text, one_line, time_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.graph import Graph
+    from omnigraph.model.version import Commit
 
 Name = Annotated[str, Parameter(help="the name of the branch")]
 
@@ -54,15 +57,13 @@ def list_(*, cli: Cli) -> None:
     from omnigraph.wire.rows import commit_row
 
     with cli.reading() as g:
+        heads = _heads(g)
         rows = []
-        heads = []
-        for name in g.branches():
-            head = g.at(name).graph_version
-            heads.append(head)
+        for head in heads:
             told = commit_row(head.commit)
             rows.append(
                 {
-                    "branch": name,
+                    "branch": head.name,
                     "commit": head.commit.id,
                     "version": head.version,
                     "protected": head.protected,
@@ -165,8 +166,30 @@ def unprotect(
     cli.out.value(row, lambda paint: [f"{paint('green', name)} takes direct writes again."])
 
 
+@dataclass(frozen=True)
+class _Head:
+    name: str
+    commit: Commit
+    version: int
+    protected: bool
+
+
+def _heads(g: Graph) -> list[_Head]:
+    if is_served(g.root):
+        from omnigraph.client.remote_graph import branch_rows
+        from omnigraph.wire.rows import commit_of
+
+        told = branch_rows(g)
+        return [_Head(r["name"], commit_of(r), r["version"], r["protected"]) for r in told]
+    versions = [(name, g.at(name).graph_version) for name in g.branches()]
+    return [_Head(name, one.commit, one.version, one.protected) for name, one in versions]
+
+
 def _commits_not_in_main(g: Graph, name: str) -> int:
     """The branch's own commits that no merge has brought into main. Both heads tell."""
+    if is_served(g.root):
+        main = {commit.id for commit in g.log()}
+        return sum(commit.id not in main for commit in g.at(name).log())
     from omnigraph.model.version import chain_key
 
     head = g.at(name).graph_version

@@ -32,7 +32,7 @@ def init(
         omnigraph init s3://bucket/people --schema people.pg --as ada
     """
     from omnigraph.cli.config import require_root
-    from omnigraph.engine.opening import init as create
+    from omnigraph.client.opening import init as create
     from omnigraph.engine.write.migration import read_schema
 
     if root is not None and cli.options.root is not None and root != cli.options.root:
@@ -41,7 +41,7 @@ def init(
     text = cli.read_text(schema)
     read_schema(text, schema, columns=cli.out.source_columns())
     with create(
-        where, schema=f"{text}\n", actor=cli.actor(actor), runtime=cli.watched_runtime()
+        where, schema=f"{text}\n", actor=cli.actor(actor, where), runtime=cli.watched_runtime()
     ) as g:
         snapshot = g.snapshot()
         nodes, edges = len(snapshot.catalog.nodes), len(snapshot.catalog.edges)

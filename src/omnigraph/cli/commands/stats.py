@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.colours import Paint, pad
+from omnigraph.cli.config import is_served
 from omnigraph.cli.value_text import count_text, one_line, time_text
 from omnigraph.model.types import Base, ScalarType, VectorType
 
@@ -86,7 +87,7 @@ def snapshot(
         (head,) = (one for one in found.manifest().to_pylist() if one["object_type"] == _HEAD)
         types = _type_rows(found)
         commit = found.commit
-        schema = found.graph_version.schema if hasattr(found, "graph_version") else found.digest
+        schema = _digest(g, ref)
     branch, version = head["table_branch"], json.loads(head["metadata"])["version"]
     row = {
         "ref": ref,
@@ -106,6 +107,12 @@ def snapshot(
         yield from _type_lines(types, paint, cli.out.unicode)
 
     cli.out.value(row, view, listed=types)
+
+
+def _digest(g: Any, ref: str) -> str:
+    """The hash of the schema."""
+    found = g.at(ref)
+    return str(found.digest if is_served(g.root) else found.graph_version.schema)
 
 
 def _pending(found: Snapshot) -> list[dict[str, Any]]:

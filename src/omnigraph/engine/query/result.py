@@ -61,7 +61,11 @@ class Result:
 
     @property
     def commit(self) -> Commit:
-        """The commit that was read. A result of a server asks for it when it is first looked at."""
+        """The commit that was read. A result of a server asks for it when it is first looked at.
+
+        >>> g.query("match { $p: Person } return { $p.name }").commit == g.commit
+        True
+        """
         if not isinstance(self._commit, Commit):
             self._commit = self._commit()
         return self._commit
