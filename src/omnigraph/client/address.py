@@ -12,7 +12,7 @@ from omnigraph.errors import InvalidRoot
 _GRAPH = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 ALLOW_HTTP = "OMNIGRAPH_ALLOW_HTTP"
-_SHAPE = "RemoteWrite https://host/graphs/NAME."
+_SHAPE = "Write https://host/graphs/NAME."
 
 
 @dataclass(frozen=True)

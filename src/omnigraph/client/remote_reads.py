@@ -359,7 +359,7 @@ def substrait_of(schema: SchemaAt, type: str, condition: pc.Expression) -> str:
     except (pa.ArrowException, NotImplementedError) as error:
         raise InvalidArgument(
             f"The condition of {type} cannot be sent: {str(error).splitlines()[0][:200]}.",
-            help="RemoteWrite it as a text of the query language.",
+            help="Write it as a text of the query language.",
         ) from None
     return base64.b64encode(bytes(data)).decode()
 
