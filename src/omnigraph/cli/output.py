@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 from omnigraph.cli.colours import Paint, choose_paint
 from omnigraph.cli.options import Options
 from omnigraph.cli.table import draw_table
-from omnigraph.cli.value_text import csv_text
+from omnigraph.cli.value_text import csv_text, one_line, printable_json, shown_text
 from omnigraph.errors import InvalidArgument
 from omnigraph.wire.values import json_text, plain
 
@@ -99,11 +99,22 @@ class Output:
             case "table":
                 self.lines(view(self.paint))
             case "json":
-                self.line(json.dumps(plain(value), ensure_ascii=False, indent=2))
+                told = json.dumps(plain(value), ensure_ascii=False, indent=2)
+                self.line(printable_json(told))
             case "csv" if listed is not None:
                 self.rows(listed)
             case _:
                 self.rows([value])
+
+    def text(self, value: Row, text: str) -> None:
+        """A text that somebody wrote: as it is for a file, shown for a terminal. `value` is the
+        JSON object."""
+        if not self.is_table:
+            self.value(value, lambda _: ())
+        elif self.streams.width is None:
+            self.raw(text.rstrip("\n") + "\n")
+        else:
+            self.lines(shown_text(text))
 
     def rows(
         self,
@@ -122,7 +133,7 @@ class Output:
                 self._json(rows)
             case "jsonl":
                 for row in rows:
-                    self.line(json_text(row))
+                    self.line(printable_json(json_text(row)))
             case "csv":
                 self._csv(rows, columns)
             case _:
@@ -164,7 +175,7 @@ class Output:
     def _json(self, rows: Iterable[Row]) -> None:
         before = "["
         for row in rows:
-            self.raw(f"{before}\n  {json_text(row)}")
+            self.raw(f"{before}\n  {printable_json(json_text(row))}")
             before = ","
         self.line("[]" if before == "[" else "\n]")
 
@@ -175,7 +186,8 @@ class Output:
             if names is None or names is columns:
                 names = list(columns if columns is not None else row)
                 writer.writerow(names)
-            writer.writerow([csv_text(row.get(name)) for name in names])
+            cells = [csv_text(row.get(name)) for name in names]
+            writer.writerow(cells if self.streams.width is None else map(one_line, cells))
         if names is columns and columns is not None:
             writer.writerow(columns)
 

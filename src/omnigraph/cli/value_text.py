@@ -41,6 +41,21 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def shown_text(text: str) -> list[str]:
+    """The lines of a text that somebody wrote, for a terminal: tabs stay, nothing else does that
+    would move the cursor."""
+    lines = text.rstrip("\n").split("\n")
+    return ["\t".join(one_line(part) for part in line.split("\t")) for line in lines]
+
+
+def printable_json(text: str) -> str:
+    """The same JSON, with escapes for what would move the cursor."""
+    if text.isprintable():
+        return text
+    shown = (c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
+    return "".join(shown)
+
+
 def csv_text(value: Any) -> str:
     """As load files expect it: null is empty."""
     if value is None:

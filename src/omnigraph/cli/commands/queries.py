@@ -58,7 +58,7 @@ def show(name: Name, /, *, ref: AtRef = "main", cli: Cli) -> None:
     with cli.reading() as g:
         found = g.at(ref).queries()
     text = find_stored({one.name: one.text for one in found.values()}, name)
-    cli.out.value(_row(found[name]), lambda _: text.rstrip("\n").splitlines())
+    cli.out.text(_row(found[name]), text)
 
 
 def set_(

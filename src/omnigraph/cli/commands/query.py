@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.parameters import read_parameters
-from omnigraph.cli.value_text import count_text
+from omnigraph.cli.value_text import count_text, shown_text
 from omnigraph.errors import InvalidArgument, InvalidQuery
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def explain(
     ):
         shown = g.at(ref).explain(text, name, values, engine=here_or_spark(chosen), analyze=analyze)
     width = cli.out.streams.width
-    cli.out.value({"plan": shown}, lambda _: _fitting(shown.splitlines(), width))
+    cli.out.value({"plan": shown}, lambda _: _fitting(shown_text(shown), width))
 
 
 def _fitting(lines: list[str], width: int | None) -> Iterator[str]:

@@ -59,7 +59,7 @@ def show(
                 )
             )
         row = {"ref": ref, "commit": snapshot.commit.id, "schema": text}
-    cli.out.value(row, lambda _: text.rstrip("\n").splitlines())
+    cli.out.text(row, text)
 
 
 def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:

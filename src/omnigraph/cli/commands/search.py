@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
 from omnigraph.cli.colours import Paint
+from omnigraph.cli.value_text import one_line
 from omnigraph.engine.query.search.everywhere import SearchBy
 from omnigraph.errors import InvalidArgument
 
@@ -53,10 +54,10 @@ def search(
 
     def view(paint: Paint) -> Iterator[str]:
         for hit in found:
-            name = paint("bold", f"{hit['type']} {hit['id']}")
+            name = paint("bold", one_line(f"{hit['type']} {hit['id']}"))
             yield f"{name}  {paint('dim', hit['property'])}"
             if hit["passage"]:
-                yield f"    {_marked(' '.join(hit['passage'].split()), paint)}"
+                yield f"    {_marked(one_line(' '.join(hit['passage'].split())), paint)}"
         if not found and by != "meaning":
             yield f"Nothing at {ref} has any of these words."
             yield "Words are compared whole; `fuzzy` in a query finds misspelt ones."

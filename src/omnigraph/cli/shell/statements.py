@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from omnigraph.cli.commands.query import show_result
 from omnigraph.cli.invocation import Invocation
 from omnigraph.cli.output import Output
-from omnigraph.cli.value_text import count_text
+from omnigraph.cli.value_text import count_text, shown_text
 from omnigraph.lang.gq.tree import (
     BranchCreate,
     BranchDelete,
@@ -50,7 +50,7 @@ def run_item(shell: ShellState, item: Item, text: str) -> int:
             return _change(shell, item, text)
         case Explain(query=query, is_analyzed=analyzed):
             found = shell.graph.at(shell.ref).query(_slice(query, text), None, _given(shell, query))
-            shell.out.lines(found.explain(analyze=analyzed).splitlines())
+            shell.out.lines(shown_text(found.explain(analyze=analyzed)))
         case BranchCreate(name=name, source=source):
             _program(shell, "branch", "create", name.text, "--from", _name(source, shell))
         case BranchDelete(name=name):
