@@ -58,6 +58,9 @@ READS: dict[str, Call] = {
     "diff": lambda s: s.diff("main").summary(),
     "log": lambda s: list(s.log()),
     "history": lambda s: list(s.history("Person", "Ada")),
+    "blame": lambda s: s.blame("Person", "Ada"),
+    "describe": lambda s: s.describe(),
+    "check": lambda s: s.check(QUERY),
     "commit": lambda s: s.commit,
     "schema": lambda s: s.schema,
     "types": lambda s: s.types(),
@@ -86,6 +89,7 @@ BRANCH: dict[str, Call] = READS | {
     "optimize": lambda b: b.optimize(dry_run=True),
 }
 GRAPH: dict[str, Call] = BRANCH | {
+    "may": lambda g: g.may("mutate") or [],
     "at": lambda g: g.at("main"),
     "branch": lambda g: g.branch("main"),
     "branches": lambda g: g.branches(),

@@ -328,3 +328,42 @@ def test_a_schema_is_never_the_name_of_a_file(site: Site, route: str) -> None:
     found = site.post(f"{G}/schema/{route}", {"schema": "/etc/passwd"})
     assert (found.status, found.code) == (422, "invalid_schema")
     assert "root" not in found.body.decode()
+
+
+def test_who_set_what_is_told(own: Site) -> None:
+    own.post(
+        "/graphs/people/mutate",
+        {"query": 'update Person set { age: 37 } where name = "Ada"', "message": "birthday"},
+    )
+    told = own.get("/graphs/people/entities/Person/blame?id=Ada")
+    found = {one["property"]: one for one in told.json["items"]}
+    assert found["age"]["value"] == 37
+    assert found["age"]["commit"]["message"] == "birthday"
+    assert found["name"]["commit"]["actor"] == "ada"
+    assert own.get("/graphs/people/entities/Person/blame?id=Zoe").code == "entity_not_found"
+
+
+def test_the_log_is_told_as_a_drawing(own: Site) -> None:
+    own.post("/graphs/people/branches", {"name": "side"})
+    for branch in ("side", "main"):
+        text = f'insert Person {{ name: "{branch}" }}'
+        own.post("/graphs/people/mutate", {"query": text, "branch": branch})
+    own.post("/graphs/people/merge", {"source": "side", "into": "main"})
+    rows = own.get("/graphs/people/commits/lanes").json["items"]
+    assert [row["kind"] for row in rows] == ["merge", "mutate", "mutate", "write", "init"]
+    assert [row["lane"] for row in rows[:4]] == [0, 0, 1, 0] or rows[1]["lane"] == 1
+    assert {edge["kind"] for row in rows for edge in row["edges"]} >= {"merge", "fork"}
+    page = own.get("/graphs/people/commits/lanes?limit=1").json["items"]
+    assert {edge["kind"] for edge in page[0]["edges"]} == {"cut", "merge"} or len(page) == 1
+
+
+def test_the_schema_is_told_in_few_words(site: Site) -> None:
+    told = site.get("/graphs/people/schema/summary?characters=500&type=Person").json
+    assert told["text"].startswith("node Person (3)")
+    assert "Knows" not in told["text"]
+    assert site.get("/graphs/people/schema/summary?characters=1").code == "invalid_argument"
+
+
+def test_a_wrong_query_comes_back_corrected(site: Site) -> None:
+    told = site.post("/graphs/people/check", {"text": "match { $p: Persn } retrun { $p.name }"})
+    assert told.json["corrected"] == "match { $p: Person } return { $p.name }"

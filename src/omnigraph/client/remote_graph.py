@@ -27,6 +27,7 @@ from omnigraph.engine.upkeep.upgrade import FormatReport
 from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.errors import BranchNotFound, NotRemote
 from omnigraph.model.options import CommitWords
+from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.retention import read_duration
 from omnigraph.wire.rows import commit_of
@@ -74,6 +75,11 @@ class RemoteGraph(RemoteBranch):
         raise BranchNotFound(f"There is no branch {name!r}.")
 
     # Branches and tags
+
+    def may(self, action: BranchAction, branch: str = "main") -> bool:
+        """Whether whoever has the token may do that to a branch."""
+        told = self._served.get("/may", {"action": action, "branch": branch})
+        return bool(told["allowed"])
 
     def branches(self) -> list[str]:
         """The names of all branches."""

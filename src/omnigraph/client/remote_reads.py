@@ -28,6 +28,7 @@ from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.condition import Filter
 from omnigraph.engine.export import ExportFormat, ExportResult
 from omnigraph.engine.graph_view import find_type
+from omnigraph.engine.history.blame import Origin
 from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.history.timeline import Moment
 from omnigraph.engine.index_state import IndexState
@@ -43,12 +44,13 @@ from omnigraph.errors import (
     QueryNotFound,
     TypeNotFound,
 )
+from omnigraph.lang.gq.checking import CheckedText
 from omnigraph.lang.gq.stored import StoredQuery
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.telemetry import Ledger
-from omnigraph.wire.rows import change_of, commit_of, plan_of
+from omnigraph.wire.rows import change_of, commit_of, origin_of, plan_of
 from omnigraph.wire.typed import untyped
 
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -281,6 +283,15 @@ class RemoteReads(ABC):
         moments = (Moment(commit_of(one), change_of(one["change"])) for one in items)
         return islice(moments, limit)
 
+    def blame(self, type: str, id: str) -> list[Origin]:
+        """Which commit last set each property of an entity: who, when and why."""
+        query = {"id": check_text(id), "ref": self._ref()}
+        try:
+            told = self._served.get(f"/entities/{require_type(type)}/blame", query)
+        except EntityNotFound:
+            return []
+        return [origin_of(one) for one in told["items"]]
+
     # Schema
 
     @property
@@ -296,6 +307,16 @@ class RemoteReads(ABC):
     def types(self) -> list[str]:
         """Names of all node and edge types, in the order of the schema."""
         return [*self._schema_now().types]
+
+    def describe(self, *, types: Sequence[str] | None = None, characters: int = 8_000) -> str:
+        """The schema in few characters, for the context of a model."""
+        query = {"type": types, "characters": characters, "ref": self._ref()}
+        return str(self._served.get("/schema/summary", query)["text"])
+
+    def check(self, text: str) -> CheckedText:
+        """Every mistake in a text of queries, and what was probably meant. Nothing runs."""
+        told = self._served.ask("/check", {"text": text, "ref": self._ref()})
+        return msgspec.convert(told, CheckedText)
 
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
         """What applying a schema would do, step by step. Nothing is changed."""

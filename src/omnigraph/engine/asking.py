@@ -8,6 +8,7 @@ from typing import Any
 from omnigraph.engine.graph_view import find_type, full_view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
+from omnigraph.errors import BranchNotFound
 from omnigraph.model.permission import BranchAction
 from omnigraph.plan.query_merge import QUERY
 from omnigraph.telemetry import Ledger
@@ -26,6 +27,18 @@ def ask_branch(
     permissions.require_branch(action, branch, **context)
     if whole:
         permissions.require_whole(session.read_catalog(head.catalog, ledger), action, branch)
+
+
+def may(session: Session, action: BranchAction, name: str) -> bool:
+    """Whether the caller may do that to a branch, or to one of that name if there is none."""
+    permissions = session.permissions
+    if not permissions.restricted:
+        return True
+    try:
+        branch = permissions.branch(session.live_head(name, Ledger()))
+    except BranchNotFound:
+        branch = permissions.new_branch(name)
+    return permissions.ask(action, branch).allowed
 
 
 def ask_new_branch(session: Session, name: str, mode: str | None = None) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 from omnigraph.arguments import checked_methods
 from omnigraph.engine import branches_and_tags
 from omnigraph.engine.access import Access
-from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_tag
+from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_tag, may
 from omnigraph.engine.branch import Branch
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.graph_view import view_of
@@ -154,6 +154,19 @@ class Graph(Branch):
             raise hidden_branch(name)
         session = self._session.holding(head.branch, head.incarnation)
         return Branch(head.branch, session, self._access)
+
+    def may(self, action: BranchAction, branch: str = branches_and_tags.MAIN) -> bool:
+        """Whether the one for whom this handle acts may do that to a branch: "read", "query",
+        "mutate", "merge" and so on. A branch that does not exist is asked for as a new one.
+
+        >>> from omnigraph.model.caller import Caller
+        >>> from omnigraph.policy.roles import Roles
+        >>> agent = g.acting(Caller("eve", roles={"agent"}), Roles())
+        >>> (agent.may("mutate"), agent.may("mutate", "agent/eve"))
+        (False, True)
+        """
+        self._require_open()
+        return may(self._session, action, branch)
 
     # Branches and tags
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.blob import BlobLike
     from omnigraph.engine.condition import Filter
     from omnigraph.engine.export import ExportFormat, ExportResult
+    from omnigraph.engine.history.blame import Origin
     from omnigraph.engine.history.diff import DiffLike
     from omnigraph.engine.history.feed import FeedBlock
     from omnigraph.engine.history.log import LogLike, LogWords
@@ -39,8 +40,10 @@ if TYPE_CHECKING:
     from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
     from omnigraph.engine.write.migration import Applied
     from omnigraph.engine.write.queries import QueriesStored
+    from omnigraph.lang.gq.checking import CheckedText
     from omnigraph.lang.gq.stored import StoredQuery
     from omnigraph.model.options import CommitWords
+    from omnigraph.model.permission import BranchAction
     from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
     from omnigraph.store.job_files import JobKind
@@ -153,6 +156,12 @@ class SnapshotLike(Protocol):
     def log(self, **shown: Unpack[LogWords]) -> LogLike: ...
 
     def history(self, type: str, id: str, *, limit: int | None = None) -> Iterator[Moment]: ...
+
+    def blame(self, type: str, id: str) -> list[Origin]: ...
+
+    def describe(self, *, types: Sequence[str] | None = None, characters: int = 8_000) -> str: ...
+
+    def check(self, text: str) -> CheckedText: ...
 
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan: ...
 
@@ -396,6 +405,8 @@ class GraphLike(BranchLike, Protocol):
     def at(self, ref: str) -> SnapshotLike: ...
 
     def branch(self, name: str) -> BranchLike: ...
+
+    def may(self, action: BranchAction, branch: str = "main") -> bool: ...
 
     def branches(self) -> list[str]: ...
 

@@ -18,10 +18,12 @@ from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.blob import Blob, read_blob
 from omnigraph.engine.condition import Filter
+from omnigraph.engine.describing import describe
 from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.graph_view import GraphView, shown_version, view_of
 from omnigraph.engine.history import timeline
+from omnigraph.engine.history.blame import Origin, read_origins
 from omnigraph.engine.history.diff import Diff, make_diff
 from omnigraph.engine.history.log import Log, LogWords, make_log
 from omnigraph.engine.history.refs import History
@@ -36,6 +38,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.stored_queries import queries_of_view
 from omnigraph.engine.write.migration import read_schema, schema_text, with_broken_queries
 from omnigraph.errors import Denied, InvalidArgument
+from omnigraph.lang.gq.checking import CheckedText, check_text
 from omnigraph.lang.gq.stored import StoredQuery, describe_stored
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
@@ -366,6 +369,17 @@ class Reads(ABC):
         pinned = self._pinned()
         return islice(timeline.read_moments(self._session, pinned, type, id, pinned.io), limit)
 
+    def blame(self, type: str, id: str) -> list[Origin]:
+        """Which commit last set each property of an entity: who, when and why. It goes back only as
+        far as it has to; what a merge took over is followed to the branch that it came from.
+
+        >>> done = g.mutate('update Person set { age: 37 } where name = "Ada"', message="birthday")
+        >>> {one.property: one.commit.message for one in g.blame("Person", "Ada")}["age"]
+        'birthday'
+        """
+        pinned = self._pinned()
+        return read_origins(self._session, pinned, type, id, pinned.io)
+
     # Schema
 
     @property
@@ -395,6 +409,28 @@ class Reads(ABC):
         ['Person', 'Knows']
         """
         return self._pinned().types()
+
+    def describe(self, *, types: Sequence[str] | None = None, characters: int = 8_000) -> str:
+        """The schema in few characters, for the context of a model: types with their properties,
+        descriptions, counts and some values. What does not fit is left out, examples first.
+
+        >>> print(g.describe(types=["Knows"]))
+        edge Knows: Person -> Person (2) as $a knows $b
+          since: I32?  e.g. 2010, 2020
+        """
+        return describe(self._pinned(), types, characters)
+
+    def check(self, text: str) -> CheckedText:
+        """Every mistake in a text of queries, with its place, and where it can be known the text
+        that was probably meant. Nothing runs.
+
+        >>> wrong = g.check("match { $p: Persn } retrun { $p.name }")
+        >>> (wrong.ok, wrong.diagnostics[0].message)
+        (False, 'unexpected `retrun`')
+        >>> wrong.corrected
+        'match { $p: Person } return { $p.name }'
+        """
+        return check_text(text, self._pinned().catalog)
 
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
         """What applying a schema would do, step by step. Nothing is changed.

@@ -31,12 +31,15 @@ class Span(msgspec.Struct, frozen=True, order=True, gc=False):
 
 
 class Diagnostic(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`replacement` is the text that was probably meant in place of the span."""
+
     code: str
     message: str
     span: Span
     severity: Severity = Severity.ERROR
     expected: tuple[str, ...] = ()
     suggestion: str | None = None
+    replacement: str | None = None
 
 
 class Position(msgspec.Struct, frozen=True, order=True):

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.history.blame import Origin
 from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.merge.run import Merge
@@ -17,6 +18,7 @@ from omnigraph.model.changes import Change, Op
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.types import type_text
 from omnigraph.model.version import Commit, TableStatistics
+from omnigraph.plan.log_drawing import LaneRow
 from omnigraph.plan.migrate import MigrationPlan, Tier, step_text
 from omnigraph.wire.typed import untyped
 from omnigraph.wire.values import moment_text, plain
@@ -113,6 +115,35 @@ def change_of(row: Mapping[str, Any]) -> Change:
         untyped(row["after"]),
         tuple(row["changed"]),
     )
+
+
+def origin_row(origin: Origin) -> dict[str, Any]:
+    """Where a value comes from, for programs."""
+    commit = origin.commit
+    return {
+        "property": origin.property,
+        "value": origin.value,
+        "commit": lineage_of(commit),
+    }
+
+
+def origin_of(row: Mapping[str, Any]) -> Origin:
+    """The origin that a row with typed values tells."""
+    commit = row["commit"]
+    held = None if commit is None else commit_of(commit)
+    return Origin(row["property"], untyped(row["value"]), held)
+
+
+def lane_row(row: LaneRow) -> dict[str, Any]:
+    """A commit in a drawing of the log, with every line below it."""
+    return {
+        "commit": row.entry.id,
+        "lane": row.lane,
+        "edges": [
+            {"from": e.from_lane, "to": e.to_lane, "parent": e.parent, "kind": e.kind}
+            for e in row.edges
+        ],
+    }
 
 
 def conflict_row(conflict: MergeConflict) -> dict[str, Any]:

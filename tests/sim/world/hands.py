@@ -20,6 +20,7 @@ TAGS = ("t", "u")
 
 READS = {
     *("algorithm", "blob", "count", "diff", "entity", "explain", "export", "history", "indexes"),
+    *("blame", "check", "describe"),
     *("log", "manifest", "plan_schema", "queries", "query", "run_query", "scan", "search", "types"),
 }
 """What a snapshot can do too."""

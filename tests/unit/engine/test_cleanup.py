@@ -114,6 +114,8 @@ def test_what_is_kept_reads_as_before_and_what_went_says_so(g: Graph, place: Pat
             log = [c for c in handle.log() if c.kind != "cleanup"]
             assert log == commits
             assert [c.kind for c in handle.log(limit=1)] == ["cleanup"]
+            origins = {one.property: one.commit for one in handle.blame("Person", "p0")}
+            assert origins["name"] is None  # who set it cannot be known any more
             with pytest.raises(HistoryGap):
                 list(handle.changes())
             blocks = list(handle.changes(commits[2].id))

@@ -52,6 +52,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
         "Schema and files",
         (
             _command("schema show", "Print the schema, or one type of it", "schema"),
+            _command("schema describe", "Print the schema in few characters", "schema"),
             _command("schema plan", "Show what applying a schema would do", "schema"),
             _command("schema apply", "Make a schema the accepted one", "schema", "apply_"),
             _command("schema fmt", "Bring .pg files into the one style", "fmt", "fmt_schema"),
@@ -69,6 +70,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("search", "Find entities by words or meaning", "search"),
             _command("mutate", "Insert, update and delete, as one commit", "mutate"),
             _command("embed", "Give texts their vectors", "embed"),
+            _command("check", "Show the mistakes in a query", "query"),
             _command("explain", "Show how a query is answered", "query"),
             _command("queries list", "List the stored queries", "queries", "list_"),
             _command("queries show", "Print the text of a stored query", "queries"),
@@ -102,6 +104,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("snapshot", "Show the graph version that a ref names", "stats"),
             _command("entity", "Show one entity, now or at a ref", "entity"),
             _command("history", "Show the commits that changed one entity", "entity"),
+            _command("blame", "Show which commit last set each property", "entity"),
             _command("restore", "Make a branch what it was at a ref", "restore"),
             _command("revert", "Undo what one commit did", "restore"),
         ),
@@ -149,7 +152,6 @@ GROUPS: dict[tuple[str, ...], str] = {
 _SAID_ELSEWHERE: dict[str, str] = {
     "add": "'omnigraph mutate' and 'omnigraph load' add entities.",
     "backup": "'omnigraph copy' makes a graph that is a backup.",
-    "blame": "'omnigraph history TYPE ID' shows who changed an entity.",
     "checkout": "There is none to check out: say --branch NAME to any command.",
     "clone": "'omnigraph copy' copies a graph.",
     "commit": "Every write is a commit: 'omnigraph mutate', 'omnigraph load'.",

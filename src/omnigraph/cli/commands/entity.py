@@ -42,6 +42,28 @@ def entity(type: TypeName, id: Id, /, *, ref: AtRef = "main", cli: Cli) -> None:
     cli.out.value(found, view)
 
 
+def blame(type: TypeName, id: Id, /, *, ref: AtRef = "main", cli: Cli) -> None:
+    """Show which commit last set each property of an entity: who, when and why.
+
+    What a merge brought is followed to the branch where it was written.
+
+    Examples:
+        omnigraph blame Person Ada
+        omnigraph blame Person Ada --ref agent/eve --json
+    """
+    from omnigraph.cli.views.commits import blame_lines
+    from omnigraph.wire.rows import origin_row
+
+    with cli.reading() as g:
+        found = g.at(ref).blame(type, id)
+    if not found:
+        raise NotFound(
+            f"There is no {type} {id!r} at {ref}.",
+            help=f"'omnigraph history {type} {id}' shows whether there was one.",
+        )
+    cli.out.rows([origin_row(one) for one in found], view=lambda paint: blame_lines(found, paint))
+
+
 def history(
     type: TypeName, id: Id, /, *, branch: OfBranch = "main", limit: Limit = None, cli: Cli
 ) -> None:

@@ -1,4 +1,4 @@
-"""Owns the commands that ask questions: `query` and `explain`."""
+"""Owns the commands that ask questions: `query`, `check` and `explain`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.engines import Conf, Engine, Master, here_or_spark, started
 from omnigraph.cli.parameters import read_parameters
 from omnigraph.cli.value_text import count_text, shown_text
 from omnigraph.errors import InvalidArgument, InvalidQuery
+from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
@@ -121,6 +123,53 @@ def explain(
         shown = g.at(ref).explain(text, name, values, engine=here_or_spark(chosen), analyze=analyze)
     width = cli.out.streams.width
     cli.out.value({"plan": shown}, lambda _: _fitting(shown_text(shown), width))
+
+
+def check(
+    file: File = None,
+    /,
+    *,
+    execute: Inline = None,
+    ref: AtRef = "main",
+    cli: Cli,
+) -> int:
+    """Show every mistake in a text of queries, and what was probably meant. Nothing runs.
+
+    The exit code is 6 if there is a mistake.
+
+    Examples:
+        omnigraph check -e 'match { $p: Persn } retrun { $p.name }'
+        omnigraph check queries.gq --json
+    """
+    from omnigraph.lang.diagnostics import Diagnostic, render_all
+
+    text = read_query(file, execute, cli)
+    with cli.reading() as g:
+        found = g.at(ref).check(text)
+
+    def view(paint: Paint) -> Iterator[str]:
+        if not found.diagnostics:
+            yield "Nothing is wrong."
+        shown = [
+            Diagnostic(
+                code=one.code,
+                message=one.message,
+                span=one.span,
+                severity=one.severity,
+                expected=one.expected,
+                suggestion=one.suggestion,
+            )
+            for one in found.diagnostics
+        ]
+        columns = cli.out.source_columns()
+        yield from render_all(shown, text, file or "-e", columns=columns).splitlines()
+        if found.corrected is not None:
+            yield ""
+            yield paint("bold", "Probably meant:")
+            yield from found.corrected.splitlines()
+
+    cli.out.value(plain(found), view)
+    return 0 if found.ok else InvalidQuery.exit_code
 
 
 def _fitting(lines: list[str], width: int | None) -> Iterator[str]:

@@ -15,6 +15,7 @@ from omnigraph.cli.arguments import (
     DryRun,
     OfBranch,
     OnBranch,
+    Types,
     Yes,
 )
 from omnigraph.cli.colours import Paint
@@ -60,6 +61,27 @@ def show(
             )
         row = {"ref": ref, "commit": snapshot.commit.id, "schema": text}
     cli.out.text(row, text)
+
+
+def describe(
+    *,
+    types: Types = (),
+    characters: Annotated[int, Parameter(help="the largest number of characters")] = 8_000,
+    ref: AtRef = "main",
+    cli: Cli,
+) -> None:
+    """Print the schema in few characters, as a model needs it: types with their properties,
+    descriptions, counts and some values. What does not fit is left out, examples first.
+
+    Examples:
+        omnigraph schema describe
+        omnigraph schema describe --type Person --characters 2000
+    """
+    with cli.reading() as g:
+        snapshot = g.at(ref)
+        text = snapshot.describe(types=types or None, characters=characters)
+        row = {"ref": ref, "commit": snapshot.commit.id, "text": text}
+    cli.out.value(row, lambda _: text.splitlines())
 
 
 def plan(file: SchemaFile, /, *, branch: OfBranch = "main", cli: Cli) -> int:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from omnigraph.cli.colours import Paint, cut, visible_width
-from omnigraph.cli.value_text import one_line, time_text
+from omnigraph.cli.value_text import literal_text, one_line, time_text
+from omnigraph.engine.history.blame import Origin
 from omnigraph.model.version import Commit
 from omnigraph.plan.log_drawing import LogEntry, draw_lanes, render_lanes
 
 Labels = Mapping[str, tuple[str, ...]]
 _INDENT = "  "
+_VALUE = 40
 
 
 def log_lines(
@@ -53,6 +55,26 @@ def graph_lines(
         while line is not None and not line.endswith("@"):
             yield _painted(line, paint, node)
             line = next(drawn, None)
+
+
+def blame_lines(origins: Sequence[Origin], paint: Paint) -> Iterator[str]:
+    """A line for each property: its value, and the commit that set it."""
+    names = max(len(one.property) for one in origins)
+    values = [cut(literal_text(one.value), _VALUE) for one in origins]
+    wide = max(visible_width(value) for value in values)
+    for one, value in zip(origins, values, strict=True):
+        shown = value + " " * (wide - visible_width(value))
+        yield f"{paint('bold', one.property.ljust(names))}  {shown}  {_origin(one.commit, paint)}"
+
+
+def _origin(commit: Commit | None, paint: Paint) -> str:
+    if commit is None:
+        return paint("dim", "before what cleanup has left")
+    words = (commit.message or "").strip().splitlines()
+    parts = [commit.actor and one_line(commit.actor), time_text(commit.created_at)]
+    about = ", ".join(part for part in parts if part)
+    message = f"  {one_line(words[0])}" if words else ""
+    return f"{paint('cyan', commit.id)}  {paint('dim', about)}{message}"
 
 
 def about_commit(commit: Commit) -> str:

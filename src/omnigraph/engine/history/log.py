@@ -118,7 +118,7 @@ class Log(Iterator[Commit]):
         self._session = session
         self._wanted = wanted
         self._left = wanted.limit
-        self._parents = _Parents(session, ledger, first_only=first_parent)
+        self._parents = Parents(session, ledger, first_only=first_parent)
         self._commits = self._walk(starts)
 
     def __next__(self) -> Commit:
@@ -163,7 +163,7 @@ def _next(open_ones: list[GraphVersion]) -> GraphVersion:
     raise Corrupt("Versions of the graph are in each other's past.")
 
 
-class _Parents:
+class Parents:
     """Finds the versions of a commit's parents."""
 
     def __init__(self, session: Session, ledger: Ledger, *, first_only: bool) -> None:

@@ -31,7 +31,7 @@ class Moment:
 def read_entity(snapshot: GraphView, type: str, id: str) -> dict[str, Any] | None:
     """One entity, found by its key, in the schema of the snapshot."""
     check_id(id)
-    return _read(snapshot, snapshot.type(type), id)
+    return read_row(snapshot, snapshot.type(type), id)
 
 
 def read_moments(
@@ -71,8 +71,8 @@ def _moments(
     except Reclaimed as error:
         snapshot = view_of(session, oldest, ledger)
         if existed is None:
-            kind = _by_id(snapshot, type_id)
-            existed = kind is not None and _read(snapshot, kind, id) is not None
+            kind = by_id(snapshot, type_id)
+            existed = kind is not None and read_row(snapshot, kind, id) is not None
         if existed:
             raise HistoryGap(
                 f"{id!r} was there at commit {oldest.commit.id}; what happened to it before has "
@@ -84,20 +84,27 @@ def _moments(
 def _change(
     session: Session, old: GraphVersion, new: GraphVersion, type_id: str, id: str, ledger: Ledger
 ) -> Change | None:
+    delta = delta_of(session, old, new, type_id, id, ledger)
+    return None if delta is None or delta.empty else _change_of(delta, id)
+
+
+def delta_of(
+    session: Session, old: GraphVersion, new: GraphVersion, type_id: str, id: str, ledger: Ledger
+) -> TypeDelta | None:
+    """What one entity became between two versions; None if its table stayed the same."""
     was, now = _pin(old, type_id), _pin(new, type_id)
     if was is None and now is None:
         return None
     if was is not None and now is not None and was.content == now.content:
         return None
     before, after = view_of(session, old, ledger), view_of(session, new, ledger)
-    old_kind, new_kind = _by_id(before, type_id), _by_id(after, type_id)
-    delta = diff_type(
+    old_kind, new_kind = by_id(before, type_id), by_id(after, type_id)
+    return diff_type(
         None if old_kind is None else before.view(old_kind),
         None if new_kind is None else after.view(new_kind),
         ledger,
         entity=id,
     )
-    return None if delta.empty else _change_of(delta, id)
 
 
 def _change_of(delta: TypeDelta, id: str) -> Change:
@@ -119,7 +126,7 @@ def _row(rows: pa.Table) -> dict[str, Any]:
     return found
 
 
-def _read(snapshot: GraphView, kind: GraphType, id: str) -> dict[str, Any] | None:
+def read_row(snapshot: GraphView, kind: GraphType, id: str) -> dict[str, Any] | None:
     view = snapshot.view(kind)
     found = view.find(("id",), [id], snapshot.io)
     if not len(found.addresses):
@@ -143,7 +150,7 @@ def _type_id(session: Session, history: History, head: GraphView, type: str, led
     return find_type(head.catalog, type).id
 
 
-def _by_id(snapshot: GraphView, type_id: str) -> GraphType | None:
+def by_id(snapshot: GraphView, type_id: str) -> GraphType | None:
     return next((kind for kind in snapshot.catalog.types if kind.id == type_id), None)
 
 

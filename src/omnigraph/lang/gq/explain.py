@@ -72,6 +72,7 @@ def explain_token(
         span=span,
         expected=expected,
         suggestion=_suggestion(wanted, token, words),
+        replacement=_replacement(wanted, token, words),
     )
 
 
@@ -132,6 +133,13 @@ def _meant(wanted: frozenset[str], token: Token, words: Mapping[str, str]) -> st
     fitting = [word for word, terminal in words.items() if terminal in wanted]
     other = _OTHER_LANGUAGES.get(token.text.lower())
     return other if other in fitting else near(token.text, fitting)
+
+
+def _replacement(wanted: frozenset[str], token: Token, words: Mapping[str, str]) -> str | None:
+    """What to write instead, where that is known."""
+    if token.type == "EQUAL" and wanted == {"COLON"}:
+        return ":"
+    return _meant(wanted, token, words)
 
 
 def _shown(token: Token) -> str:

@@ -21,7 +21,7 @@ from omnigraph.server.routing import StrictRoute
 from omnigraph.server.streams import Pieces, PulledResponse
 from omnigraph.wire.conditions import etag_of
 from omnigraph.wire.cursors import read_cursor
-from omnigraph.wire.rows import change_row, commit_record
+from omnigraph.wire.rows import change_row, commit_record, origin_row
 
 router = APIRouter(
     prefix="/graphs/{graph}/entities/{type}", tags=["entities"], route_class=StrictRoute
@@ -71,6 +71,19 @@ async def history(
 
     commit, told = await call.read(page)
     return answer(told, commit)
+
+
+@router.get("/blame")
+async def blame(call: TheCall, type: TypeName, id: Id, ref: str = "main") -> Response:
+    """Which commit last set each property of one entity."""
+
+    def told(snapshot: Snapshot) -> dict[str, Any]:
+        found = snapshot.blame(type, id)
+        if not found:
+            raise EntityNotFound(f"There is no {type} {id!r} at {ref}.")
+        return {"items": [call.shown(origin_row(one)) for one in found], "cursor": None}
+
+    return await read_at(call, ref, told)
 
 
 @router.head("/blobs/{property}")

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import EdgeType
+from omnigraph.model.permission import BranchAction
 from omnigraph.server.answers import answer, not_modified
 from omnigraph.server.bodies import Types
 from omnigraph.server.call import GraphCall, TheCall
@@ -25,6 +26,13 @@ async def stats(call: TheCall, ref: str = "main", type: Types = None) -> Respons
     format. With `type` only the counts of these."""
     commit, told = await call.read(lambda graph: _stats(graph, ref, call, type))
     return not_modified(commit) if told is None else answer(told, commit)
+
+
+@router.get("/may")
+async def may(call: TheCall, action: BranchAction, branch: str = "main") -> Response:
+    """Whether the caller may do that to a branch, or to a new one of that name."""
+    allowed = await call.read(lambda graph: graph.may(action, branch))
+    return answer({"action": action, "branch": branch, "allowed": allowed})
 
 
 def _stats(

@@ -10,8 +10,10 @@ from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.diff import Diff
+from omnigraph.engine.history.log import entry_of
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.plan.digest import digest_values
+from omnigraph.plan.log_drawing import draw_lanes
 from omnigraph.server.answers import answer, check_items, not_modified, pin_of, read_at
 from omnigraph.server.bodies import Kinds, Ops, Types
 from omnigraph.server.call import GraphCall, TheCall, Ulid
@@ -19,7 +21,13 @@ from omnigraph.server.lines import answer_lines, list_page
 from omnigraph.server.routing import StrictRoute
 from omnigraph.wire.cursors import read_cursor
 from omnigraph.wire.media import Shape, choose_form
-from omnigraph.wire.rows import change_row, commit_record, queries_record, steps_record
+from omnigraph.wire.rows import (
+    change_row,
+    commit_record,
+    lane_row,
+    queries_record,
+    steps_record,
+)
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
@@ -68,6 +76,27 @@ async def commits(
 
     commit, told = await call.read(page)
     return answer(told, None if all else commit)
+
+
+@router.get("/commits/lanes")
+async def lanes(call: TheCall, ref: str = "main", limit: int | None = None) -> Response:
+    """The newest commits of a ref, as a drawing: each has a lane, and lines
+    that lead to its parents. `cut` marks a line to a commit that is not shown."""
+    most = _items(call, limit)
+
+    def told(graph: Graph) -> tuple[str, list[dict[str, Any]]]:
+        start = graph.at(ref)
+        commits = list(start.log(limit=most))
+        labels = start.log(limit=0).labels()
+        drawn = draw_lanes([entry_of(one, labels.get(one.id, ())) for one in commits])
+        rows = [
+            commit_record(one, row.entry.labels) | lane_row(row)
+            for one, row in zip(commits, drawn, strict=True)
+        ]
+        return start.commit.id, rows
+
+    commit, rows = await call.read(told)
+    return answer({"items": rows, "cursor": None}, commit)
 
 
 @router.get("/commits/{commit}")

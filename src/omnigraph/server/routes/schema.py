@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.server.answers import answer, pin_of, read_at
-from omnigraph.server.bodies import RequestBody, only_text
+from omnigraph.server.bodies import RequestBody, Types, only_text
 from omnigraph.server.call import TheCall
 from omnigraph.server.routing import StrictRoute
 from omnigraph.wire.rows import commit_record, lineage_of, plan_record, type_row
@@ -46,6 +46,22 @@ async def schema(call: TheCall, ref: str = "main") -> Response:
         }
 
     return await read_at(call, ref, told)
+
+
+@router.get("/summary")
+async def summary(
+    call: TheCall, ref: str = "main", characters: int = 8_000, type: Types = None
+) -> Response:
+    """The schema in few characters, for the context of a model."""
+    return await read_at(
+        call,
+        ref,
+        lambda at: {
+            "ref": ref,
+            "commit": at.commit.id,
+            "text": at.describe(types=type, characters=characters),
+        },
+    )
 
 
 @router.post("/plan")

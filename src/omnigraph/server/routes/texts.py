@@ -8,10 +8,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from omnigraph.engine.snapshot import Snapshot
-from omnigraph.lang.diagnostics import Diagnostic, Source, sort_diagnostics
-from omnigraph.lang.gq import compile_file, parse_queries
-from omnigraph.lang.gq.format import format_queries
-from omnigraph.lang.gq.lint import lint_file
+from omnigraph.lang.diagnostics import Source
 from omnigraph.lang.pg import compile_schema, parse_schema
 from omnigraph.lang.pg.format import format_schema
 from omnigraph.lang.pg.lint import lint_schema
@@ -61,30 +58,19 @@ async def explain(call: TheCall, body: ExplainBody) -> Response:
 
 @router.post("/check")
 async def check(call: TheCall, body: CheckBody) -> Response:
-    """Every mistake in a text with its place, the queries in it, and the text in the one style."""
+    """Every mistake in a text with its place, the queries in it, the text in the one style, and
+    what was probably meant, where that can be known."""
     if body.language == "pg":
         return answer(await call.read(lambda _: _check_schema(body.text)))
-    return await read_at(call, body.ref, lambda at: _check_queries(body.text, at))
+    return await read_at(call, body.ref, lambda at: plain(at.check(body.text)))
 
 
 def _check_schema(text: str) -> dict[str, Any]:
     found = compile_schema(text).diagnostics or lint_schema(parse_schema(text).tree)
-    return _row(text, found, [], format_schema(text).text)
-
-
-def _check_queries(text: str, snapshot: Snapshot) -> dict[str, Any]:
-    errors = compile_file(text, snapshot.catalog).diagnostics
-    linted = lint_file(parse_queries(text).file, snapshot.catalog)
-    found = sort_diagnostics((*errors, *linted.diagnostics))
-    return _row(text, found, [plain(one) for one in linted.queries], format_queries(text).text)
-
-
-def _row(
-    text: str, found: tuple[Diagnostic, ...], queries: list[Any], formatted: str | None
-) -> dict[str, Any]:
     source = Source(text)
     return {
         "diagnostics": [plain(source.locate(one)) for one in found],
-        "queries": queries,
-        "formatted": formatted,
+        "queries": [],
+        "formatted": format_schema(text).text,
+        "corrected": None,
     }

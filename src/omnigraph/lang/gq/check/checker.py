@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.findings import Meant
+from omnigraph.lang.findings import Help
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.scope import Scope
 from omnigraph.lang.gq.checked import Expression, Match
@@ -21,7 +21,7 @@ class Checker(Protocol):
     aggregates: bool
     ranks: bool
 
-    def add(self, code: str, span: Span, message: str, help_: str | Meant | None = None) -> None:
+    def add(self, code: str, span: Span, message: str, help_: Help = None) -> None:
         """Reports an error."""
 
     def check(self, node: tree.Expression, depth: int = 0) -> Expression | None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, Protocol, assert_never
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.findings import Meant
+from omnigraph.lang.findings import Help, Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check import operators
 from omnigraph.lang.gq.check.calls import check_call, check_case
@@ -83,7 +83,7 @@ class Expressions:
         """For expressions in a pattern within the expression."""
         return type(self)(self.context, scope, self.patterns)
 
-    def add(self, code: str, span: Span, message: str, help_: str | Meant | None = None) -> None:
+    def add(self, code: str, span: Span, message: str, help_: Help = None) -> None:
         self.context.findings.add(code, span, message, help_)
 
     def check(self, node: tree.Expression, depth: int = 0) -> Expression | None:

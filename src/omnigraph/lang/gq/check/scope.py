@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import count
 
 from omnigraph.lang.diagnostics import Span
-from omnigraph.lang.findings import Findings
+from omnigraph.lang.findings import Findings, Fix
 from omnigraph.lang.gq.check.names import Names
 from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Variable
 from omnigraph.lang.suggestions import near
@@ -88,7 +88,7 @@ def report_unknown(name: str, span: Span, scope: Scope, context: Context) -> Non
     context.findings.add("T6", span, f"`${name}` is neither bound nor a parameter", help_)
 
 
-def meant_variable(name: str, candidates: Sequence[str]) -> str | None:
+def meant_variable(name: str, candidates: Sequence[str]) -> Fix | None:
     """Compares names without the dollar sign, so `$a` is not close to `$b`."""
     found = near(name, candidates) if len(candidates) <= _COMPARED else None
-    return f"did you mean `${found}`?" if found else None
+    return Fix(f"did you mean `${found}`?", f"${found}") if found else None
