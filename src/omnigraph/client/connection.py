@@ -75,7 +75,13 @@ class Answered:
 
     @property
     def json(self) -> Any:
-        return msgspec.json.decode(self.body)
+        try:
+            return msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise InvalidRoot(
+                "What answers at this address is no server of OmniGraph: it gave no JSON.",
+                help="Look at the address.",
+            ) from None
 
     @property
     def commit(self) -> str | None:

@@ -367,7 +367,7 @@ def texts_of(where: Where) -> Any:
         return dict(where)
     raise NotRemote(
         "The conditions of an algorithm on a server are texts of the query language.",
-        help='RemoteWrite "since > 2015" instead of an Arrow expression.',
+        help='Write "since > 2015" instead of an Arrow expression.',
     )
 
 

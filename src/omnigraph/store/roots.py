@@ -88,7 +88,8 @@ def parse_root(text: str | os.PathLike[str], environment: Mapping[str, str] | No
         return _remote(text, scheme, environment)
     if scheme in ("http", "https"):
         raise InvalidRoot(
-            f"{_shown(text)} is a server, not storage; the client comes later.", help=""
+            f"{_shown(text)} is a graph on a server, and storage is needed here.",
+            help="Give a path or s3://bucket/prefix.",
         )
     raise InvalidRoot(
         f"{scheme}:// is not a kind of root.", help="Use a path, file://, s3:// or memory://."

@@ -41,8 +41,8 @@ $ omnigraph --root nowhere.graph log
 [exit 3]
 
 $ omnigraph log --root http://localhost:8080
-! error: http://localhost:8080 is a server, and this version has no client for one yet.
-! help: Open the storage behind it: a path or s3://bucket/prefix.
+! error: http://localhost:8080 names no graph.
+! help: Write https://host/graphs/NAME.
 [exit 2]
 
 $ omnigraph log --root gopher://x
