@@ -130,7 +130,7 @@ def test_plain_http_to_other_machines_is_a_setting() -> None:
 def test_what_a_server_decides_is_refused_at_an_address() -> None:
     for wrong in ({"actor": "ada"}, {"policy": object()}):
         with pytest.raises(NotRemote):
-            omnigraph.open("https://h/graphs/x", **wrong)  # type: ignore[call-overload]
+            omnigraph.open("https://h/graphs/x", **wrong)
     with pytest.raises(InvalidArgument, match="storage"):
         omnigraph.open("memory://x", token=SECRET)
 
