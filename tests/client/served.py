@@ -18,8 +18,9 @@ import urllib3
 class Served:
     """A server that runs. `log` are its lines so far."""
 
-    def __init__(self, process: subprocess.Popen[str]) -> None:
+    def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
+        self._folder = folder
         self.log: list[str] = []
         self.url = ""
         self._told = threading.Event()
@@ -39,6 +40,10 @@ class Served:
                 self._told.set()
         self._told.set()
 
+    def storage_of(self, root: str) -> str:
+        """Where the graph of an address is."""
+        return str(self._folder / "graphs" / root.rpartition("/")[2])
+
     def new_root(self) -> str:
         """The address of a graph that nobody else has."""
         return f"{self.url}/graphs/g{uuid.uuid4().hex}"
@@ -55,7 +60,7 @@ def serving(folder: Path, *, workers: int = 1, more: str = "") -> Iterator[Serve
     command = [sys.executable, "-m", "omnigraph", "serve", "--config", str(config)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
     try:
-        yield Served(process)
+        yield Served(process, folder)
     finally:
         process.terminate()
         try:

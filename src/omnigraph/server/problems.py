@@ -19,13 +19,16 @@ from omnigraph.errors import (
     OmnigraphError,
     Unauthenticated,
 )
+from omnigraph.wire.media import wants_typed
 from omnigraph.wire.problems import MEDIA_TYPE, problem_of, retry_after
 
 _LOG = logging.getLogger("omnigraph.server")
 _MOST = 20
 
 
-def problem_response(error: OmnigraphError, request_id: str | None) -> Response:
+def problem_response(
+    error: OmnigraphError, request_id: str | None, *, with_kinds: bool = False
+) -> Response:
     headers = {"Cache-Control": "no-store", "Omnigraph-Code": error.code}
     wait = retry_after(error)
     if wait is not None:
@@ -37,7 +40,7 @@ def problem_response(error: OmnigraphError, request_id: str | None) -> Response:
     if error.http_status == 413:
         headers["Connection"] = "close"
     return Response(
-        msgspec.json.encode(problem_of(error, request_id)),
+        msgspec.json.encode(problem_of(error, request_id, with_kinds=with_kinds)),
         status_code=error.http_status,
         media_type=MEDIA_TYPE,
         headers=headers,
@@ -89,7 +92,8 @@ def answer_problems(app: FastAPI) -> None:
     """Whatever a route raises becomes a problem."""
 
     async def told(request: Request, error: Exception) -> Response:
-        return problem_response(known(error), request.scope.get("request_id"))
+        kinds = wants_typed(request.headers.get("accept"))
+        return problem_response(known(error), request.scope.get("request_id"), with_kinds=kinds)
 
     async def wrong(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from omnigraph.errors import (
@@ -16,6 +17,7 @@ from omnigraph.errors import (
     RevertFailed,
     UnsupportedChange,
 )
+from omnigraph.wire.typed import typed
 from omnigraph.wire.values import plain
 
 URN = "urn:omnigraph:"
@@ -49,9 +51,14 @@ def known_facts(error: OmnigraphError) -> dict[str, Any]:
     return facts
 
 
-def problem_of(error: OmnigraphError, request_id: str | None = None) -> dict[str, Any]:
-    """The body of an answer that is an error."""
+def problem_of(
+    error: OmnigraphError, request_id: str | None = None, *, with_kinds: bool = False
+) -> dict[str, Any]:
+    """The body of an answer that is an error; `with_kinds` for a client that reads values with
+    their kinds."""
     facts = known_facts(error)
+    if with_kinds and isinstance(error, MergeFailed | RevertFailed):
+        facts["conflicts"] = [typed(asdict(conflict)) for conflict in error.conflicts]
     return {name: value for name, value in facts.items() if name not in SAID} | {
         "type": URN + error.code,
         "title": error.code.replace("_", " ").capitalize(),

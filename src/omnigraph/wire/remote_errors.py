@@ -24,6 +24,7 @@ from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.violation import Violation
 from omnigraph.plan.rebase import ExpectedVersionMismatch
 from omnigraph.wire.problems import SAID
+from omnigraph.wire.typed import untyped
 
 
 def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
@@ -55,7 +56,7 @@ def _free(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _conflict(row: Any) -> MergeConflict:
-    return MergeConflict(**(row | {"kind": ConflictKind(row["kind"])}))
+    return MergeConflict(**(untyped(row) | {"kind": ConflictKind(row["kind"])}))
 
 
 _LISTS: dict[
