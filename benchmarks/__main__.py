@@ -1,6 +1,6 @@
 """`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
 
-python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search …]
+python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search|startup …]
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks import (
     mutate,
     queries,
     search,
+    startup,
     storage,
 )
 from benchmarks.measure import Line
@@ -33,6 +34,7 @@ ALL: dict[str, Callable[[Path], list[Line]]] = {
     "queries": queries.run,
     "load": load.run,
     "search": search.run,
+    "startup": startup.run,
 }
 
 

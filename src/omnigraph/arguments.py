@@ -36,10 +36,10 @@ def checked_methods(of: C) -> C:
 
 def checked(function: F) -> F:
     """A function that checks the types of its arguments first."""
-    signature = inspect.signature(function)
 
     @functools.cache
-    def checks() -> dict[str, tuple[_Check, str]]:
+    def checks() -> tuple[tuple[str, ...], dict[str, tuple[_Check, str]]]:
+        signature = inspect.signature(function)
         hints: dict[str, Any] = {}
         held = _hints(function)
         for one in signature.parameters.values():
@@ -48,13 +48,11 @@ def checked(function: F) -> F:
             elif one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.name in held:
                 hints[one.name] = held[one.name]
         found = {name: (_check(hint), _expected(hint)) for name, hint in hints.items()}
-        return {name: one for name, one in found.items() if one[1]}
-
-    names = tuple(signature.parameters)
+        return tuple(signature.parameters), {name: one for name, one in found.items() if one[1]}
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        known = checks()
+        names, known = checks()
         given = dict(zip(names, args, strict=False)) | kwargs
         for name, value in given.items():
             if name in known and not known[name][0](value):
@@ -75,7 +73,22 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name.startswith("__"):  # code that inspects frames asks for it
             raise KeyError(name)
-        return self._known.get(name, vars(builtins).get(name, Any))
+        return self._known.get(name, vars(builtins).get(name, _Unknown))
+
+
+class _OfUnknown(type):
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return cls
+
+
+class _Unknown(metaclass=_OfUnknown):
+    """Stands for a name that is imported only for type checkers, and for what is in it. Every
+    value fits it."""
+
+    def __class_getitem__(cls, _of: object) -> type:
+        return cls
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
@@ -194,4 +207,6 @@ def _with_article(name: str) -> str:
 
 def _is_plain_class(kind: Any) -> bool:
     """A protocol is not one: it cannot be checked at run time."""
-    return isinstance(kind, type) and kind is not Any and not getattr(kind, "_is_protocol", False)
+    if kind is Any or kind is _Unknown:
+        return False
+    return isinstance(kind, type) and not getattr(kind, "_is_protocol", False)

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from ulid import ULID
-
 _RANDOM_BITS = 80
+_ULID_LENGTH = 26
 _NEAR = 2**48
 
 
@@ -32,11 +31,16 @@ class Runtime(Protocol):
 
 
 def encode_ulid(milliseconds: int, randomness: int) -> str:
+    from ulid import ULID
+
     return str(ULID.from_int((milliseconds << _RANDOM_BITS) | randomness))
 
 
 def ulid_number(ulid: str) -> int:
     """All bits of the ULID, with the time first."""
+
+    from ulid import ULID
+
     return int(ULID.from_str(ulid))
 
 
@@ -47,10 +51,17 @@ def ulid_milliseconds(ulid: str) -> int:
 def ulid_after(ulid: str, chance: float) -> str:
     """A ULID above this one and close to it. `chance` is uniform in [0, 1), so that two made after
     the same one differ."""
+
+    from ulid import ULID
+
     return str(ULID.from_int(ulid_number(ulid) + 1 + int(chance * _NEAR)))
 
 
 def is_ulid(text: str) -> bool:
+    if len(text) != _ULID_LENGTH:
+        return False
+    from ulid import ULID
+
     try:
         return str(ULID.from_str(text)) == text
     except (TypeError, ValueError):

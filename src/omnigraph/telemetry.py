@@ -3,25 +3,41 @@ and serial hops, and reports of failures that no caller waits for."""
 
 from __future__ import annotations
 
+import functools
 import logging
+import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from opentelemetry import metrics
+if TYPE_CHECKING:
+    from opentelemetry.metrics import Counter as Metric
 
-_METER = metrics.get_meter("omnigraph")
-_REQUESTS = _METER.create_counter("omnigraph.storage.requests", description="Requests on storage")
-_BYTES = _METER.create_counter("omnigraph.storage.bytes", unit="By", description="Bytes moved")
-
-_FAILURES = _METER.create_counter(
-    "omnigraph.afterwards.failures", description="What failed after a commit had landed"
-)
+_METRICS = {
+    "omnigraph.storage.requests": ("1", "Requests on storage"),
+    "omnigraph.storage.bytes": ("By", "Bytes moved"),
+    "omnigraph.afterwards.failures": ("1", "What failed after a commit had landed"),
+}
 _LOG = logging.getLogger("omnigraph")
 
 READ_VERBS = frozenset({"get", "head", "list"})
+
+
+def _measure(name: str, value: int, attributes: dict[str, str]) -> None:
+    """Whoever collects metrics has imported OpenTelemetry. To import it here would make every
+    command wait for it."""
+    if "opentelemetry.metrics" in sys.modules:
+        _metric(name).add(value, attributes)
+
+
+@functools.cache
+def _metric(name: str) -> Metric:
+    from opentelemetry import metrics
+
+    unit, description = _METRICS[name]
+    return metrics.get_meter("omnigraph").create_counter(name, unit, description)
 
 
 class LedgerEntry(NamedTuple):
@@ -60,9 +76,9 @@ class Ledger:
             else:
                 self.written_bytes += size
         attributes = {"verb": verb, "purpose": purpose}
-        _REQUESTS.add(count, attributes)
+        _measure("omnigraph.storage.requests", count, attributes)
         if size:
-            _BYTES.add(size, attributes)
+            _measure("omnigraph.storage.bytes", size, attributes)
 
     def add_hops(self, hops: int) -> None:
         """Books requests that had to wait for one another, counted elsewhere."""
@@ -141,7 +157,7 @@ def watch_requests() -> Iterator[Watch]:
 
 def report_failure(doing: str, error: BaseException) -> None:
     """Logs, for the operator of the program, a failure that no caller waits for."""
-    _FAILURES.add(1, {"doing": doing})
+    _measure("omnigraph.afterwards.failures", 1, {"doing": doing})
     _LOG.warning(
         "%s failed, and the commit before it has landed: %s: %s",
         doing,

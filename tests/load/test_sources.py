@@ -217,6 +217,6 @@ def test_progress_is_told_and_arguments_are_checked(g: Graph, tmp_path: Path) ->
 def test_an_engine_that_is_not_there_is_a_clear_error(
     g: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.engine.executors.entry_points", lambda group: ())
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: ())
     with pytest.raises(EngineMissing, match=r"pip install 'omnigraph\[spark\]'"):
         g.load([person("a")], engine="spark")

@@ -14,7 +14,9 @@ def main() -> NoReturn:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from omnigraph.cli.run import run
+        from omnigraph.cli.without_pandas import leave_out
 
+        leave_out()
         code = run(sys.argv[1:])
         # What was asked for is done and told: Ctrl-C while Python ends would only change the code.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -10,7 +10,7 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchNotFound
 from omnigraph.model.permission import BranchAction
-from omnigraph.plan.query_merge import QUERY
+from omnigraph.model.stored_queries import QUERY
 from omnigraph.telemetry import Ledger
 
 

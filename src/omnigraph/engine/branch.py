@@ -14,34 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.access import Access
-from omnigraph.engine.algorithms.result import AlgorithmResult
-from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
-from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_resolved
-from omnigraph.engine.executors import find_executor, is_here
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.cursor import BEGINNING
-from omnigraph.engine.history.feed import Feed, FeedBlock
-from omnigraph.engine.history.restore import restore
-from omnigraph.engine.history.revert import revert
-from omnigraph.engine.load.result import LoadResult, OnLoadProgress
-from omnigraph.engine.load.run import LoadOptions, load
-from omnigraph.engine.merge.run import Merge, merge_branches
-from omnigraph.engine.mutation.result import MutationResult
-from omnigraph.engine.mutation.run import mutate
 from omnigraph.engine.reads import Reads, check_limit
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
-from omnigraph.engine.stored_queries import require_stored
-from omnigraph.engine.upkeep.optimize import optimize
-from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
-from omnigraph.engine.vectors.on_request import embed_loaded, embed_pending, require_models
-from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
-from omnigraph.engine.vectors.run import COMMIT_EVERY, EmbedCall, embed_waiting
-from omnigraph.engine.write.migration import Applied, apply_schema, schema_text
-from omnigraph.engine.write.queries import QueriesStored, store_queries
-from omnigraph.engine.write.rerun import run_unit
-from omnigraph.engine.write.transaction import Transaction
+from omnigraph.engine.vectors.result import COMMIT_EVERY
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import BranchAction
@@ -49,7 +28,18 @@ from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
+    from omnigraph.engine.algorithms.result import AlgorithmResult
+    from omnigraph.engine.algorithms.scope import Edges, Where
     from omnigraph.engine.executor_protocol import Executor
+    from omnigraph.engine.history.feed import FeedBlock
+    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+    from omnigraph.engine.merge.run import Merge
+    from omnigraph.engine.mutation.result import MutationResult
+    from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
+    from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
+    from omnigraph.engine.write.migration import Applied
+    from omnigraph.engine.write.queries import QueriesStored
+    from omnigraph.engine.write.transaction import Transaction
 
 T = TypeVar("T")
 
@@ -135,6 +125,9 @@ class Branch(Reads):
         >>> list(g.changes(block.cursor))
         []
         """
+
+        from omnigraph.engine.history.feed import Feed
+
         self._require_open()
         ask_branch(self._session, self.name, "read")
         check_limit(limit)
@@ -158,6 +151,9 @@ class Branch(Reads):
         >>> tx.commit.message
         'one more'
         """
+
+        from omnigraph.engine.write.transaction import Transaction
+
         return Transaction(self._session, self.name, self._writing(commit, "mutate"))
 
     def run(self, unit: Callable[[Transaction], T], **commit: Unpack[CommitWords]) -> T:
@@ -167,6 +163,9 @@ class Branch(Reads):
         >>> g.run(lambda tx: tx.update("Person", set={"age": 1}, where="age > 40"))
         1
         """
+
+        from omnigraph.engine.write.rerun import run_unit
+
         return run_unit(self._session, self.name, unit, self._writing(commit, "mutate"))
 
     def mutate(
@@ -188,6 +187,10 @@ class Branch(Reads):
         >>> (done.nodes, done.edges, done.counts["Person"].deleted)
         (2, 2, 1)
         """
+
+        from omnigraph.engine.mutation.run import mutate
+        from omnigraph.engine.vectors.on_request import embed_pending
+
         options = self._writing(commit, "mutate")
         finish = partial(embed_pending, self._session) if embed else None
         return mutate(self._session, self.name, text, name, params, options, finish)
@@ -212,6 +215,9 @@ class Branch(Reads):
         >>> g.store_queries({}, remove=["birthday"]).removed
         ('birthday',)
         """
+
+        from omnigraph.engine.write.queries import store_queries
+
         options = self._writing(commit, "queries_edit")
         return store_queries(self._session, self.name, queries, remove, options)
 
@@ -230,6 +236,11 @@ class Branch(Reads):
         >>> g.run_mutation("add", {"name": "Dan"}, actor="bob").nodes
         1
         """
+
+        from omnigraph.engine.mutation.run import mutate
+        from omnigraph.engine.stored_queries import require_stored
+        from omnigraph.engine.vectors.on_request import embed_pending
+
         options = self._writing(commit, "mutate")
         text = require_stored(self._pinned(), name)
         finish = partial(embed_pending, self._session) if embed else None
@@ -267,6 +278,10 @@ class Branch(Reads):
         >>> g.load([{"name": "Eve"}], type="Person", new_branch="import").branch
         'import'
         """
+
+        from omnigraph.engine.load.run import LoadOptions, load
+        from omnigraph.engine.vectors.on_request import embed_loaded, require_models
+
         if ref is not None and new_branch is None:
             raise InvalidArgument(
                 "A load begins at another ref only on a new branch.", help="Give `new_branch` too."
@@ -320,6 +335,9 @@ class Branch(Reads):
         >>> g.embed(dry_run=True).texts
         0
         """
+
+        from omnigraph.engine.vectors.run import EmbedCall, embed_waiting
+
         self._require_open(writing=not dry_run)
         call = EmbedCall(type, property, limit, batch, commit_every, dry_run, progress, engine)
         options = read_options(commit)
@@ -344,6 +362,9 @@ class Branch(Reads):
         >>> g.algorithm("pagerank", write_to="rank", actor="ada").commit.message
         'pagerank into rank'
         """
+
+        from omnigraph.engine.algorithms.run import AlgorithmCall, write_algorithm
+
         if write_to is None:
             return super().algorithm(
                 name, edges=edges, direction=direction, where=where, engine=engine, **options
@@ -374,6 +395,9 @@ class Branch(Reads):
 
             stream.writeStream.foreachBatch(g.stream_writer("Person")).start()
         """
+
+        from omnigraph.engine.executors import find_executor
+
         options = self._writing(commit, "load", mode=mode)
         if options.if_commit is not None or options.idempotency_key is not None:
             raise InvalidArgument(
@@ -411,6 +435,9 @@ class Branch(Reads):
         >>> g.types()
         ['Person', 'Pet', 'Knows']
         """
+
+        from omnigraph.engine.write.migration import apply_schema, schema_text
+
         options = self._writing(commit, "schema_apply", whole=True)
         text = schema_text(schema)
         return apply_schema(
@@ -438,6 +465,9 @@ class Branch(Reads):
         >>> g.merge("review").outcome
         'fast_forward'
         """
+
+        from omnigraph.engine.merge.run import merge_branches
+
         self._require_open(writing=not dry_run)
         options = read_options(commit)
         ask_branch(self._session, self.name, "merge", whole=True, source=source)
@@ -462,6 +492,9 @@ class Branch(Reads):
         >>> g.count("Person")
         3
         """
+
+        from omnigraph.engine.history.restore import restore
+
         options = self._writing(commit, "restore", whole=True)
         return restore(self._session, ref, self.name, options, Ledger())
 
@@ -476,6 +509,9 @@ class Branch(Reads):
         >>> (g.count("Knows"), g.count("Person"))
         (2, 4)
         """
+
+        from omnigraph.engine.history.revert import revert
+
         options = self._writing(commit, "mutate", whole=True)
         return revert(self._session, ref, self.name, options, Ledger())
 
@@ -497,6 +533,10 @@ class Branch(Reads):
         >>> g.optimize(dry_run=True).commit is None
         True
         """
+
+        from omnigraph.engine.executors import find_executor, is_here
+        from omnigraph.engine.upkeep.optimize import optimize
+
         self._require_open(writing=not dry_run)
         options = read_options(commit)
         self._session.permissions.require_graph("maintain")

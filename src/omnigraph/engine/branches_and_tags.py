@@ -6,15 +6,11 @@ the chain says which of the two it is.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from omnigraph.engine.graph_view import shown_commit
-from omnigraph.engine.history.pinning import held_version
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
-from omnigraph.engine.write.chain import Step, put_with_retry
-from omnigraph.engine.write.lineage import make_lineage
-from omnigraph.engine.write.precondition import pin_commit
-from omnigraph.engine.write.published import find_keyed, recalled
-from omnigraph.engine.write.publisher import require_unprotected
 from omnigraph.errors import (
     BranchExists,
     BranchMoved,
@@ -29,10 +25,13 @@ from omnigraph.model.keys import KEPT
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
-from omnigraph.plan.publish import Lineage
-from omnigraph.plan.successor import Fork, Protect, Tag, Tombstone
 from omnigraph.store.versions import encode_branch
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.chain import Step
+    from omnigraph.plan.publish import Lineage
+    from omnigraph.plan.successor import Fork, Protect, Tag, Tombstone
 
 MAIN = "main"
 
@@ -62,6 +61,10 @@ def create_branch(
 ) -> GraphVersion:
     """Starts a chain that shows the same tables: nothing is copied, whatever the size of the graph.
     A name that was used before continues its old chain, as a new incarnation."""
+
+    from omnigraph.engine.history.pinning import held_version
+    from omnigraph.plan.successor import Fork
+
     check_branch_name(name)
     lineage = _lineage(session, "branch_create", name, options, source)
     if (known := _repeated(session, name, lineage, ledger)) is not None:
@@ -74,6 +77,10 @@ def create_tag(
     session: Session, name: str, ref: str, options: CommitOptions, ledger: Ledger
 ) -> Commit:
     """Starts a chain with the name of the tag, so nobody can create a branch of this name."""
+
+    from omnigraph.engine.history.pinning import held_version
+    from omnigraph.plan.successor import Tag
+
     check_branch_name(name)
     lineage = _lineage(session, "tag_create", name, options, ref)
     if (known := _repeated(session, name, lineage, ledger)) is not None:
@@ -89,6 +96,9 @@ def _begin(
     options: CommitOptions,
     ledger: Ledger,
 ) -> GraphVersion:
+    from omnigraph.engine.write.chain import Step, put_with_retry
+    from omnigraph.engine.write.precondition import pin_commit
+
     pin_commit(session, origin, options, ledger)
     began = session.runtime.monotonic()
 
@@ -124,6 +134,10 @@ def _withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
     """Ends a branch or a tag that began with this version, and removes its beginning, so nothing of
     it can be read. Somebody else may have ended it already."""
 
+    from omnigraph.engine.write.chain import Step, put_with_retry
+    from omnigraph.plan.publish import Lineage
+    from omnigraph.plan.successor import Tombstone
+
     def propose(end: GraphVersion | None) -> Step | None:
         assert end is not None
         if end.incarnation != first.incarnation or (end.deleted and not end.tag):
@@ -142,6 +156,9 @@ def _withdraw(session: Session, first: GraphVersion, ledger: Ledger) -> None:
 def delete_branch(session: Session, name: str, options: CommitOptions, ledger: Ledger) -> None:
     """Puts a tombstone at the end of the chain. Open handles can still read what the chain
     holds."""
+
+    from omnigraph.plan.successor import Tombstone
+
     if name == MAIN:
         raise MainBranch("The branch 'main' cannot be deleted.")
     change = Tombstone(_lineage(session, "branch_delete", name, options))
@@ -153,6 +170,9 @@ def set_protection(
 ) -> None:
     """Makes one commit that changes nothing else on the branch, or none if nothing changes. Other
     writes that are under way meet it at their put, like any other commit."""
+
+    from omnigraph.plan.successor import Protect
+
     lineage = _lineage(session, "protect" if protected else "unprotect", name, options)
     _change(session, Protect(lineage, protected), name, options, ledger)
 
@@ -165,6 +185,12 @@ def _change(
     ledger: Ledger,
 ) -> None:
     """Changes the branch that has the name now, and not one that takes the name later."""
+
+    from omnigraph.engine.write.chain import Step, put_with_retry
+    from omnigraph.engine.write.precondition import pin_commit
+    from omnigraph.engine.write.publisher import require_unprotected
+    from omnigraph.plan.successor import Protect
+
     if _repeated(session, name, change.lineage, ledger) is not None:
         return
     head = session.live_head(name, ledger)
@@ -191,6 +217,11 @@ def _change(
 
 def delete_tag(session: Session, name: str, options: CommitOptions, ledger: Ledger) -> None:
     """Puts a tombstone after the tag. The version that the tag stood for stays."""
+
+    from omnigraph.engine.write.chain import Step, put_with_retry
+    from omnigraph.engine.write.precondition import pin_commit
+    from omnigraph.plan.successor import Tombstone
+
     change = Tombstone(_lineage(session, "tag_delete", name, options))
     if _repeated(session, name, change.lineage, ledger) is not None:
         return
@@ -231,6 +262,8 @@ def _read_tag(session: Session, name: str, ledger: Ledger) -> GraphVersion:
 def _lineage(
     session: Session, kind: str, name: str, options: CommitOptions, *arguments: str
 ) -> Lineage:
+    from omnigraph.engine.write.lineage import make_lineage
+
     encode_branch(name)  # raises the error for an invalid name
     return make_lineage(session, kind, options, name, *arguments)
 
@@ -238,6 +271,9 @@ def _lineage(
 def _repeated(session: Session, name: str, lineage: Lineage, ledger: Ledger) -> GraphVersion | None:
     """The version that an earlier call with the same idempotency key made, on whatever branch or
     tag had the name then. A repeated call must not delete a new branch of the same name."""
+
+    from omnigraph.engine.write.published import find_keyed, recalled
+
     if lineage.key is None:
         return None
     end = _find_end(session, name, ledger)

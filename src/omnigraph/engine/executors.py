@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -44,6 +43,9 @@ _RESTS_ON = {"spark": "pyspark"}
 def registered(name: str) -> bool:
     """Whether this engine exists and the package that it needs is installed. Nothing is
     imported."""
+
+    from importlib.metadata import entry_points
+
     if find_spec(_RESTS_ON.get(name, "omnigraph")) is None:
         return False
     return any(point.name == name for point in entry_points(group=GROUP))
@@ -67,6 +69,9 @@ def is_running(name: str) -> bool:
 def find_executor(name: str) -> Any:
     """The engine of this name. The caller annotates what it asks of the engine: a protocol that
     stands beside the operation, so that the registry need not know any operation."""
+
+    from importlib.metadata import entry_points
+
     for point in entry_points(group=GROUP):
         if point.name != name:
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, Unpack
 
@@ -12,10 +12,7 @@ from omnigraph.engine import branches_and_tags
 from omnigraph.engine.access import Access
 from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_tag, may
 from omnigraph.engine.branch import Branch
-from omnigraph.engine.executors import find_executor
 from omnigraph.engine.graph_view import view_of
-from omnigraph.engine.history.log import Log, LogWords, all_ends, make_log
-from omnigraph.engine.history.refs import History
 from omnigraph.engine.permissions import (
     Authorizer,
     Permissions,
@@ -26,25 +23,24 @@ from omnigraph.engine.permissions import (
 )
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
-from omnigraph.engine.upkeep.cleanup import cleanup
-from omnigraph.engine.upkeep.cleanup_report import Cleaned
-from omnigraph.engine.upkeep.copying import Copied, OnCopied, copy_graph
-from omnigraph.engine.upkeep.folding import Folding
-from omnigraph.engine.upkeep.jobs import GraphJobs
-from omnigraph.engine.upkeep.recovery import Recovery
-from omnigraph.engine.upkeep.upgrade import FormatReport, check_format
-from omnigraph.engine.upkeep.verify import verify
-from omnigraph.engine.upkeep.verify_report import Verification
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import AuditEvent, BranchAction
 from omnigraph.model.version import Commit
-from omnigraph.plan.retention import Policy, read_duration
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
     from omnigraph.engine.executor_protocol import Executor, SparkHandle
+    from omnigraph.engine.history.log import Log, LogWords
+    from omnigraph.engine.upkeep.cleanup_report import Cleaned
+    from omnigraph.engine.upkeep.copying import Copied, OnCopied
+    from omnigraph.engine.upkeep.folding import Folding
+    from omnigraph.engine.upkeep.jobs import GraphJobs
+    from omnigraph.engine.upkeep.recovery import Recovery
+    from omnigraph.engine.upkeep.upgrade import FormatReport
+    from omnigraph.engine.upkeep.verify_report import Verification
+    from omnigraph.store.tables import Table
 
 
 @checked_methods
@@ -61,8 +57,11 @@ class Graph(Branch):
         super().__init__(branches_and_tags.MAIN, session, access)
         self.io = io
         if access.mode == "rw" and session.settings.folding != "off":
-            folding = session.shared(Folding)
-            session.on_write = lambda branch, tables: folding.after(branch, tables)
+            session.on_write = self._fold
+
+    def _fold(self, branch: str, tables: Mapping[str, tuple[Table, Table]]) -> None:
+        if not self._access.is_closed():
+            self._session.shared(_folding).after(branch, tables)
 
     @property
     def root(self) -> str:
@@ -89,7 +88,7 @@ class Graph(Branch):
         if not self._session.is_own:
             return  # it came here by a fork, so its parent must close it
         self._access.close()
-        if self._access.owns and (folding := self._folding()) is not None:
+        if self._access.owns and (folding := self._session.made(_folding)) is not None:
             folding.close()
 
     def __repr__(self) -> str:
@@ -134,6 +133,9 @@ class Graph(Branch):
         >>> g.at("main~1").count("Person")
         0
         """
+
+        from omnigraph.engine.history.refs import History
+
         self._require_open()
         ledger = Ledger()
         history = History(self._session, ledger)
@@ -305,6 +307,9 @@ class Graph(Branch):
         >>> [commit.message for commit in g.log(all=True, limit=2)]
         ['on review', 'three people']
         """
+
+        from omnigraph.engine.history.log import all_ends, make_log
+
         if not all:
             return super().log(**shown)
         self._require_open()
@@ -329,6 +334,10 @@ class Graph(Branch):
         >>> g.cleanup(keep=1, older_than="30d", dry_run=True).removed
         []
         """
+
+        from omnigraph.engine.upkeep.cleanup import cleanup
+        from omnigraph.plan.retention import Policy, read_duration
+
         self._require_open(writing=not dry_run)
         self._session.permissions.require_graph("cleanup")
         policy = Policy(
@@ -352,6 +361,9 @@ class Graph(Branch):
         >>> g.verify(deep=True).ok
         True
         """
+
+        from omnigraph.engine.upkeep.verify import verify
+
         self._require_open()
         writable = self._access.mode == "rw"
         self._session.permissions.require_graph("maintain")
@@ -369,6 +381,9 @@ class Graph(Branch):
         >>> g.copy("memory://backup").branches
         ('main',)
         """
+
+        from omnigraph.engine.upkeep.copying import copy_graph
+
         self._require_open()
         self._session.permissions.require_server("admin")
         return copy_graph(self._session.for_itself(), root, names, progress)
@@ -380,6 +395,9 @@ class Graph(Branch):
         >>> g.format().current
         True
         """
+
+        from omnigraph.engine.upkeep.upgrade import check_format
+
         self._require_open()
         self._session.permissions.require_graph("maintain")
         return check_format(self._session.for_itself(), Ledger())
@@ -392,6 +410,9 @@ class Graph(Branch):
         >>> g.jobs.cancel(job.id).state
         'cancelled'
         """
+
+        from omnigraph.engine.upkeep.jobs import GraphJobs
+
         self._require_open()
         self._session.permissions.require_graph("maintain")
         return GraphJobs(self._session.for_itself(), writable=self._access.mode == "rw")
@@ -403,6 +424,9 @@ class Graph(Branch):
         >>> g.recovery.list()
         []
         """
+
+        from omnigraph.engine.upkeep.recovery import Recovery
+
         self._require_open()
         self._session.permissions.require_graph("maintain")
         return Recovery(self._session.for_itself(), writable=self._access.mode == "rw")
@@ -416,10 +440,7 @@ class Graph(Branch):
         True
         """
         self._session.permissions.require_graph("maintain")
-        return self._folding()
-
-    def _folding(self) -> Folding | None:
-        return None if self._session.on_write is None else self._session.shared(Folding)
+        return None if self._session.on_write is None else self._session.shared(_folding)
 
     @property
     def spark(self) -> SparkHandle:
@@ -428,6 +449,9 @@ class Graph(Branch):
         g.spark.tables()
         spark.sql("select count(*) from Person").show()
         """
+
+        from omnigraph.engine.executors import find_executor
+
         self._require_open()
         self._session.permissions.require_server("admin")
         executor: Executor = find_executor("spark")
@@ -439,3 +463,10 @@ def graph_holding(graph: Graph, branch: str, incarnation: int) -> Graph:
     made since, that is `BranchMoved`."""
     session = graph._session.holding(branch, incarnation)  # noqa: SLF001
     return Graph(session, graph._access.beside(), graph.io)  # noqa: SLF001
+
+
+def _folding(session: Session) -> Folding:
+    """Made after the first write, so that what only reads or is refused does not import it."""
+    from omnigraph.engine.upkeep.folding import Folding
+
+    return Folding(session)

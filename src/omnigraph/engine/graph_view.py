@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
 
-from omnigraph.engine.condition import Filter, scan_rows
-from omnigraph.engine.lookup import Lookups
-from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.permissions import Sight
-from omnigraph.engine.row_masks import RowMasks
 from omnigraph.engine.session import Session
-from omnigraph.engine.view import TableView
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
-from omnigraph.lang.pg.print import print_schema
 from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import Catalog, GraphType, declared
 from omnigraph.model.version import Commit, GraphVersion, TablePin
 from omnigraph.store.versions import version_key
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.engine.condition import Filter
+    from omnigraph.engine.overlay import Overlay
+    from omnigraph.engine.view import TableView
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,8 @@ class GraphView:
 
     @cached_property
     def _schema(self) -> str:
+        from omnigraph.lang.pg.print import print_schema
+
         if self.sight is not None and self.sight.visible is not self.sight.catalog:
             return print_schema(declared(self.catalog))
         return self._session.read_schema_text(self.graph_version.schema, self.io)
@@ -92,6 +95,11 @@ class GraphView:
         filter: Filter | None = None,
     ) -> pa.RecordBatchReader:
         """Rows of a type as an Arrow stream; nothing is read until it is asked for."""
+
+        import pyarrow as pa
+
+        from omnigraph.engine.condition import scan_rows
+
         view, now = self.view(self.type(type)), self._session.runtime.now()
         schema, batches = scan_rows(view, self.catalog, columns, filter, now, self.io)
         return pa.RecordBatchReader.from_batches(schema, self._until_reclaimed(batches))
@@ -117,6 +125,9 @@ class GraphView:
     def view(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
         """The rows of a type, with pending rows on top, for the engine. What the caller does not
         see is hidden in the same way as what is deleted: whoever reads, reads through here."""
+
+        from omnigraph.engine.row_masks import RowMasks
+
         view = self._open(kind, overlay)
         if self.sight is None or self.sight.sees_all(kind):
             return view
@@ -125,6 +136,10 @@ class GraphView:
         return replace(view, overlay=view.overlay.hiding(hidden))
 
     def _open(self, kind: GraphType, overlay: Overlay | None = None) -> TableView:
+        from omnigraph.engine.lookup import Lookups
+        from omnigraph.engine.overlay import Overlay
+        from omnigraph.engine.view import TableView
+
         pin = _named_pin(self, kind)
         try:
             table = self._session.tables.open(pin.location, pin.lance_version, self.io)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from typing import TYPE_CHECKING
 
 from omnigraph.arguments import checked
 from omnigraph.engine.access import Access, Mode
@@ -16,9 +17,6 @@ from omnigraph.engine.permissions import (
     require_authorizer,
 )
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.upgrade import upgrade
-from omnigraph.engine.write.chain import Step, put_with_retry
-from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
 from omnigraph.errors import (
     GraphExists,
     GraphNotFound,
@@ -32,16 +30,16 @@ from omnigraph.errors import (
 from omnigraph.model.caller import Caller
 from omnigraph.model.commit_text import read_word
 from omnigraph.model.version import FORMAT, GraphStamp, GraphVersion
-from omnigraph.plan.migrate import apply_steps, plan_migration
-from omnigraph.plan.publish import Lineage, SchemaChange
-from omnigraph.plan.successor import CreateGraph
 from omnigraph.runtime import SYSTEM, Runtime, reach
 from omnigraph.settings import Settings
 from omnigraph.store.objects import Absent, Ambiguous
-from omnigraph.store.ownership import list_occupants, refuse_foreign
 from omnigraph.store.roots import Root, parse_root
 from omnigraph.store.versions import STAMP_KEY
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.write.chain import Step
+    from omnigraph.plan.successor import CreateGraph
 
 
 @checked
@@ -62,6 +60,12 @@ def init(
     ...     notes.types()
     ['Note']
     """
+
+    from omnigraph.engine.write.migration import create_tables, read_schema, schema_text
+    from omnigraph.plan.migrate import apply_steps, plan_migration
+    from omnigraph.plan.publish import Lineage, SchemaChange
+    from omnigraph.plan.successor import CreateGraph
+
     actor = read_word("actor", actor)
     text = schema_text(schema)
     declared = read_schema(text)
@@ -142,6 +146,8 @@ def open_root(
         _adopt_unstamped(session, mode, ledger)
     else:
         if stamp.format < FORMAT and mode == "rw":
+            from omnigraph.engine.upkeep.upgrade import upgrade
+
             upgrade(session, ledger)
     if permissions is not UNRESTRICTED:
         session = session.acting(permissions)
@@ -161,6 +167,8 @@ def _adopt_unstamped(session: Session, mode: Mode, ledger: Ledger) -> None:
 
 
 def _create(session: Session, found: CreateGraph, ledger: Ledger) -> None:
+    from omnigraph.engine.write.chain import Step, put_with_retry
+
     versions = session.versions(ledger)
     # Before the store decides anything, it is tested with an object that nobody else uses.
     stamp = GraphStamp(format=FORMAT, graph=found.graph)
@@ -200,6 +208,8 @@ def _refuse_file(session: Session) -> None:
 
 
 def _refuse_occupied(session: Session, ledger: Ledger) -> None:
+    from omnigraph.store.ownership import list_occupants, refuse_foreign
+
     objects, root = session.metered(ledger), session.root
     if not (occupants := list_occupants(root, objects)):
         return

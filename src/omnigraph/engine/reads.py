@@ -9,44 +9,34 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
-import pyarrow as pa
-
 from omnigraph.arguments import checked_methods
-from omnigraph.engine import manifest
-from omnigraph.engine.algorithms.result import AlgorithmResult
-from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
-from omnigraph.engine.algorithms.scope import Edges, Where
-from omnigraph.engine.blob import Blob, read_blob
-from omnigraph.engine.condition import Filter
-from omnigraph.engine.describing import describe
-from omnigraph.engine.executors import find_executor, is_here
-from omnigraph.engine.export import ExportFormat, ExportResult, export
 from omnigraph.engine.graph_view import GraphView, shown_version, view_of
-from omnigraph.engine.history import timeline
-from omnigraph.engine.history.blame import Origin, read_origins
-from omnigraph.engine.history.diff import Diff, make_diff
-from omnigraph.engine.history.log import Log, LogWords, make_log
-from omnigraph.engine.history.refs import History
-from omnigraph.engine.history.timeline import Moment
-from omnigraph.engine.index_state import IndexState, index_states
-from omnigraph.engine.query.ask import ask, search_everywhere
-from omnigraph.engine.query.expand import Kernel
-from omnigraph.engine.query.prepare import Preparations, prepare_stored
-from omnigraph.engine.query.result import Result
-from omnigraph.engine.query.search.everywhere import MOST, SearchBy
 from omnigraph.engine.session import Session
-from omnigraph.engine.stored_queries import queries_of_view
-from omnigraph.engine.write.migration import read_schema, schema_text, with_broken_queries
 from omnigraph.errors import Denied, InvalidArgument
-from omnigraph.lang.gq.checking import CheckedText, check_text
-from omnigraph.lang.gq.stored import StoredQuery, describe_stored
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
-from omnigraph.plan.migrate import MigrationPlan, plan_migration
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from omnigraph.engine.algorithms.result import AlgorithmResult
+    from omnigraph.engine.algorithms.scope import Edges, Where
+    from omnigraph.engine.blob import Blob
+    from omnigraph.engine.condition import Filter
     from omnigraph.engine.executor_protocol import Executor
+    from omnigraph.engine.export import ExportFormat, ExportResult
+    from omnigraph.engine.history.blame import Origin
+    from omnigraph.engine.history.diff import Diff
+    from omnigraph.engine.history.log import Log, LogWords
+    from omnigraph.engine.history.timeline import Moment
+    from omnigraph.engine.index_state import IndexState
+    from omnigraph.engine.query.expand import Kernel
+    from omnigraph.engine.query.result import Result
+    from omnigraph.engine.query.search.everywhere import SearchBy
+    from omnigraph.lang.gq.checking import CheckedText
+    from omnigraph.lang.gq.stored import StoredQuery
+    from omnigraph.plan.migrate import MigrationPlan
 
 
 @checked_methods
@@ -90,12 +80,18 @@ class Reads(ABC):
         >>> g.at("main").query(text, params={"n": 40}).one()
         {'p.name': 'Bob'}
         """
+
+        from omnigraph.engine.query.prepare import Preparations
+
         pinned = self._pinned("query")
         _require_here(pinned, engine)
+        prepared = Preparations.shared_by(self._session).read(text, name, pinned.catalog)
+        from omnigraph.engine.query.ask import ask  # a text that is refused does not wait for it
+
         return ask(
             self._session,
             pinned,
-            Preparations.shared_by(self._session).read(text, name, pinned.catalog),
+            prepared,
             params,
             timeout=timeout,
             memory_limit=memory_limit,
@@ -113,6 +109,10 @@ class Reads(ABC):
         >>> g.at("main~1").queries()
         {}
         """
+
+        from omnigraph.engine.stored_queries import queries_of_view
+        from omnigraph.lang.gq.stored import describe_stored
+
         pinned = self._pinned()
         stored = queries_of_view(pinned)
         return {
@@ -136,6 +136,10 @@ class Reads(ABC):
         >>> g.run_query("older", {"n": 40}).one()
         {'p.name': 'Bob'}
         """
+
+        from omnigraph.engine.query.ask import ask
+        from omnigraph.engine.query.prepare import prepare_stored
+
         pinned = self._pinned()
         _require_here(pinned, engine)
         return ask(
@@ -189,6 +193,10 @@ class Reads(ABC):
         >>> g.search("ada").to_pylist()[0]["id"]
         'Ada'
         """
+
+        from omnigraph.engine.query.ask import search_everywhere
+        from omnigraph.engine.query.search.everywhere import MOST, SearchBy
+
         pinned = self._pinned("query")
         if not isinstance(limit, int) or not 0 < limit <= MOST:
             raise InvalidArgument(f"The limit {limit!r} is not a number from 1 to {MOST:,}.")
@@ -207,6 +215,9 @@ class Reads(ABC):
         >>> [(one.type, one.property, one.kind) for one in g.indexes()][0]
         ('Person', 'id', 'BTREE')
         """
+
+        from omnigraph.engine.index_state import index_states
+
         return index_states(self._pinned())
 
     def scan(
@@ -243,6 +254,9 @@ class Reads(ABC):
         >>> g.entity("Person", "Zoe") is None
         True
         """
+
+        from omnigraph.engine.history import timeline
+
         return timeline.read_entity(self._pinned(), type, id)
 
     def blob(self, type: str, id: str, property: str) -> Blob | None:
@@ -255,6 +269,9 @@ class Reads(ABC):
         >>> g.blob("Person", "Ada", "photo").read(2, 3)
         b'234'
         """
+
+        from omnigraph.engine.blob import read_blob
+
         return read_blob(self._pinned(), type, id, property)
 
     def export(
@@ -274,6 +291,10 @@ class Reads(ABC):
         >>> g.export(to="people.jsonl").counts
         {'Person': 3, 'Knows': 2}
         """
+
+        from omnigraph.engine.executors import find_executor, is_here
+        from omnigraph.engine.export import export
+
         pinned = self._pinned("export")
         _require_here(pinned, engine)
         elsewhere = None
@@ -311,6 +332,9 @@ class Reads(ABC):
         >>> g.algorithm("degrees", where={"Knows": "since > 2015"}).to_dict()
         {'Ada': 0, 'Bob': 1, 'Cyd': 1}
         """
+
+        from omnigraph.engine.algorithms.run import AlgorithmCall, run_algorithm
+
         pinned = self._pinned("query")
         if pinned.sight is not None and not pinned.sight.whole and engine == "auto":
             engine = "local"
@@ -337,9 +361,14 @@ class Reads(ABC):
         >>> g.at("main~1").diff("main").summary()
         {'Person': {'update': 1}}
         """
+
+        from omnigraph.engine.history.refs import History
+
         new = self._pinned()
         ledger = Ledger()
         old = view_of(self._session, History(self._session, ledger).resolve(ref), ledger)
+        from omnigraph.engine.history.diff import make_diff  # a ref that is refused needs it not
+
         return make_diff(old, new, types=types, kinds=kinds, ops=ops)
 
     def log(self, **shown: Unpack[LogWords]) -> Log:
@@ -353,6 +382,9 @@ class Reads(ABC):
         >>> list(g.log(since="2999-01-01"))
         []
         """
+
+        from omnigraph.engine.history.log import make_log
+
         ledger = Ledger()
         version = self._version(ledger)
         return make_log(self._session, [version], ledger=ledger, **shown)
@@ -365,6 +397,9 @@ class Reads(ABC):
         >>> [(one.change.op.value, one.change.after["age"]) for one in g.history("Person", "Ada")]
         [('update', 37), ('insert', 36)]
         """
+
+        from omnigraph.engine.history import timeline
+
         check_limit(limit)
         pinned = self._pinned()
         return islice(timeline.read_moments(self._session, pinned, type, id, pinned.io), limit)
@@ -377,6 +412,9 @@ class Reads(ABC):
         >>> {one.property: one.commit.message for one in g.blame("Person", "Ada")}["age"]
         'birthday'
         """
+
+        from omnigraph.engine.history.blame import read_origins
+
         pinned = self._pinned()
         return read_origins(self._session, pinned, type, id, pinned.io)
 
@@ -418,6 +456,9 @@ class Reads(ABC):
         edge Knows: Person -> Person (2) as $a knows $b
           since: I32?  e.g. 2010, 2020
         """
+
+        from omnigraph.engine.describing import describe
+
         return describe(self._pinned(), types, characters)
 
     def check(self, text: str) -> CheckedText:
@@ -430,6 +471,9 @@ class Reads(ABC):
         >>> wrong.corrected
         'match { $p: Person } return { $p.name }'
         """
+
+        from omnigraph.lang.gq.checking import check_text
+
         return check_text(text, self._pinned().catalog)
 
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
@@ -438,6 +482,10 @@ class Reads(ABC):
         >>> [step.code for step in g.plan_schema(g.schema + "node Pet { name: String }").steps]
         ['OG-SC-101']
         """
+
+        from omnigraph.engine.write.migration import read_schema, schema_text, with_broken_queries
+        from omnigraph.plan.migrate import plan_migration
+
         pinned = self._pinned()
         if pinned.sight is not None and not pinned.sight.whole:
             raise InvalidArgument(
@@ -455,6 +503,9 @@ class Reads(ABC):
         >>> {row["table_key"]: row["row_count"] for row in rows if row["table_version"]}
         {'node:Person': 3, 'edge:Knows': 2}
         """
+
+        from omnigraph.engine import manifest
+
         if self._session.permissions.restricted:
             return manifest.manifest_rows(shown_version(self._pinned()))
         return manifest.manifest_rows(self._version(Ledger()))

@@ -121,6 +121,10 @@ class Session:
             made: Part = self._parts[make]
             return made
 
+    def made(self, make: Callable[[Session], Part]) -> Part | None:
+        """The same part if it has been asked for before, else None."""
+        return self._parts.get(make)
+
     def versions(self, ledger: Ledger) -> Versions:
         return Versions(self.metered(ledger), self.runtime)
 

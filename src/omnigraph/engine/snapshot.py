@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.graph_view import GraphView
-from omnigraph.engine.overlay import Overlay
 from omnigraph.engine.reads import Reads
-from omnigraph.engine.view import TableView
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.permission import BranchAction, BranchResource
 from omnigraph.model.version import GraphVersion
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.engine.overlay import Overlay
+    from omnigraph.engine.view import TableView
 
 
 @checked_methods

@@ -1,19 +1,19 @@
-"""Owns grammars at run time: the LALR tables that lark makes of a grammar file, in the form that
-the parsers use.
-
-Only this module imports lark, when a text is first parsed.
-"""
+"""Owns grammars at run time: the LALR tables of a grammar file, in the form that the parsers use.
+They are made beforehand, because to make them takes longer than most queries."""
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
+from importlib.resources import files
 from typing import Any, Final, NamedTuple, Protocol
+
+import msgspec
 
 from omnigraph.lang.tokens import END, Token
 
+TABLES: Final = "tables.json"
 _ERRORS: Final = frozenset({"ERROR", "BROKEN"})
 
 
@@ -104,50 +104,55 @@ def expected_terminals(grammar: Expecting, states: list[int]) -> frozenset[str]:
     return frozenset(t for t in row if t not in _ERRORS and grammar.expects(states, t))
 
 
-def load_tables(grammar: str, root: str, builder: object) -> GrammarTables:
-    """The methods of the builder are named after the rules or their aliases."""
-    from lark import Lark
-    from lark.lexer import Lexer as LarkLexer
-    from lark.parsers.lalr_analysis import Shift
+class StoredRule(msgspec.Struct, frozen=True, array_like=True):
+    """A reduction: `flat` if the rule has parts that repeat."""
 
-    class NoLexer(LarkLexer):
-        """Keeps lark from building a lexer: ours reads the text."""
-
-        def __init__(self, _conf: object) -> None: ...
-
-        def lex(self, lexer_state: object, parser_state: object) -> Any:
-            raise AssertionError((lexer_state, parser_state))
-
-    lark = Lark(grammar, start=root, parser="lalr", lexer=NoLexer, maybe_placeholders=False)
-    conf = lark.parse_interactive().parser_state.parse_conf
-    actions: Actions = {}
-    moves: Moves = {}
-    for state, row in conf.states.items():
-        actions[state], moves[state] = {}, {}
-        for symbol_token, (kind, target) in row.items():
-            # lark's own strings compare slowly.
-            symbol = sys.intern(str(symbol_token))
-            if kind is not Shift:
-                actions[state][symbol] = _reduction(target, builder)
-            elif symbol.isupper() or symbol == END:
-                actions[state][symbol] = target
-            else:
-                moves[state][symbol] = target
-    return GrammarTables(actions, moves, conf.start_state, _terminals(lark.terminals))
+    size: int
+    rule: str
+    build: str | None
+    flat: bool
 
 
-def _reduction(rule: Any, builder: object) -> Reduction:
-    """Rules that lark made for `*` and `?` have names with two underscores. They gather a list,
-    which the rule that uses them takes apart again."""
-    name = sys.intern(str(rule.origin.name))
+class StoredTables(msgspec.Struct, frozen=True):
+    """The tables as the file beside the grammar has them: each different row once, and for each
+    state the number of its rows. Below zero an action is a reduction, -1 by the first rule."""
+
+    start: int
+    patterns: dict[str, str]
+    words: dict[str, str]
+    rules: list[StoredRule]
+    actions: list[dict[str, int]]
+    moves: list[dict[str, int]]
+    states: list[tuple[int, int]]
+
+
+def load_tables(package: str, builder: object) -> GrammarTables:
+    """The tables of the grammar in a package, made by `omnigraph.lang.grammar_making`. The methods
+    of the builder are named after the rules or their aliases."""
+    stored = msgspec.json.decode(
+        (files(package) / TABLES).read_bytes(), type=StoredTables, strict=True
+    )
+    rules = [_reduction(rule, builder) for rule in stored.rules]
+    names = sys.intern
+    actions = [
+        {names(terminal): act if act >= 0 else rules[-1 - act] for terminal, act in row.items()}
+        for row in stored.actions
+    ]
+    moves = [{names(rule): state for rule, state in row.items()} for row in stored.moves]
+    return GrammarTables(
+        {state: actions[one] for state, (one, _) in enumerate(stored.states)},
+        {state: moves[one] for state, (_, one) in enumerate(stored.states)},
+        stored.start,
+        Terminals(stored.patterns, stored.words),
+    )
+
+
+def _reduction(rule: StoredRule, builder: object) -> Reduction:
     build: Callable[[list[Any]], Any]
-    if name.startswith("__"):
-        build = _gather
-    else:
-        build = getattr(builder, rule.alias or name)
-        if any(symbol.name.startswith("__") for symbol in rule.expansion):
-            build = partial(_build_flat, build)
-    return Reduction(len(rule.expansion), name, build)
+    build = _gather if rule.build is None else getattr(builder, rule.build)
+    if rule.flat:
+        build = partial(_build_flat, build)
+    return Reduction(rule.size, sys.intern(rule.rule), build)
 
 
 def _gather(children: list[Any]) -> list[Any]:
@@ -167,18 +172,3 @@ def _build_flat(build: Callable[[list[Any]], Any], children: list[Any]) -> Any:
         else:
             flat.append(child)
     return build(flat)
-
-
-def _terminals(terminals: Iterable[Any]) -> Terminals:
-    """Terminals that are plain words are keywords."""
-    patterns: dict[str, str] = {}
-    words: dict[str, str] = {}
-    for terminal in terminals:
-        if terminal.pattern is None:
-            continue
-        pattern = terminal.pattern.to_regexp()
-        if re.fullmatch(r"[A-Za-z_|]+", pattern):
-            words.update(dict.fromkeys(pattern.split("|"), str(terminal.name)))
-        else:
-            patterns[str(terminal.name)] = pattern
-    return Terminals(patterns, words)

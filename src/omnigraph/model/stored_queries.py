@@ -13,6 +13,9 @@ from omnigraph.errors import Corrupt, InvalidArgument
 from omnigraph.model.stored_text import UNDECODABLE, Digest
 
 Queries = Mapping[str, str]
+QUERY: Final = "query"
+"""What stands in the place of a type where a strategy, an answer or a conflict is about a stored
+query. No type can have this name."""
 NO_QUERIES: Final[Queries] = {}
 MOST: Final = 10_000
 LONGEST: Final = 256 * 1024

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 
 from omnigraph.lang.gq.stored import BrokenQuery
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.stored_queries import Queries
+from omnigraph.model.stored_queries import QUERY, Queries
 from omnigraph.plan.merge import Strategy
-
-QUERY = "query"
-"""What stands in the place of a type where a strategy, an answer or a conflict is about a stored
-query. No type can have this name."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,11 @@ import contextlib
 import errno
 import heapq
 import os
-import secrets
 import stat
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from omnigraph.errors import (
     Corrupt,
@@ -27,6 +26,9 @@ from omnigraph.store.oddities import odd_object
 _PART = 8 << 20
 _TEMPORARY = ".tmp-"
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
@@ -38,7 +40,17 @@ class _Syncers:
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        self.pool = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    @property
+    def pool(self) -> ThreadPoolExecutor:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with self._lock:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(4, thread_name_prefix="omnigraph-sync")
+            return self._pool
 
 
 _SYNCERS = _Syncers()
@@ -89,6 +101,8 @@ class DiskStore:
             return (self._root / key).exists()
 
     def put_if_absent(self, key: str, data: bytes, *, after: Sequence[Path] = ()) -> bool:
+        import secrets
+
         path = self._root / key
         self._require_inside(key)
         with explained_files(key):
@@ -121,6 +135,8 @@ class DiskStore:
             return True
 
     def put(self, key: str, data: bytes) -> None:
+        import secrets
+
         path = self._root / key
         self._require_inside(key)
         with explained_files(key):
@@ -137,6 +153,8 @@ class DiskStore:
                 yield part
 
     def put_parts(self, key: str, parts: Iterator[bytes]) -> None:
+        import secrets
+
         path = self._root / key
         self._require_inside(key)
         with explained_files(key):
@@ -261,6 +279,9 @@ def directories_above(paths: Iterable[Path], root: Path) -> set[Path]:
 def sync_files(paths: Sequence[Path], directories: Iterable[Path]) -> None:
     """Makes files, and the entries of directories, durable. In parallel, because a file system can
     then write its journal once."""
+
+    from concurrent.futures import wait
+
     with explained_files("table files"):
         first, *others = [*paths, *directories]
         running = [_SYNCERS.pool.submit(_sync, path) for path in others]

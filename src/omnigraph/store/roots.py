@@ -11,7 +11,6 @@ import re
 import shutil
 import stat
 import string
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,6 +69,8 @@ class Root:
         for a remote one (other machines are not in that queue; the put decides)."""
         if self.directory is not None:
             return self.directory / "__wait"
+        import tempfile
+
         digest = hashlib.sha256(self.uri.encode()).hexdigest()[:16]
         return _own_directory(Path(tempfile.gettempdir()) / f"omnigraph-{os.getuid()}") / digest
 
@@ -156,6 +157,9 @@ def _shown(text: str) -> str:
 def _own_directory(wanted: Path) -> Path:
     """A directory that only this user can use. In a world-writable place, somebody else may have
     created that name, or a link of that name; then another name is used."""
+
+    import tempfile
+
     try:
         with contextlib.suppress(FileExistsError):
             wanted.mkdir(mode=0o700)
@@ -172,6 +176,9 @@ def _own_directory(wanted: Path) -> Path:
 @functools.cache
 def _of_this_process(parent: str, process: int) -> Path:
     """A new directory with an unpredictable name, which is deleted at exit."""
+
+    import tempfile
+
     directory = tempfile.mkdtemp(prefix=f"omnigraph-{os.getuid()}-{process}-", dir=parent)
     at_own_exit(shutil.rmtree, directory, ignore_errors=True)
     return Path(directory)
@@ -180,6 +187,9 @@ def _of_this_process(parent: str, process: int) -> Path:
 def _memory(text: str) -> Root:
     """pylance cannot open a memory dataset again, so memory is a directory that is deleted at
     exit."""
+
+    import tempfile
+
     given = text.split("://", 1)[1].encode(errors="surrogatepass")
     name = "".join(chr(byte) if chr(byte) in _PLAIN else f"_{byte:02x}" for byte in given)
     name = name or "default"

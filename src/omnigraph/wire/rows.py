@@ -5,23 +5,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from omnigraph.engine.history.blame import Origin
-from omnigraph.engine.history.diff import QueryChange
-from omnigraph.engine.history.feed import FeedBlock
-from omnigraph.engine.merge.run import Merge
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.changes import Change, Op
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.types import type_text
 from omnigraph.model.version import Commit, TableStatistics
-from omnigraph.plan.log_drawing import LaneRow
-from omnigraph.plan.migrate import MigrationPlan, Tier, step_text
 from omnigraph.wire.typed import untyped
 from omnigraph.wire.values import moment_text, plain
+
+if TYPE_CHECKING:
+    from omnigraph.engine.history.blame import Origin
+    from omnigraph.engine.history.diff import QueryChange
+    from omnigraph.engine.history.feed import FeedBlock
+    from omnigraph.engine.merge.run import Merge
+    from omnigraph.plan.log_drawing import LaneRow
+    from omnigraph.plan.migrate import MigrationPlan
 
 
 def change_row(change: Change) -> dict[str, Any]:
@@ -129,6 +131,9 @@ def origin_row(origin: Origin) -> dict[str, Any]:
 
 def origin_of(row: Mapping[str, Any]) -> Origin:
     """The origin that a row with typed values tells."""
+
+    from omnigraph.engine.history.blame import Origin
+
     commit = row["commit"]
     held = None if commit is None else commit_of(commit)
     return Origin(row["property"], untyped(row["value"]), held)
@@ -167,6 +172,9 @@ def conflict_of(row: Mapping[str, Any]) -> MergeConflict:
 
 def plan_row(plan: MigrationPlan) -> dict[str, Any]:
     """A plan for programs."""
+
+    from omnigraph.plan.migrate import Tier, step_text
+
     return {
         "steps": [{**plain(step), "text": step_text(step)} for step in plan.steps],
         "notes": list(plan.notes),
@@ -183,11 +191,17 @@ def plan_record(plan: MigrationPlan) -> dict[str, Any]:
 
 def plan_of(record: Mapping[str, Any]) -> MigrationPlan:
     """The plan of a record."""
+
+    from omnigraph.plan.migrate import MigrationPlan
+
     return msgspec.convert(record["record"], MigrationPlan)
 
 
 def block_row(block: FeedBlock) -> dict[str, Any]:
     """A commit of the change feed with what it changed, and the cursor after it."""
+
+    from omnigraph.plan.migrate import step_text
+
     row = commit_row(block.commit)
     row["schema"] = [step_text(step) for step in block.schema.steps]
     row["changes"] = [change_row(change) for change in block.changes]
@@ -208,6 +222,9 @@ def steps_record(plan: MigrationPlan) -> list[Any]:
 
 def steps_of(record: Sequence[Any]) -> MigrationPlan:
     """The plan that has these steps."""
+
+    from omnigraph.plan.migrate import MigrationPlan
+
     return msgspec.convert({"base": "", "steps": record}, MigrationPlan)
 
 

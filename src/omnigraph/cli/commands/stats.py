@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from omnigraph.cli.arguments import AtRef, Cli
-from omnigraph.cli.colours import Paint, pad
+from omnigraph.cli.colours import Paint
 from omnigraph.cli.config import is_served
 from omnigraph.cli.value_text import count_text, one_line, time_text
 from omnigraph.model.types import Base, ScalarType, VectorType
@@ -173,7 +173,11 @@ def _type_lines(types: list[dict[str, Any]], paint: Paint, unicode: bool) -> Ite
     right = (False, False, True, False, True, True)
     styles = ("bold", "dim", "bold", "cyan", "dim", "dim")
     for number, row in enumerate((heads, *rows)):
-        cells = [pad(row[at], widths[at], right=right[at]) for at in range(len(row))]
+        # Every sign here takes one column, those of the bar too.
+        cells = [
+            row[at].rjust(widths[at]) if right[at] else row[at].ljust(widths[at])
+            for at in range(len(row))
+        ]
         if number == 0:
             yield paint("dim", "  ".join(cells).rstrip())
         else:

@@ -9,10 +9,9 @@ gaps, so versions are read ahead in parallel, further ahead the longer a chain i
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol, TypedDict
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 from omnigraph.engine.graph_view import shown_commit
 from omnigraph.engine.history.ancestry import contains
@@ -20,10 +19,12 @@ from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, InvalidArgument, OmnigraphError
 from omnigraph.model.version import Commit, GraphVersion, chain_key
-from omnigraph.plan.log_drawing import LaneRow, LogEntry, draw_lanes
 from omnigraph.store.history import lost_version
 from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
+
+if TYPE_CHECKING:
+    from omnigraph.plan.log_drawing import LaneRow, LogEntry
 
 _PARALLEL = 8
 _DAY = 86_400_000_000
@@ -130,6 +131,9 @@ class Log(Iterator[Commit]):
 
     def lanes(self) -> tuple[LaneRow, ...]:
         """Draws the remaining commits as a graph, with the branches that are at them."""
+
+        from omnigraph.plan.log_drawing import draw_lanes
+
         labels = self.labels()
         return draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self])
 
@@ -230,6 +234,8 @@ class Parents:
     ) -> list[GraphVersion]:
         """Only the first ones are `needed`. The others are left out if they cannot be read."""
 
+        from concurrent.futures import ThreadPoolExecutor
+
         def read(key: tuple[str, int], own: Ledger) -> GraphVersion | Absent | OmnigraphError:
             try:
                 return self._session.read_record(*key, own)
@@ -266,6 +272,9 @@ def read_labels(session: Session, ledger: Ledger) -> dict[str, tuple[str, ...]]:
 
 def entry_of(commit: Commit, labels: tuple[str, ...] = ()) -> LogEntry:
     """A commit in one line: what it is, who made it, and the first line of its message."""
+
+    from omnigraph.plan.log_drawing import LogEntry
+
     lines = (commit.message or "").strip().splitlines()
     words = [commit.id, commit.kind, commit.actor and f"by {commit.actor}", *lines[:1]]
     return LogEntry(commit.id, commit.parents, labels, " ".join(word for word in words if word))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import assert_never
 
 import msgspec
@@ -253,6 +252,9 @@ class History:
 
     def ends(self) -> list[GraphVersion]:
         """The ends of all chains, main first: existing branches, deleted branches and tags."""
+
+        from concurrent.futures import ThreadPoolExecutor
+
         names = self._session.versions(self._ledger).list_branches()
         names.sort(key=lambda name: (name != "main", name))
         own = [Ledger() for _ in names]

@@ -14,10 +14,16 @@ from omnigraph.errors import InvalidArgument
 from omnigraph.lang.gq.stored import find_broken
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.conflicts import MergeConflict
-from omnigraph.model.stored_queries import NO_QUERIES, Queries, QueriesChange, require_query_name
+from omnigraph.model.stored_queries import (
+    NO_QUERIES,
+    QUERY,
+    Queries,
+    QueriesChange,
+    require_query_name,
+)
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.merge import Strategy
-from omnigraph.plan.query_merge import QUERY, broken_after_merge, merge_queries
+from omnigraph.plan.query_merge import broken_after_merge, merge_queries
 from omnigraph.telemetry import Ledger
 
 Answers = Mapping[str, str | None]

@@ -15,9 +15,9 @@ from omnigraph.engine.write.work import refuse
 from omnigraph.errors import InvalidArgument
 from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import EdgeType, GraphType
+from omnigraph.model.stored_queries import QUERY
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import Row
-from omnigraph.plan.query_merge import QUERY
 from omnigraph.plan.rows.row_type import row_type
 from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.rules.book import ENDS, describe_move

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.columns import Columns
-from omnigraph.engine.embedding.models import embed_query
 from omnigraph.engine.executors import find_executor
 from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.query.entities import Entities
@@ -249,6 +248,8 @@ class Asked:
         return Workspace(entities, expander, evictions)
 
     def _run(self, plan: Plan, workspace: Workspace, observer: Observer | None = None) -> Run:
+        from omnigraph.engine.embedding.models import embed_query
+
         session = self._session
         self._guard.begin()
         return Run(

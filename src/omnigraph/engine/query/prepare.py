@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
@@ -16,7 +17,9 @@ from omnigraph.lang.gq import CheckedQuery, compile_query
 from omnigraph.lang.gq.checked import Mutation, Read
 from omnigraph.lang.gq.walk import all_matches, all_variables
 from omnigraph.model.catalog import Catalog
-from omnigraph.plan.query import Plan, plan_read
+
+if TYPE_CHECKING:
+    from omnigraph.plan.query import Plan
 
 _KEPT = 512
 _LONGEST_KEPT = 256 * 1024
@@ -37,6 +40,9 @@ class Prepared:
 
     def plan(self, sizes: Mapping[str, int]) -> Plan:
         """A plan depends on the sizes of tables only by powers of two."""
+
+        from omnigraph.plan.query import plan_read
+
         key = tuple(sizes.get(name, 0).bit_length() for name in self.types)
         found = self.plans.get(key)
         if found is None:

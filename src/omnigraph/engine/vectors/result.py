@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
 
+COMMIT_EVERY = 10_000
+
 
 @dataclass(frozen=True)
 class Refused:

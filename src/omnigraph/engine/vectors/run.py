@@ -23,6 +23,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.vectors.asking import Answers, Asker, Asks
 from omnigraph.engine.vectors.journal import JournalFile, NoJournal, VectorJournal, journal_path
 from omnigraph.engine.vectors.result import (
+    COMMIT_EVERY,
     Embedded,
     EmbeddedProperty,
     EmbedProgress,
@@ -50,7 +51,6 @@ from omnigraph.runtime import reach
 from omnigraph.telemetry import Ledger
 
 KIND = "embed"
-COMMIT_EVERY = 10_000
 _SHOWN = 100
 
 

@@ -13,10 +13,9 @@ from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.errors import Conflict, InvalidArgument, InvalidQuery
 from omnigraph.lang.gq.stored import BrokenQuery, check_stored
 from omnigraph.model.options import CommitOptions
-from omnigraph.model.stored_queries import Queries, QueriesChange, require_query_name
+from omnigraph.model.stored_queries import QUERY, Queries, QueriesChange, require_query_name
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.publish import Lineage, PublishPlan
-from omnigraph.plan.query_merge import QUERY
 from omnigraph.plan.rebase import ExpectedVersionMismatch
 from omnigraph.telemetry import Ledger
 

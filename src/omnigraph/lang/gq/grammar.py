@@ -39,5 +39,5 @@ def grammar_text() -> str:
 def load_grammar() -> Grammar:
     from omnigraph.lang.gq.build import TreeBuilder
 
-    tables = load_tables(grammar_text(), "file", TreeBuilder())
+    tables = load_tables("omnigraph.lang.gq", TreeBuilder())
     return Grammar(tables.actions, tables.moves, tables.start, Lexer(tables.terminals))

@@ -31,5 +31,5 @@ def grammar_text() -> str:
 def load_grammar() -> SchemaGrammar:
     from omnigraph.lang.pg.build import SchemaTreeBuilder
 
-    tables = load_tables(grammar_text(), "schema", SchemaTreeBuilder())
+    tables = load_tables("omnigraph.lang.pg", SchemaTreeBuilder())
     return SchemaGrammar(tables.actions, tables.moves, tables.start, SchemaLexer(*tables.terminals))
