@@ -44,6 +44,7 @@ class Switch:
 Call = Callable[[Any], Any]
 READS: dict[str, Call] = {
     "query": lambda s: s.query(QUERY).to_pylist(),
+    "prepare": lambda s: s.prepare(QUERY)().to_pylist(),
     "explain": lambda s: s.explain(QUERY),
     "queries": lambda s: s.queries(),
     "run_query": lambda s: s.run_query("names").to_pylist(),

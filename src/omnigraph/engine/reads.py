@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.history.log import Log, LogWords
     from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.index_state import IndexState
+    from omnigraph.engine.query.ask import PreparedQuery
     from omnigraph.engine.query.expand import Kernel
     from omnigraph.engine.query.result import Result
     from omnigraph.engine.query.search.everywhere import SearchBy
@@ -98,6 +99,19 @@ class Reads(ABC):
             kernel=kernel,
             engine=engine,
         )
+
+    def prepare(self, text: str, name: str | None = None) -> PreparedQuery:
+        """Reads and checks a `.gq` query once, to be asked many times: call what it returns with
+        the parameters. Each call answers from the version that the handle shows at that time.
+
+        >>> text = "query q($name: String) { match { $p: Person {name: $name} } return { $p.age } }"
+        >>> ask = g.prepare(text)
+        >>> [ask({"name": name}).one()["p.age"] for name in ("Ada", "Bob")]
+        [36, 41]
+        """
+        from omnigraph.engine.query.ask import PreparedQuery
+
+        return PreparedQuery(self._session, lambda: self._pinned("query"), text, name)
 
     def queries(self) -> dict[str, StoredQuery]:
         """The stored queries by name: what each takes and gives, reads and writes. They are part

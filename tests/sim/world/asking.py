@@ -90,6 +90,11 @@ def perform_tell(world: World, g: Graph, record: Record) -> None:
     asked = "match { $x: Person } return { count($x) as n }"
     if "Person" not in ask(world, g, record, "explain", asked):
         raise Fault("the plan does not name what is asked for")
+    prepared = ask(world, g, record, "prepare", asked)
+    known = [kind for kind in expected.types if kind.name == "Person"]
+    for _ in range(2):
+        if known and prepared().one()["n"] != len(expected.rows[known[0].uid]):
+            raise Fault("a prepared query counts another number of Person")
     at = ask(world, g, record, "snapshot") if "ref" in record.args else None
     for one in (g, at):
         if one is not None and (one.commit is None or not one.schema):
@@ -100,7 +105,7 @@ operation(
     Operation(
         "tell",
         1.5,
-        ("types", "count", "scan", "explain", "commit", "schema", "Graph.at"),
+        ("types", "count", "scan", "explain", "prepare", "commit", "schema", "Graph.at"),
         draw_at,
         perform_tell,
         foresee_at,

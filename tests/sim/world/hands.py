@@ -21,7 +21,8 @@ TAGS = ("t", "u")
 READS = {
     *("algorithm", "blob", "count", "diff", "entity", "explain", "export", "history", "indexes"),
     *("blame", "check", "describe"),
-    *("log", "manifest", "plan_schema", "queries", "query", "run_query", "scan", "search", "types"),
+    *("log", "manifest", "plan_schema", "prepare", "queries", "query", "run_query", "scan"),
+    *("search", "types"),
 }
 """What a snapshot can do too."""
 BY_NAME = {"protect": "protect", "unprotect": "unprotect", "delete": "delete_branch"}

@@ -25,10 +25,12 @@ PAIRS: tuple[tuple[type, type], ...] = (
     (TransactionLike, Transaction),
     (SavepointLike, Savepoint),
 )
-NOT_REMOTE = {"acting", "copy", "spark", "maintenance", "io"}
-"""What needs the files themselves, or a policy beside them."""
-NOT_OF_A_CLIENT = {"graph_version", "catalog", "type", "view", "version", "branch", "io"}
-"""What a snapshot shows of the engine behind it."""
+NOT_REMOTE = {"acting", "copy", "spark", "maintenance", "io", "prepare"}
+"""What needs the files themselves, a policy beside them, or no way over the line."""
+NOT_OF_A_CLIENT = {
+    *("graph_version", "catalog", "type", "view", "version", "branch", "io", "prepare"),
+}
+"""What a snapshot shows of the engine behind it, or does for calls without a way."""
 ANY = {"branch": "a name, or a handle of whoever made it", "unit": "a function of its transaction"}
 """Parameters whose type is the implementation's own."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
+from omnigraph.arguments import checked
 from omnigraph.engine.cache import Cache
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.executors import find_executor
@@ -114,6 +115,52 @@ def ask(
         ordered=bool(plan.query.order),
         timely=asks_time(plan),
     )
+
+
+class PreparedQuery:
+    """A query whose text has been read and checked. Calling it asks the query, of the handle that
+    made it: a snapshot answers from its version, a branch from its head at each call. When the
+    schema has changed since, the text is checked again."""
+
+    def __init__(
+        self, session: Session, pinned: Callable[[], GraphView], text: str, name: str | None
+    ) -> None:
+        self._session = session
+        self._pinned = pinned
+        self._text = text
+        self._name = name
+        self._read(pinned())
+
+    def _read(self, view: GraphView) -> None:
+        shared = Preparations.shared_by(self._session)
+        self._prepared = shared.read(self._text, self._name, view.catalog), view.catalog
+
+    @checked
+    def __call__(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result:
+        view = self._pinned()
+        prepared, catalog = self._prepared
+        if view.catalog is not catalog and view.catalog.digest != catalog.digest:
+            self._read(view)
+            prepared, _ = self._prepared
+        return ask(
+            self._session,
+            view,
+            prepared,
+            params,
+            timeout=timeout,
+            memory_limit=memory_limit,
+            kernel=kernel,
+        )
+
+    def __repr__(self) -> str:
+        return f"PreparedQuery({self._name or self._text!r})"
 
 
 def search_everywhere(

@@ -276,14 +276,14 @@ class TypeRows:
         return pc.if_else(pa.array(pending), given, stored)
 
     def _take_stored(self, name: str, positions: np.ndarray) -> pa.Array:
-        if len(positions) and len(self.marks) == 1:
-            table, column, mark = self.view.table, self.view.column_of(name), self.marks[0]
-            held = self._columns.held(table, mark, column)
-            if held is None and self._columns.worth_reading(table, mark, column, len(positions)):
-                held = self._columns.read(table, self.marks, column, self._books.ledger)[0]
+        if len(positions) == 1 and positions[0] >= 0:  # as with every point query
+            ordinal = int(self.starts.searchsorted(positions[0], side="right")) - 1
+            held = self._held(name, self.marks[ordinal], 1)
             if held is not None:
-                if len(positions) == 1 and positions[0] >= 0:
-                    return held.slice(int(positions[0]), 1)
+                return held.slice(int(positions[0] - self.starts[ordinal]), 1)
+        elif len(positions) and len(self.marks) == 1:
+            held = self._held(name, self.marks[0], len(positions))
+            if held is not None:
                 return _taken(held, positions)
         if not len(positions) or positions.max() < 0:
             return pa.nulls(len(positions), self._type(name))
@@ -291,21 +291,25 @@ class TypeRows:
             return self._whole_stored(name).take(_indices(positions))
         return self._take_pieces(name, positions)
 
+    def _held(self, name: str, mark: FragmentMark, rows: int) -> pa.Array | None:
+        """The column of a fragment, if it is in memory or so many rows make it worth reading."""
+        table, column = self.view.table, self.view.column_of(name)
+        held = self._columns.held(table, mark, column)
+        if held is None and self._columns.worth_reading(table, mark, column, rows):
+            held = self._columns.read(table, [mark], column, self._books.ledger)[0]
+        return held
+
     def _take_pieces(self, name: str, positions: np.ndarray) -> pa.Array:
         """By fragment: columns in memory are used, and the others are read through Lance at
         once."""
-        table, column = self.view.table, self.view.column_of(name)
         there = positions >= 0
         ordinals = np.where(there, np.searchsorted(self.starts, positions, side="right") - 1, -1)
         parts: list[pa.Array] = []
         places: list[np.ndarray] = []
         asked: list[np.ndarray] = []
         for ordinal in np.unique(ordinals[there]).tolist():
-            mark = self.marks[ordinal]
             where = np.flatnonzero(ordinals == ordinal)
-            held = self._columns.held(table, mark, column)
-            if held is None and self._columns.worth_reading(table, mark, column, len(where)):
-                held = self._columns.read(table, [mark], column, self._books.ledger)[0]
+            held = self._held(name, self.marks[ordinal], len(where))
             if held is None:
                 asked.append(where)
                 continue
