@@ -224,7 +224,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return plan_read(*given)
 
     monkeypatch.setattr(prepare, "compile_query", compiling)
-    monkeypatch.setattr(prepare, "plan_read", planning)
+    monkeypatch.setattr("omnigraph.plan.query.plan_read", planning)
     return found
 
 
