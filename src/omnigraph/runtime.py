@@ -58,7 +58,7 @@ def ulid_after(ulid: str, chance: float) -> str:
 
 
 def is_ulid(text: str) -> bool:
-    if len(text) != _ULID_LENGTH:
+    if not isinstance(text, str) or len(text) != _ULID_LENGTH:
         return False
     from ulid import ULID
 

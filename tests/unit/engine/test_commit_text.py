@@ -131,12 +131,13 @@ NEW: dict[str, Call] = {
     "Pipeline": lambda g, **given: Pipeline(g, **given),
 }
 READING = {
-    Graph: """acting at branch branches blob changes close commit copy count diff entity explain
-        export format history indexes jobs log manifest maintenance plan_schema protected_branches
-        queries query recovery root run_query scan schema search snapshot spark tags types
-        verify""",
-    Branch: """blob changes commit count diff entity explain export history indexes log manifest
-        plan_schema queries query run_query scan schema search snapshot types""",
+    Graph: """acting at blame branch branches blob changes check close commit copy count describe
+        diff entity explain export format history indexes jobs log manifest maintenance may
+        plan_schema prepare protected_branches queries query recovery root run_query scan schema
+        search snapshot spark tags types verify""",
+    Branch: """blame blob changes check commit count describe diff entity explain export history
+        indexes log manifest plan_schema prepare queries query run_query scan schema search
+        snapshot types""",
     Recovery: "list",
     SparkGraph: "table tables",
 }
@@ -204,7 +205,10 @@ def test_every_word_of_every_call_is_known() -> None:
             assert parameters(getattr(kind, name)) <= thought_of | NAMES | WORDS.keys(), name
     for made in (omnigraph.init, LoadOptions, Pipeline):
         known = (
-            thought_of | NAMES | WORDS.keys() | {"root", "settings", "runtime", "stream", "graph"}
+            thought_of
+            | NAMES
+            | WORDS.keys()
+            | {"root", "settings", "runtime", "stream", "graph", "token"}
         )
         assert parameters(made) <= known, made
 

@@ -39,7 +39,7 @@ def stats(*, ref: AtRef = "main", cli: Cli) -> None:
     """
     with cli.reading() as g:
         snapshot = g.at(ref)
-        types = _type_rows(snapshot)
+        types = _type_rows(snapshot, served=is_served(cli.root))
         row = {
             "root": g.root,
             "ref": ref,
@@ -85,7 +85,7 @@ def snapshot(
     with cli.reading() as g:
         found = g.at(ref)
         (head,) = (one for one in found.manifest().to_pylist() if one["object_type"] == _HEAD)
-        types = _type_rows(found)
+        types = _type_rows(found, served=is_served(cli.root))
         commit = found.commit
         schema = _digest(g, ref)
     branch, version = head["table_branch"], json.loads(head["metadata"])["version"]
@@ -137,7 +137,22 @@ def _pending(found: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def _type_rows(found: Snapshot) -> list[dict[str, Any]]:
+def _type_rows(found: Snapshot, *, served: bool) -> list[dict[str, Any]]:
+    """Of a graph on a server from its manifest, of one here without that, which is Arrow."""
+    if not served:
+        from omnigraph.engine.graph_view import pin_of
+
+        pins = [(kind, pin_of(found, kind)) for kind in found.catalog.types]
+        return [
+            {
+                "type": kind.name,
+                "kind": kind.table_key.split(":", 1)[0],
+                "entities": pin.rows,
+                "fragments": pin.fragments,
+                "table_version": pin.table_version,
+            }
+            for kind, pin in pins
+        ]
     told = found.manifest().to_pylist()
     tables = {one["table_key"]: one for one in told if one["object_type"] == "table_version"}
     return [

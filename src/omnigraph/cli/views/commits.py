@@ -4,12 +4,15 @@ lanes."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from omnigraph.cli.colours import Paint, cut, visible_width
 from omnigraph.cli.value_text import literal_text, one_line, time_text
-from omnigraph.engine.history.blame import Origin
 from omnigraph.model.version import Commit
 from omnigraph.plan.log_drawing import LogEntry, draw_lanes, render_lanes
+
+if TYPE_CHECKING:
+    from omnigraph.engine.history.blame import Origin
 
 Labels = Mapping[str, tuple[str, ...]]
 _INDENT = "  "
