@@ -129,6 +129,11 @@ def draw() -> Data:
     )
 
 
+def texts(count: int) -> list[str]:
+    """Some texts alone."""
+    return _texts(np.random.default_rng(19), count, "t").texts
+
+
 def _texts(random: np.random.Generator, count: int, letter: str) -> Texts:
     lengths = random.integers(6, 19, count)
     chances = 1 / (np.arange(_VOCABULARY) + 3.0)
