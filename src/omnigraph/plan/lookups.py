@@ -43,10 +43,10 @@ class _Given:
     many: bool
 
 
-def split_tests(condition: Expression) -> tuple[Expression, ...]:
+def split_tests(*conditions: Expression) -> tuple[Expression, ...]:
     """`a and b` are two tests."""
     found: list[Expression] = []
-    waiting = [condition]
+    waiting = list(reversed(conditions))
     while waiting:
         top = waiting.pop()
         if isinstance(top, And):

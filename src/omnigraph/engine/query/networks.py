@@ -23,13 +23,7 @@ def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
     """Nodes are (type, id) with their properties. Edges are keyed by their id and carry `@type`,
     which no property can be called. A traversal without an edge variable binds no edge, so it adds
     none."""
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InvalidArgument(
-            "networkx is not installed.", help="Install it: pip install networkx"
-        ) from None
-    network = nx.MultiDiGraph()
+    network = empty_network()
     for variable, numbers, run in _bound_entities(plan, start):
         numbers = np.unique(numbers[numbers >= 0])
         for kind in variable.kind.types:
@@ -43,6 +37,16 @@ def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
                     network.add_node(node)
                     network.nodes[node].update(row)  # not as keywords: users choose the names
     return network
+
+
+def empty_network() -> nx.MultiDiGraph:
+    try:
+        import networkx as nx
+    except ImportError:
+        raise InvalidArgument(
+            "networkx is not installed.", help="Install it: pip install networkx"
+        ) from None
+    return nx.MultiDiGraph()
 
 
 def _add_edges(

@@ -8,7 +8,6 @@ from functools import reduce
 from typing import Final
 
 from omnigraph.lang.gq.checked import (
-    And,
     Comparison,
     Constant,
     Expression,
@@ -22,6 +21,7 @@ from omnigraph.lang.gq.checked import (
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.types import Base, ScalarType
+from omnigraph.plan.lookups import split_tests
 from omnigraph.plan.query.logical import (
     Candidate,
     KeyTest,
@@ -43,21 +43,9 @@ def split_conditions(pattern: Pattern) -> Pattern:
     """`a and b` are two conditions, so that each can be placed separately."""
     return replace(
         pattern,
-        filters=_split(pattern.filters),
-        late_filters=_split(pattern.late_filters),
+        filters=split_tests(*pattern.filters),
+        late_filters=split_tests(*pattern.late_filters),
     )
-
-
-def _split(filters: tuple[Expression, ...]) -> tuple[Expression, ...]:
-    found: list[Expression] = []
-    waiting = list(reversed(filters))
-    while waiting:
-        top = waiting.pop()
-        if isinstance(top, And):
-            waiting.extend(reversed(top.operands))
-        else:
-            found.append(top)
-    return tuple(found)
 
 
 def place_conditions(pattern: Pattern) -> Pattern:

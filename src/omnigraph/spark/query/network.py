@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as sql
 
 from omnigraph.engine.query.leaves import is_shown
-from omnigraph.errors import InvalidArgument
+from omnigraph.engine.query.networks import empty_network
 from omnigraph.lang.gq.checked import EdgeKind, Variable
 from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.plan.query.logical import pattern_variables
@@ -25,13 +25,7 @@ if TYPE_CHECKING:
 
 def build_network(c: Compiling) -> nx.MultiDiGraph:
     """As the local engine builds it, from a plan that keeps every variable."""
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InvalidArgument(
-            "networkx is not installed.", help="Install it: pip install networkx"
-        ) from None
-    network = nx.MultiDiGraph()
+    network = empty_network()
     frame = run_steps(c, c.plan.pattern, c.unit())
     frame = c.shared(frame.over(chosen_rows(c, frame)))
     variables = list(pattern_variables(c.plan.query.pattern))

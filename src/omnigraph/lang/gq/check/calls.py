@@ -204,11 +204,8 @@ def _aggregate(checker: Checker, node: tree.Call, depth: int) -> Expression | No
         checker.add("T8", node.span, message, "aggregates stand in `return`, and not in each other")
         return None
     argument = _argument(checker, node, depth)
-    if argument is None:
-        return None
-    kind = AGGREGATES[name].gives(argument.type.kind)
-    if kind is None:
-        _refuse(checker, node, argument)
+    kind = _gathered(checker, node, argument)
+    if argument is None or kind is None:
         return None
     return Aggregate(name, argument, node.is_distinct, Type(kind, AGGREGATES[name].nullable))
 
@@ -225,10 +222,16 @@ def _argument(checker: Checker, node: tree.Call, depth: int) -> Expression | Non
     return argument
 
 
-def _refuse(checker: Checker, node: tree.Call, argument: Expression) -> None:
+def _gathered(checker: Checker, node: tree.Call, argument: Expression | None) -> Kind | None:
+    """What an aggregate makes of its argument, if it takes it."""
+    if argument is None:
+        return None
     name = node.function.text
-    message = f"`{name}` takes {AGGREGATES[name].words}, not {shown(argument)}"
-    checker.add("T8", node.arguments[0].span, message)
+    kind = AGGREGATES[name].gives(argument.type.kind)
+    if kind is None:
+        message = f"`{name}` takes {AGGREGATES[name].words}, not {shown(argument)}"
+        checker.add("T8", node.arguments[0].span, message)
+    return kind
 
 
 def _over_pattern(checker: Checker, node: tree.Call) -> Expression | None:
@@ -240,10 +243,7 @@ def _over_pattern(checker: Checker, node: tree.Call) -> Expression | None:
     if node.is_distinct:
         checker.add("T8", node.span, "`distinct` is not known over a pattern")
         return None
-    if argument is None:
-        return None
-    kind = AGGREGATES[name].gives(argument.type.kind)
-    if kind is None:
-        _refuse(checker, node, argument)
+    kind = _gathered(checker, node, argument)
+    if argument is None or kind is None:
         return None
     return PatternAggregate(name, argument, match, Type(kind, True))
