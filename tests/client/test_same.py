@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import math
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -248,3 +250,13 @@ def test_what_comes_is_followed_from_where_one_was(g: RemoteGraph) -> None:
     follow.close()
     (last,) = g.changes(block.cursor)
     assert last.commit.message == "third"
+
+
+def test_following_ends_with_the_graph(g: RemoteGraph) -> None:
+    follow = g.changes(g.commit.id, follow=True)
+    began = time.monotonic()
+    closing = threading.Timer(0.3, g.close)
+    closing.start()
+    assert list(follow) == []
+    assert time.monotonic() - began < 10  # there is a sign of life every 15 seconds
+    closing.join()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, NoReturn, TypeVar
 from urllib.parse import urlencode
+from weakref import WeakSet
 
 import msgspec
 import urllib3
@@ -103,6 +104,8 @@ class Connection:
         self._pool: urllib3.PoolManager | None = None
         self._process = 0
         self._has_answered = False
+        self.followed: WeakSet[Any] = WeakSet()
+        """Answers without an end, which end with the graph."""
 
     def __repr__(self) -> str:
         return f"Connection({self.address.origin!r})"
@@ -115,8 +118,11 @@ class Connection:
     def close(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
-        if pool is not None and self._process == os.getpid():
-            pool.clear()
+        if pool is None or self._process != os.getpid():
+            return
+        pool.clear()
+        for response in list(self.followed):
+            shut(response)
 
     # One attempt
 
@@ -302,6 +308,15 @@ def failure_of(lost: Lost) -> OmnigraphError:
     if lost.error is not None:
         return lost.error
     return Unavailable(lost.reason, help="Is it running there? Try again later.")
+
+
+def shut(response: urllib3.BaseHTTPResponse) -> None:
+    """Ends an answer that another thread may be waiting for."""
+    try:
+        if isinstance(response, urllib3.HTTPResponse):
+            response.shutdown()
+    except (OSError, ValueError, RuntimeError):
+        response.close()
 
 
 def _has_end(response: urllib3.BaseHTTPResponse) -> bool:

@@ -63,6 +63,7 @@ def _follow(
             query=dict(asked) | {"since": since},
             silence=_PULSE,
         )
+        served.connection.followed.add(response)
         try:
             for event in _events(response, closed):
                 since = event["cursor"]

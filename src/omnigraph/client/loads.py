@@ -96,7 +96,10 @@ def _ended(served: ServedGraph, sent: Sent, progress: OnLoadProgress | None) -> 
             progress(LoadProgress(stage, int(job.get("done") or 0), 0, None))
 
     job = await_job(served, sent.told["id"], tell)
-    return Sent(dict(job["result"]), sent.repeated, sent.answer)
+    told = dict(job["result"])
+    if told.get("rejected"):
+        told["rejects"] = [*served.lines(f"/jobs/{job['id']}/rejected")]
+    return Sent(told, sent.repeated, sent.answer)
 
 
 def _result(served: ServedGraph, sent: Sent) -> LoadResult:

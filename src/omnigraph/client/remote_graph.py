@@ -52,8 +52,7 @@ class RemoteGraph(RemoteBranch):
         self.close()
 
     def close(self) -> None:
-        """Ends the handle and those that came from it. Snapshots end as well: they are answered
-        by the same connections."""
+        """Ends the handle and those that came from it. Snapshots can still be read."""
         self._served.close()
 
     def __repr__(self) -> str:
@@ -106,7 +105,9 @@ class RemoteGraph(RemoteBranch):
     def _delete(self, path: str, served: ServedGraph, name: str, commit: CommitWords) -> None:
         options = self._signed(commit)
         query = {"name": name, "message": options.message}
-        send(served, RemoteWrite("DELETE", path, name, None, None, query), options)
+        send(
+            served, RemoteWrite("DELETE", path, name, None, None, query, gone_is_done=True), options
+        )
 
     def protected_branches(self) -> list[str]:
         """The names of the branches that are closed to direct writes."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from omnigraph.client.connection import SILENCE
+from omnigraph.client.connection import SILENCE, Connection, Lost, shut
 from omnigraph.client.served_graph import ServedGraph, broken
 from omnigraph.errors import Cancelled, InvalidArgument
 from omnigraph.wire.media import ARROW
@@ -23,13 +23,17 @@ class RowStream:
     answer is then complete, and holds no connection. One that broke off before a row of it was
     given away is asked again, of the same commit."""
 
-    def __init__(self, ask: Callable[[str | None], urllib3.BaseHTTPResponse]) -> None:
+    def __init__(
+        self, connection: Connection, ask: Callable[[str | None], urllib3.BaseHTTPResponse]
+    ) -> None:
+        self._connection = connection
         self._ask = ask
         self._lock = threading.Lock()
         self._cancelled = False
-        self._begin(None)
+        self._connection.repeat(lambda: self._begin(None))
 
     def _begin(self, commit: str | None) -> None:
+        """One that breaks off before its first rows are here has told nothing yet."""
         self._response = self._ask(commit)
         try:
             self._rows = WholeArrow(cast(IO[bytes], _AnswerBody(self._response)))
@@ -39,7 +43,8 @@ class RowStream:
             self._second = None if self._first is None else self._next_if_small(self._first)
         except Interrupted as error:
             self._response.close()
-            raise broken(str(error)) from error
+            self._refuse_cancelled(error)
+            raise Lost(f"The answer broke off: {error}", sent=True) from error
         except BaseException:
             self._response.close()
             raise
@@ -63,7 +68,8 @@ class RowStream:
             if given:
                 raise broken(str(error)) from error
             self._response.close()
-            self._begin(self.commit)
+            commit = self.commit
+            self._connection.repeat(lambda: self._begin(commit))
             yield from self._rest()
         finally:
             self._response.close()
@@ -80,11 +86,7 @@ class RowStream:
         """From another thread, too: whoever waits for rows is told."""
         with self._lock:
             self._cancelled = True
-        if isinstance(self._response, urllib3.HTTPResponse):
-            try:
-                self._response.shutdown()
-            except (OSError, ValueError, RuntimeError):
-                self._response.close()
+        shut(self._response)
 
     def _refuse_cancelled(self, error: BaseException | None = None) -> None:
         if self._cancelled:
@@ -148,9 +150,9 @@ def ask_rows(
 
     def ask(commit: str | None) -> urllib3.BaseHTTPResponse:
         pinned = body if commit is None else pinned_at(body, commit)
-        return served.begin("POST", path, body=pinned, accept=accept, silence=silence)
+        return served.begin_once("POST", path, body=pinned, accept=accept, silence=silence)
 
-    return RowStream(ask)
+    return RowStream(served.connection, ask)
 
 
 def pinned_at(body: Mapping[str, Any], commit: str) -> dict[str, Any]:

@@ -143,12 +143,37 @@ class ServedGraph:
         headers: Mapping[str, str] | None = None,
     ) -> urllib3.BaseHTTPResponse:
         """An answer that is read as it comes, by who closes it."""
-        sent = self._headers(accept, body, headers)
-        data = None if body is None else json_body(body)
         return self.connection.repeat(
-            lambda: self.connection.begin(
-                method, self.path(path), query=query, body=data, headers=sent, silence=silence
+            lambda: self.begin_once(
+                method,
+                path,
+                accept=accept,
+                query=query,
+                body=body,
+                silence=silence,
+                headers=headers,
             )
+        )
+
+    def begin_once(
+        self,
+        method: str,
+        path: str,
+        *,
+        accept: str,
+        query: Query | None = None,
+        body: Mapping[str, Any] | None = None,
+        silence: float = SILENCE,
+        headers: Mapping[str, str] | None = None,
+    ) -> urllib3.BaseHTTPResponse:
+        """The same by one attempt."""
+        return self.connection.begin(
+            method,
+            self.path(path),
+            query=query,
+            body=None if body is None else json_body(body),
+            headers=self._headers(accept, body, headers),
+            silence=silence,
         )
 
     def _headers(

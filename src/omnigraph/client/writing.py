@@ -16,7 +16,7 @@ from typing import Any
 
 from omnigraph.client.connection import Answered, Body, Lost, Pauses, Query, failure_of
 from omnigraph.client.served_graph import TYPED, ServedGraph, json_body
-from omnigraph.errors import NotRemote, OmnigraphError, OutcomeUnknown
+from omnigraph.errors import NotFound, NotRemote, OmnigraphError, OutcomeUnknown
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
 from omnigraph.wire.conditions import etag_of
@@ -63,6 +63,8 @@ class RemoteWrite:
     query: Query | None = None
     headers: Mapping[str, str] | None = None
     silence: float = _WRITE_SILENCE
+    gone_is_done: bool = False
+    """A deletion whose answer was lost, and that then finds nothing, has been done."""
     to_server: str | None = None
     """The path of the server itself, where it is not about the graph."""
 
@@ -89,6 +91,8 @@ def send(served: ServedGraph, write: RemoteWrite, options: CommitOptions) -> Sen
                     return _told(attempt(), options)
             raise _unknown(lost, found, key) from None
         except OmnigraphError as error:
+            if uncertain and write.gone_is_done and isinstance(error, NotFound):
+                return Sent({}, False, Answered(200, {}, b"{}"))
             if uncertain and not error.retryable:
                 _require_absent(served, write.branch, key, error)
             raise
