@@ -10,6 +10,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from omnigraph.client.served_graph import ServedGraph
+from omnigraph.client.told import change_of, commit_of, query_changes_of, steps_of
 from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.history.log import LogWords, entry_of
@@ -19,7 +20,6 @@ from omnigraph.model.version import Commit
 from omnigraph.plan.log_drawing import LaneRow, draw_lanes
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.telemetry import Ledger
-from omnigraph.wire.rows import change_of, commit_of, query_changes_of, steps_of
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ from omnigraph.client.remote_reads import RemoteReads, require_name, texts_of
 from omnigraph.client.remote_snapshot import RemoteSnapshot
 from omnigraph.client.row_streams import require_here
 from omnigraph.client.served_graph import SchemaAt, ServedGraph
+from omnigraph.client.told import merge_of, plan_of
 from omnigraph.client.transactions import RemoteTransaction, run_unit
 from omnigraph.client.upkeep import optimized_of, run_job
 from omnigraph.client.writing import Sent, commit_in, send_json, signed
@@ -36,7 +37,6 @@ from omnigraph.model.changes import TypeCounts
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
-from omnigraph.wire.rows import merge_of, plan_of
 
 T = TypeVar("T")
 _MODES = ("append", "merge", "overwrite")

@@ -14,6 +14,7 @@ from omnigraph.client.remote_jobs import RemoteJobs
 from omnigraph.client.remote_reads import read_log_words
 from omnigraph.client.remote_snapshot import RemoteSnapshot
 from omnigraph.client.served_graph import ServedGraph
+from omnigraph.client.told import commit_of
 from omnigraph.client.upkeep import (
     RemoteRecovery,
     cleaned_of,
@@ -30,7 +31,6 @@ from omnigraph.model.options import CommitWords
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.retention import read_duration
-from omnigraph.wire.rows import commit_of
 
 MAIN = "main"
 

@@ -22,6 +22,7 @@ from omnigraph.client.past import RemoteDiff, RemoteLog, begun
 from omnigraph.client.remote_blob import RemoteBlob, open_blob
 from omnigraph.client.row_streams import ask_rows, pinned_at, require_here
 from omnigraph.client.served_graph import SchemaAt, ServedGraph
+from omnigraph.client.told import change_of, commit_of, origin_of, plan_of
 from omnigraph.engine import manifest
 from omnigraph.engine.algorithms.result import AlgorithmResult
 from omnigraph.engine.algorithms.scope import Edges, Where
@@ -50,7 +51,6 @@ from omnigraph.model.arrow import row_schema
 from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.telemetry import Ledger
-from omnigraph.wire.rows import change_of, commit_of, origin_of, plan_of
 from omnigraph.wire.typed import untyped
 
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")

@@ -13,6 +13,7 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from omnigraph.client.connection import SILENCE, Answered, Connection, Query
+from omnigraph.client.told import commit_of
 from omnigraph.errors import Corrupt, InvalidArgument, ReadOnly, Unavailable
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.catalog import Catalog
@@ -21,7 +22,6 @@ from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.runtime import Runtime
 from omnigraph.wire.conditions import HOLDING, holding
 from omnigraph.wire.media import LINES
-from omnigraph.wire.rows import commit_of
 from omnigraph.wire.streams import read_line
 from omnigraph.wire.values import plain
 

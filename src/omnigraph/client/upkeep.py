@@ -11,13 +11,13 @@ import msgspec
 from omnigraph.arguments import checked_methods
 from omnigraph.client.remote_jobs import await_job, begin_job
 from omnigraph.client.served_graph import ServedGraph
+from omnigraph.client.told import commit_of
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Removal
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized, Progress, TypeReport
 from omnigraph.engine.upkeep.recovery import IntentReport
 from omnigraph.engine.upkeep.verify_report import Finding, Verification
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
-from omnigraph.wire.rows import commit_of
 
 
 def run_job(

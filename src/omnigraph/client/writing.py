@@ -16,11 +16,11 @@ from typing import Any
 
 from omnigraph.client.connection import Answered, Body, Lost, Pauses, Query, failure_of
 from omnigraph.client.served_graph import TYPED, ServedGraph, json_body
+from omnigraph.client.told import commit_of
 from omnigraph.errors import NotFound, NotRemote, OmnigraphError, OutcomeUnknown
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
 from omnigraph.wire.conditions import etag_of
-from omnigraph.wire.rows import commit_of
 
 _WRITE_SILENCE = 600.0
 """Seconds that a write may take without a byte of an answer."""

@@ -3,18 +3,17 @@ plans, the same on the command line and over HTTP."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from omnigraph.model.catalog import EdgeType, GraphType
-from omnigraph.model.changes import Change, Op
-from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.changes import Change
+from omnigraph.model.conflicts import MergeConflict
 from omnigraph.model.types import type_text
-from omnigraph.model.version import Commit, TableStatistics
-from omnigraph.wire.typed import untyped
+from omnigraph.model.version import Commit
 from omnigraph.wire.values import moment_text, plain
 
 if TYPE_CHECKING:
@@ -90,35 +89,6 @@ def lineage_of(commit: Commit | None) -> dict[str, Any] | None:
     return None if commit is None else commit_record(commit)
 
 
-def commit_of(record: Mapping[str, Any]) -> Commit:
-    """The commit of a record."""
-    moment = datetime.fromisoformat(record["created_at"])
-    whole = int(moment.replace(microsecond=0).timestamp()) * 1_000_000 + moment.microsecond
-    return Commit(
-        id=record["commit"],
-        parents=tuple(record["parents"]),
-        kind=record["kind"],
-        created_at=whole,
-        operation=record["operation"],
-        actor=record["actor"],
-        message=record["message"],
-        statistics=msgspec.convert(record["tables"], dict[str, TableStatistics]),
-    )
-
-
-def change_of(row: Mapping[str, Any]) -> Change:
-    """The change that a row with typed values tells."""
-    return Change(
-        Op(row["op"]),
-        row["kind"],
-        row["type"],
-        row["id"],
-        untyped(row["before"]),
-        untyped(row["after"]),
-        tuple(row["changed"]),
-    )
-
-
 def origin_row(origin: Origin) -> dict[str, Any]:
     """Where a value comes from, for programs."""
     commit = origin.commit
@@ -127,16 +97,6 @@ def origin_row(origin: Origin) -> dict[str, Any]:
         "value": origin.value,
         "commit": lineage_of(commit),
     }
-
-
-def origin_of(row: Mapping[str, Any]) -> Origin:
-    """The origin that a row with typed values tells."""
-
-    from omnigraph.engine.history.blame import Origin
-
-    commit = row["commit"]
-    held = None if commit is None else commit_of(commit)
-    return Origin(row["property"], untyped(row["value"]), held)
 
 
 def lane_row(row: LaneRow) -> dict[str, Any]:
@@ -165,11 +125,6 @@ def conflict_row(conflict: MergeConflict) -> dict[str, Any]:
     }
 
 
-def conflict_of(row: Mapping[str, Any]) -> MergeConflict:
-    """The conflict that a row tells, with values that carry their kinds or not."""
-    return MergeConflict(**(untyped(dict(row)) | {"kind": ConflictKind(row["kind"])}))
-
-
 def plan_row(plan: MigrationPlan) -> dict[str, Any]:
     """A plan for programs."""
 
@@ -187,14 +142,6 @@ def plan_row(plan: MigrationPlan) -> dict[str, Any]:
 def plan_record(plan: MigrationPlan) -> dict[str, Any]:
     """A plan for a client, which makes the plan of it again."""
     return plan_row(plan) | {"record": msgspec.to_builtins(plan)}
-
-
-def plan_of(record: Mapping[str, Any]) -> MigrationPlan:
-    """The plan of a record."""
-
-    from omnigraph.plan.migrate import MigrationPlan
-
-    return msgspec.convert(record["record"], MigrationPlan)
 
 
 def block_row(block: FeedBlock) -> dict[str, Any]:
@@ -220,34 +167,8 @@ def steps_record(plan: MigrationPlan) -> list[Any]:
     return [msgspec.to_builtins(step) for step in plan.steps]
 
 
-def steps_of(record: Sequence[Any]) -> MigrationPlan:
-    """The plan that has these steps."""
-
-    from omnigraph.plan.migrate import MigrationPlan
-
-    return msgspec.convert({"base": "", "steps": record}, MigrationPlan)
-
-
 def queries_record(changes: Sequence[QueryChange]) -> list[dict[str, Any]]:
     return [{"name": one.name, "before": one.before, "after": one.after} for one in changes]
-
-
-def query_changes_of(record: Sequence[Any]) -> tuple[QueryChange, ...]:
-    return tuple(QueryChange(**one) for one in record)
-
-
-def merge_of(row: Mapping[str, Any]) -> Merge:
-    """The merge that a row with typed values tells; its commit is in `lineage`."""
-    return Merge(
-        row["outcome"],
-        None if row["lineage"] is None else commit_of(row["lineage"]),
-        row["base"],
-        tuple(row["adopted"]),
-        row["changes"],
-        tuple(conflict_of(one) for one in row["conflicts"]),
-        tuple(row["queries"]),
-        row["repeated"],
-    )
 
 
 def merge_row(done: Merge, source: str, into: str, *, dry_run: bool) -> dict[str, Any]:

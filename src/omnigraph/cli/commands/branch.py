@@ -177,7 +177,7 @@ class _Head:
 def _heads(g: Graph) -> list[_Head]:
     if is_served(g.root):
         from omnigraph.client.remote_graph import branch_rows
-        from omnigraph.wire.rows import commit_of
+        from omnigraph.client.told import commit_of
 
         told = branch_rows(g)
         return [_Head(r["name"], commit_of(r), r["version"], r["protected"]) for r in told]
