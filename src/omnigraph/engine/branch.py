@@ -470,7 +470,10 @@ class Branch(Reads):
 
         self._require_open(writing=not dry_run)
         options = read_options(commit)
-        ask_branch(self._session, self.name, "merge", whole=True, source=source)
+        if dry_run:  # which reads, and tells, what is on both sides
+            ask_branch(self._session, self.name, "read", whole=True)
+        else:
+            ask_branch(self._session, self.name, "merge", whole=True, source=source)
         ask_branch(self._session, source, "read", whole=True)
         ask_resolved(self._session, self.name, resolve)
         return merge_branches(

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from omnigraph import __version__
 from omnigraph.server.front import Front
 from omnigraph.server.problems import answer_problems
+from omnigraph.server.routes.mcp import speaking
 from omnigraph.server.routing import StrictRoute
 from omnigraph.server.service import Service
 
@@ -35,6 +36,7 @@ ROUTES = (
     "export",
     "load",
     "keys",
+    "mcp",
     "page",
 )
 """Modules of `omnigraph.server.routes`, each with a `router`."""
@@ -62,8 +64,9 @@ def make_api(lifespan: Any = None) -> FastAPI:
 def make_app(service: Service) -> ASGIApp:
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        await service.pools.job.run("", service.warm)
-        yield
-        service.close()
+        async with speaking(service, wanted=service.mcp_wanted):
+            await service.pools.job.run("", service.warm)
+            yield
+            service.close()
 
     return Front(make_api(lifespan), service)

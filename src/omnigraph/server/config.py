@@ -18,11 +18,19 @@ from omnigraph.server.logs import LogConfig
 from omnigraph.toml import read_toml
 
 PREFIX = "OMNIGRAPH_SERVER_"
-_LATER = ("mcp",)
-"""Known, and not there yet."""
 _TEXTS = ("prefix", "tokens", "anonymous", "groups")
 """Texts that may be missing."""
-_TOP = ("bind", "workers", "behind_proxy", "trusted_proxies", "cors", "sources", "web")
+_TOP = (
+    "bind",
+    "workers",
+    "behind_proxy",
+    "trusted_proxies",
+    "cors",
+    "sources",
+    "web",
+    "mcp",
+    "mcp_merge",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +56,8 @@ class ServerConfig:
     issuer: Issuer | None = None
     policies: tuple[str, ...] = ()
     groups: str | None = None
+    mcp: bool = True
+    mcp_merge: bool = False
 
     @property
     def guarded(self) -> bool:
@@ -117,9 +127,6 @@ def _from_file(path: Path) -> ServerConfig:
 
 def _from_table(given: dict[str, Any], where: str) -> ServerConfig:
     words = dict(given)
-    for name in _LATER:
-        if words.pop(name, None):
-            raise InvalidArgument(f"{where} sets {name}, which this version does not have yet.")
     made: dict[str, Any] = {}
     if (tls := words.pop("tls", None)) is not None:
         _only(tls, ("cert", "key"), f"{where}.tls")

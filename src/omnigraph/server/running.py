@@ -52,6 +52,8 @@ def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Serv
         sources=config.sources,
         log=config.log,
         page=Page() if config.web else None,
+        mcp_wanted=config.mcp,
+        mcp_merge=config.mcp_merge,
     )
 
     def reload() -> None:
@@ -61,6 +63,7 @@ def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Serv
         service.credentials, service.policy = believed, decides
         service.take_limits(new.limits)
         service.cors, service.log = new.cors, new.log
+        service.mcp_merge = new.mcp_merge
         _LOG.info("reloaded")
 
     service.reload = reload

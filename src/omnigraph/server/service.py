@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from starlette.types import ASGIApp
+
 from omnigraph.engine.permissions import Authorizer
 from omnigraph.errors import Denied, InvalidArgument
 from omnigraph.model.caller import Caller
@@ -40,6 +42,10 @@ class Service:
     audit: Callable[[AuditEvent], None] | None = None
     page: Page | None = field(default_factory=Page)
     reload: Callable[[], None] = _no_reload
+    mcp_wanted: bool = True
+    mcp_merge: bool = False
+    mcp: ASGIApp | None = field(default=None, init=False)
+    """What answers messages of the Model Context Protocol, while the server runs."""
     draining: bool = field(default=False, init=False)
     ready: bool = field(default=False, init=False)
 

@@ -91,10 +91,15 @@ age   37     id-02-xxxxxxxxxxxxxxxxxxxx  eve, 2026-01-01 12:09:00  a birthday
 
 $ omnigraph blame Person Ada --format csv
 property,value,commit
-name,Ada,"{""commit"": ""id-01-xxxxxxxxxxxxxxxxxxxx"", ""parents"": [""id-03-xxxxxxxxxxxxxxxxxxxx""], ""kind"": ""mutate"", ""actor"": ""ada"", ""message"": ""first people"", ""created_at"": ""2026-01-01T12:02:00Z"", ""labels"": [], ""statistics"": {""Person"": {""inserted"": 2}, ""Knows"": {""inserted"": 1}}}"
-age,37,"{""commit"": ""id-02-xxxxxxxxxxxxxxxxxxxx"", ""parents"": [""id-01-xxxxxxxxxxxxxxxxxxxx""], ""kind"": ""mutate"", ""actor"": ""eve"", ""message"": ""a birthday"", ""created_at"": ""2026-01-01T12:09:00Z"", ""labels"": [], ""statistics"": {""Person"": {""updated"": 1}}}"
+name,Ada,"{""commit"": ""id-01-xxxxxxxxxxxxxxxxxxxx"", ""parents"": [""id-03-xxxxxxxxxxxxxxxxxxxx""], ""kind"": ""mutate"", ""actor"": ""ada"", ""message"": ""first people"", ""created_at"": ""2026-01-01T12:02:00Z"", ""labels"": [], ""statistics"": {""Person"": {""inserted"": 2}, ""Knows"": {""inserted"": 1}}, ""operation"": ""id-04-xxxxxxxxxxxxxxxxxxxx"", ""tables"": {""node:Person"": {""inserted"": 2, ""bytes"": 858}, ""edge:Knows"": {""inserted"": 1, ""bytes"": 819}}}"
+age,37,"{""commit"": ""id-02-xxxxxxxxxxxxxxxxxxxx"", ""parents"": [""id-01-xxxxxxxxxxxxxxxxxxxx""], ""kind"": ""mutate"", ""actor"": ""eve"", ""message"": ""a birthday"", ""created_at"": ""2026-01-01T12:09:00Z"", ""labels"": [], ""statistics"": {""Person"": {""updated"": 1}}, ""operation"": ""id-05-xxxxxxxxxxxxxxxxxxxx"", ""tables"": {""node:Person"": {""updated"": 1, ""bytes"": 618}}}"
 
 $ omnigraph blame Person Zoe
 ! error: There is no Person 'Zoe' at main.
 ! help: 'omnigraph history Person Zoe' shows whether there was one.
 [exit 3]
+
+$ omnigraph mcp
+! error: Who writes?
+! help: Say --as NAME: what it writes goes to the branch agent/NAME.
+[exit 2]

@@ -44,6 +44,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("login", "Keep your token for a server", "login"),
             _command("logout", "Forget your token for a server", "login"),
             _command("whoami", "Show who a server takes you for", "login"),
+            _command("mcp", "Give a model tools for the graph", "mcp"),
             _command("version", "Print the version of the program", "init"),
             _command("completion", "Print a completion script for your shell", "completion"),
         ),
