@@ -81,7 +81,7 @@ class Program:
         out = BinaryOut(terminal=self.width is not None)
         err = Terminal() if terminal else io.StringIO()
         source = io.StringIO(stdin) if isinstance(stdin, str) else stdin
-        streams = Streams(source, out, err, self.width)
+        streams = Streams(source, out, err, self.width, self.width and 24)
         code = run(arguments, streams=streams, environment=given, runtime=self.clock)
         content = out.content()
         return Ran(code, content.decode(errors="replace"), err.getvalue(), content)

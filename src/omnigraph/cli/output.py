@@ -27,15 +27,20 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
+_FEWEST, _AROUND = 10, 6
+"""Rows that are shown on any terminal, and lines around a table: its head, the prompt."""
+
+
 @dataclass(frozen=True)
 class Streams:
-    """Where a command reads and writes. `width` is the width of the terminal, None without one:
-    nothing is cut that goes into a file or a pipe."""
+    """Where a command reads and writes. `width` and `height` are those of the terminal, None
+    without one: nothing is cut that goes into a file or a pipe."""
 
     stdin: IO[str]
     stdout: IO[str]
     stderr: IO[str]
     width: int | None = None
+    height: int | None = None
 
     @staticmethod
     def of_process() -> Streams:
@@ -46,8 +51,10 @@ class Streams:
             if isinstance(stream, io.TextIOWrapper):
                 # A terminal that cannot show arrows gets question marks instead of a crash.
                 stream.reconfigure(errors="replace")
-        width = shutil.get_terminal_size((80, 24)).columns if stdout.isatty() else None
-        return Streams(stdin, stdout, stderr, width)
+        if not stdout.isatty():
+            return Streams(stdin, stdout, stderr)
+        size = shutil.get_terminal_size((80, 24))
+        return Streams(stdin, stdout, stderr, size.columns, size.lines)
 
 
 def close_stream(stream: IO[str]) -> None:
@@ -142,8 +149,14 @@ class Output:
                     help="Use --format table, json, jsonl or csv.",
                 )
 
-    def table(self, rows: Iterable[Row], *, columns: Sequence[str] | None = None) -> int:
-        """How many rows it has."""
+    def table(
+        self,
+        rows: Iterable[Row],
+        *,
+        columns: Sequence[str] | None = None,
+        most: int | None = None,
+    ) -> int:
+        """How many rows there are, of which the first `most` are shown."""
         waiting = iter(rows)
         first = next(waiting, None)
         names = list(columns if columns is not None else first or ())
@@ -153,10 +166,18 @@ class Output:
             nonlocal count
             for row in () if first is None else chain([first], waiting):
                 count += 1
-                yield [row.get(name) for name in names]
+                if most is None or count <= most:
+                    yield [row.get(name) for name in names]
 
         self.lines(draw_table(names, cells(), self.paint, self.streams.width))
+        if most is not None and count > most:
+            self.line(self.paint("dim", f"… {count - most:,} more (--limit, --format jsonl)"))
         return count
+
+    def a_screen(self) -> int | None:
+        """How many rows of a table a terminal shows at once, with what stands around them."""
+        height = self.streams.height
+        return None if height is None else max(_FEWEST, height - _AROUND)
 
     def arrow(self, batches: pa.RecordBatchReader) -> None:
         """An Arrow IPC stream."""

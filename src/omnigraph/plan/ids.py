@@ -81,7 +81,7 @@ def _derive(facts: RowType, arrays: Arrays, length: int, rejects: Rejects) -> Co
         return pa.nulls(length, pa.string())
     unusable = [_NO_ROWS]
     for name in key:
-        for problem, rows in (("null", null_rows(arrays[name])), _not_finite(arrays[name])):
+        for problem, rows in (("not be null", null_rows(arrays[name])), _not_finite(arrays[name])):
             if len(rows):
                 unusable.append(rows)
                 _reject_key(facts, name, problem, rows, arrays[name], rejects)
@@ -95,7 +95,7 @@ def _derive(facts: RowType, arrays: Arrays, length: int, rejects: Rejects) -> Co
         some = _derive_all(facts, parts, int(usable.sum()))
         ids = pc.replace_with_mask(pa.nulls(length, pa.string()), pa.array(usable), some)
     if len(key) == 1:  # a composite id is never empty
-        _reject_key(facts, key[0], "empty", _empty_rows(ids), ids, rejects)
+        _reject_key(facts, key[0], "not be empty", _empty_rows(ids), ids, rejects)
     return ids
 
 
@@ -109,7 +109,7 @@ def _derive_all(facts: RowType, parts: dict[str, Column], length: int) -> pa.Arr
 
 
 def _not_finite(array: Column) -> tuple[str, Indices]:
-    problem = "not a finite number"
+    problem = "be a finite number"
     if not pa.types.is_floating(array.type):
         return problem, _NO_ROWS
     return problem, np.flatnonzero(pc.invert(pc.is_finite(array)).fill_null(False))
@@ -126,7 +126,7 @@ def _reject_key(
     rows = rejects.without_blamed(rows, name)
     if len(rows):
         message = (
-            f"`{name}` is part of the key of {facts.kind.name} and must not be {problem}: "
+            f"`{name}` is part of the key of {facts.kind.name} and must {problem}: "
             "the id is made from it."
         )
         rejects.reject(rows, name, "key", lambda i: (message, array[i].as_py()), property=name)

@@ -79,5 +79,6 @@ kind   optimize
 ! No difference.
 
 $ omnigraph log -n 1
-id-01-xxxxxxxxxxxxxxxxxxxx (main)
-  omnigraph:maintenance, 2026-01-01 12:04:00, optimize
+id-02-xxxxxxxxxxxxxxxxxxxx (main)
+  2026-01-01 12:02:00, write: Person +1
+! 1 commit of maintenance not shown (--maintenance)

@@ -57,11 +57,12 @@ $ omnigraph cleanup --keep 1 --older-than 0s --yes --json
 
 $ omnigraph log --limit 3
 id-01-xxxxxxxxxxxxxxxxxxxx (main)
-  omnigraph:maintenance, 2026-01-01 12:08:00, cleanup
-id-02-xxxxxxxxxxxxxxxxxxxx
   2026-01-01 12:02:00, write: Person +1
-id-03-xxxxxxxxxxxxxxxxxxxx (tag: v1)
+id-02-xxxxxxxxxxxxxxxxxxxx (tag: v1)
   2026-01-01 12:02:00, write: Person +1
+id-03-xxxxxxxxxxxxxxxxxxxx
+  2026-01-01 12:02:00, write: Person +1
+! 1 commit of maintenance not shown (--maintenance)
 
 $ omnigraph entity Person 'person 0' --ref v1
 id    "person 0"
@@ -182,8 +183,9 @@ Resumed id-07-xxxxxxxxxxxxxxxxxxxx in commit id-08-xxxxxxxxxxxxxxxxxxxx.
 $ omnigraph log --limit 2
 id-08-xxxxxxxxxxxxxxxxxxxx (main) resumed load of ann
   omnigraph:recovery, 2026-01-01 12:36:00, load
-id-09-xxxxxxxxxxxxxxxxxxxx discarded load of ann (id-05-xxxxxxxxxxxxxxxxxxxx)
-  omnigraph:recovery, 2026-01-01 12:31:00, discard
+id-01-xxxxxxxxxxxxxxxxxxxx
+  2026-01-01 12:02:00, write: Person +1
+! 2 commits of maintenance not shown (--maintenance)
 
 $ omnigraph cleanup --keep 0 --yes
 ! error: keep=0: a branch keeps at least its newest version.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -12,6 +12,9 @@ from omnigraph.cli.arguments import Cli, Kinds, Limit, Ops, Types
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
     from omnigraph.engine.history.diff import Diff
+
+_READ = 200
+"""How many changed entities a person may want to read, one by one."""
 
 
 def diff(
@@ -31,7 +34,8 @@ def diff(
 ) -> None:
     """Show what leads from one ref to another: entities that came, went and changed.
 
-    It reads only what differs, however large the graph is.
+    It reads only what differs, however large the graph is. On a terminal a large difference is
+    shown by its counts, by type and property, with some examples.
 
     Examples:
         omnigraph diff main review
@@ -51,6 +55,7 @@ def diff(
 def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> None:
     from omnigraph.cli.views.changes import (
         change_lines,
+        many_change_lines,
         query_change_lines,
         query_counts,
         summary_lines,
@@ -74,7 +79,13 @@ def show_diff(found: Diff, cli: Invocation, *, summary: bool, limit: Limit) -> N
         cli.out.lines(told)
         steps += told
         empty = True
-        for line in change_lines(found, paint, width, limit=limit):
+        changes = iter(found)
+        near = list(islice(changes, _READ))
+        if limit is None and width is not None and (beyond := next(changes, None)) is not None:
+            shown = many_change_lines(chain(near, [beyond], changes), paint, width)
+        else:
+            shown = change_lines(chain(near, changes), paint, width, limit=limit)
+        for line in shown:
             if empty and steps:
                 cli.out.line()
             empty = False

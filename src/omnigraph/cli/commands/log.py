@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from omnigraph.cli.arguments import Cli
 from omnigraph.cli.colours import Paint
-from omnigraph.cli.value_text import one_line, time_text
+from omnigraph.cli.value_text import count_text, one_line, time_text
 
 if TYPE_CHECKING:
     from omnigraph.engine.history.log import LogWords
@@ -48,6 +48,9 @@ def log(
     first_parent: Annotated[
         bool, Parameter(negative=(), help="pass over what was merged in")
     ] = False,
+    maintenance: Annotated[
+        bool, Parameter(negative=(), help="show commits that change nothing a reader can see, too")
+    ] = False,
     all_: Annotated[
         bool, Parameter(name=["--all", "-a"], negative=(), help="begin at every branch")
     ] = False,
@@ -55,17 +58,19 @@ def log(
 ) -> None:
     """Show commits, newest first, with the branches and tags that are at them. Times are UTC.
 
+    Commits of maintenance are left out, as `main~2` leaves them out when it counts; their number
+    is told at the end. With --maintenance or --kind they are shown.
+
     Examples:
         omnigraph log --graph --all
         omnigraph log review -n 5 --oneline
         omnigraph log --actor ada --since 2026-01-01 --format jsonl
     """
-    from omnigraph.cli.views.commits import graph_lines, log_lines
+    from omnigraph.cli.views.commits import Seen, graph_lines, log_lines
     from omnigraph.wire.rows import commit_row
 
     with cli.reading() as g:
         shown: LogWords = {
-            "limit": limit,
             "actor": actor,
             "kind": kind,
             "since": since,
@@ -74,20 +79,24 @@ def log(
         }
         of_main = all_ or ref == "main"
         found = g.log(all=all_, **shown) if of_main else g.at(ref).log(**shown)
-        labels = found.labels()
+        seen = Seen(found, found.labels(), limit, all_kinds=maintenance or kind is not None)
         if not cli.out.is_table:
-            rows = (commit_row(commit, labels.get(commit.id, ())) for commit in found)
+            rows = (commit_row(commit, labels) for commit, labels in seen)
             cli.out.rows(rows, columns=_COLUMNS)
             return
         paint, width = cli.out.paint, cli.out.streams.width
-        if not graph:
-            for commit in found:  # printed as it is read, so `| head` need not wait
-                cli.out.lines(log_lines([commit], labels, paint, width, oneline=oneline))
-            return
-        commits = list(found)
-        unicode = cli.out.unicode
-        lines = graph_lines(commits, labels, paint, width, oneline=oneline, unicode=unicode)
-        cli.out.lines(lines)
+        if graph:
+            commits, labelled = seen.connected()
+            unicode = cli.out.unicode
+            lines = graph_lines(commits, labelled, paint, width, oneline=oneline, unicode=unicode)
+            cli.out.lines(lines)
+        else:
+            for commit, labels in seen:  # printed as it is read, so `| head` need not wait
+                told = {commit.id: labels}
+                cli.out.lines(log_lines([commit], told, paint, width, oneline=oneline))
+        if seen.hidden:
+            told_of = f"{count_text(seen.hidden, 'commit')} of maintenance not shown"
+            cli.out.note(cli.out.note_paint("dim", f"{told_of} (--maintenance)"))
 
 
 def show(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -18,6 +19,8 @@ from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.wire.values import plain
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from omnigraph.cli.invocation import Invocation
     from omnigraph.engine.query.result import Result
 
@@ -30,6 +33,9 @@ Inline = Annotated[
 Params = Annotated[str | None, Parameter(help="parameters as a JSON object")]
 Param = Annotated[
     tuple[str, ...], Parameter(name=["--param", "-p"], negative=(), help="name=value; repeat")
+]
+Shown = Annotated[
+    int | None, Parameter(name=["--limit", "-n"], help="how many rows to show at most")
 ]
 Timeout = Annotated[float | None, Parameter(help="give up after this many seconds")]
 MemoryLimit = Annotated[str | None, Parameter(help="give up above this size, such as 500MB")]
@@ -46,6 +52,7 @@ def query(
     params: Params = None,
     param: Param = (),
     ref: AtRef = "main",
+    limit: Shown = None,
     timeout: Timeout = None,
     memory_limit: MemoryLimit = None,
     engine: Engine = "auto",
@@ -56,7 +63,8 @@ def query(
     """Ask the graph a question, at any ref, and print the rows.
 
     A file may hold many queries; the name says which. With -e the text is on the line, and needs
-    no header unless it has parameters.
+    no header unless it has parameters. A terminal shows a screenful and says how many rows there
+    are more, unless --limit says how many to show.
 
     Examples:
         omnigraph query queries.gq friends --param name=Ada
@@ -66,7 +74,7 @@ def query(
     """
     text = read_query(file, execute, cli)
     values = read_parameters(params, param)
-    limit = read_size(memory_limit)
+    most = read_size(memory_limit)
     with (
         cli.reading() as g,
         started(cli.out, engine, master, conf) as chosen,
@@ -78,10 +86,10 @@ def query(
             name,
             values,
             timeout=timeout,
-            memory_limit=limit,
+            memory_limit=most,
             engine=here_or_spark(chosen),
         )
-        count = show_result(found, cli)
+        count = show_result(found, cli, limit)
         if count is not None:
             took = f"{count_text(count, 'row')} in {time.monotonic() - began:.3f} s"
             cli.out.note(cli.out.note_paint("dim", took))
@@ -183,20 +191,46 @@ def _fitting(lines: list[str], width: int | None) -> Iterator[str]:
             yield f"{' ' * (len(step) - len(step.lstrip()) + 4)}({did}"
 
 
-def show_result(found: Result, cli: Invocation) -> int | None:
+def show_result(found: Result, cli: Invocation, limit: int | None = None) -> int | None:
     """Prints rows as they come, in the format asked for, and for a person also how many there
-    were."""
+    were. On a terminal at most `limit` rows, or a screenful; elsewhere all, or `limit`."""
+    if limit is not None and limit < 0:
+        raise InvalidArgument(f"--limit {limit} is below zero.")
     match cli.out.shape:
         case "table":
-            return cli.out.table(found, columns=found.schema.names)
+            most = cli.out.a_screen() if limit is None else limit
+            return cli.out.table(_shortest(found), columns=found.schema.names, most=most)
         case "arrow":
             import pyarrow as pa
 
-            reader = pa.RecordBatchReader.from_batches(found.schema, found.batches())
+            batches = found.batches() if limit is None else _first(found.batches(), limit)
+            reader = pa.RecordBatchReader.from_batches(found.schema, batches)
             cli.out.arrow(reader)
         case _:
-            cli.out.rows(found, columns=found.schema.names)
+            cli.out.rows(islice(found, limit), columns=found.schema.names)
     return None
+
+
+def _shortest(found: Result) -> Iterable[dict[str, Any]]:
+    """F32 values with no more digits than tell them from their neighbours. In Python they are F64,
+    which would show 0.1 as 0.10000000149011612."""
+    import numpy as np
+
+    names = [field.name for field in found.schema if str(field.type) == "float"]
+    if not names:
+        return found
+    return (
+        row | {name: float(str(np.float32(row[name]))) for name in names if row[name] is not None}
+        for row in found
+    )
+
+
+def _first(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if rows <= 0:
+            return
+        yield batch.slice(0, rows)
+        rows -= batch.num_rows
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 SIGNS = {Op.INSERT: ("+", "green"), Op.UPDATE: ("~", "yellow"), Op.DELETE: ("-", "red")}
 _SYSTEM = ("id", "src", "dst")
+_EXAMPLES, _PROPERTIES = 3, 8
 _WORDS = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 
 
@@ -50,6 +52,41 @@ def change_lines(
             yield from _entity(change, paint, width)
         if left:
             yield paint("dim", f"  … {count_text(left, 'more entity', 'more entities')}")
+
+
+@dataclass
+class _Many:
+    """The changes of one type: how many, by what was done and by property, and some of them."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    properties: Counter[str] = field(default_factory=Counter)
+    examples: list[Change] = field(default_factory=list)
+
+    def add(self, change: Change) -> None:
+        self.counts[str(change.op)] += 1
+        self.properties.update(change.changed)
+        if len(self.examples) < _EXAMPLES:
+            self.examples.append(change)
+
+
+def many_change_lines(changes: Iterable[Change], paint: Paint, width: int | None) -> Iterator[str]:
+    """For more changes than anybody reads: counts by type and property, then a few examples."""
+    types: dict[str, _Many] = {}
+    for change in changes:
+        types.setdefault(change.type, _Many()).add(change)
+    heads = summary_lines({name: many.counts for name, many in types.items()}, paint)
+    for head, many in zip(heads, types.values(), strict=True):
+        yield head
+        named = [f"{name} {count:,}" for name, count in many.properties.most_common(_PROPERTIES)]
+        if named:
+            yield paint("dim", _fit(f"    changed: {' · '.join(named)}", width))
+    for many in types.values():
+        yield ""
+        yield from change_lines(many.examples, paint, width)
+        if left := many.counts.total() - len(many.examples):
+            yield paint("dim", f"  … {count_text(left, 'more entity', 'more entities')}")
+    yield ""
+    yield paint("dim", "--limit 100 shows that many of each type, --format jsonl all")
 
 
 def summary_lines(summary: Mapping[str, Mapping[str, int]], paint: Paint) -> Iterator[str]:

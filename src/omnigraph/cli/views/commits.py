@@ -3,12 +3,14 @@ lanes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from omnigraph.cli.colours import Paint, cut, visible_width
 from omnigraph.cli.value_text import literal_text, one_line, time_text
-from omnigraph.model.version import Commit
+from omnigraph.model.version import UNSEEN, Commit
 from omnigraph.plan.log_drawing import LogEntry, draw_lanes, render_lanes
 
 if TYPE_CHECKING:
@@ -17,6 +19,53 @@ if TYPE_CHECKING:
 Labels = Mapping[str, tuple[str, ...]]
 _INDENT = "  "
 _VALUE = 40
+
+
+class Seen:
+    """The commits of a log that a reader sees, with their labels, at most `limit`. A label of a
+    commit that is left out goes to the next one that is shown: that is what its branch shows."""
+
+    def __init__(
+        self, commits: Iterable[Commit], labels: Labels, limit: int | None, *, all_kinds: bool
+    ) -> None:
+        self._commits = iter(commits)
+        self._labels = labels
+        self._limit = limit
+        self._all_kinds = all_kinds
+        self._before: dict[str, str | None] = {}
+        self.hidden = 0
+
+    def __iter__(self) -> Iterator[tuple[Commit, tuple[str, ...]]]:
+        moved: dict[str, tuple[str, ...]] = {}
+        left = self._limit
+        while left is None or left > 0:
+            commit = next(self._commits, None)
+            if commit is None:
+                return
+            labels = (*moved.pop(commit.id, ()), *self._labels.get(commit.id, ()))
+            if commit.kind in UNSEEN and not self._all_kinds:
+                self.hidden += 1
+                before = self._before[commit.id] = next(iter(commit.parents), None)
+                if before is not None and labels:
+                    moved[before] = (*moved.get(before, ()), *labels)
+                continue
+            left = None if left is None else left - 1
+            yield commit, labels
+
+    def connected(self) -> tuple[list[Commit], dict[str, tuple[str, ...]]]:
+        """All of them, each with the commits that are shown as its parents."""
+        found = list(self)
+        commits = [
+            replace(c, parents=tuple(p for one in c.parents if (p := self._shown(one))))
+            for c, _ in found
+        ]
+        return commits, {commit.id: labels for commit, labels in found if labels}
+
+    def _shown(self, id: str) -> str | None:
+        found: str | None = id
+        while found in self._before:
+            found = self._before[found]
+        return found
 
 
 def log_lines(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -10,6 +11,8 @@ from omnigraph.cli.value_text import count_text, literal_text, one_line
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 
 _SHOWN = 20
+_PLACES = 12
+_EXAMPLES = 3
 _SYSTEM = ("id",)
 _ABSENT = "(not there)"
 
@@ -22,14 +25,34 @@ def conflict_lines(
     ours: str = "ours",
     theirs: str = "theirs",
 ) -> Iterator[str]:
-    """Each conflict with its three values, labelled with the names that the user knows."""
-    for conflict in conflicts[:_SHOWN]:
+    """Each conflict with its three values, labelled with the names that the user knows. If there
+    are many, first how many there are of each place, then an example of the largest ones."""
+    shown = conflicts
+    if len(conflicts) > _SHOWN:
+        places = Counter(map(place_of, conflicts)).most_common()
+        yield ""
+        longest = max(len(place) for place, _ in places[:_PLACES])
+        digits = len(f"{places[0][1]:,}")
+        for place, count in places[:_PLACES]:
+            yield f"  {paint('bold', place)}{' ' * (longest - len(place))}  {count:>{digits},}"
+        if len(places) > _PLACES:
+            rest = sum(count for _, count in places[_PLACES:])
+            others = count_text(len(places) - _PLACES, "other place")
+            yield paint("dim", f"  … and {rest:,} in {others}")
+        first = {place_of(one): one for one in reversed(conflicts)}
+        shown = [first[place] for place, _ in places[:_EXAMPLES]]
+    for conflict in shown:
         yield ""
         yield from _conflict(conflict, paint, width, ("before", ours, theirs))
-    if len(conflicts) > _SHOWN:
+    if len(shown) < len(conflicts):
         yield ""
-        more = count_text(len(conflicts) - _SHOWN, "more conflict")
+        more = count_text(len(conflicts) - len(shown), "more conflict")
         yield paint("dim", f"… {more}; --json shows all")
+
+
+def place_of(conflict: MergeConflict) -> str:
+    """What a strategy can name: a property of a type, or a type."""
+    return f"{conflict.type}.{conflict.property}" if conflict.property else conflict.type
 
 
 def way_out(
@@ -47,11 +70,15 @@ def way_out(
         (f"{merge} --strategy theirs", f"{source} wins everywhere"),
         (f"{merge} --strategy ours", f"{into} wins everywhere"),
     ]
-    places = [f"{c.type}.{c.property}" for c in conflicts if c.property] or [
-        c.type for c in conflicts if c.kind is not ConflictKind.SCHEMA
-    ]
-    if places:
+    solvable = [c for c in conflicts if c.kind is not ConflictKind.SCHEMA]
+    found = Counter(place_of(c) for c in solvable if c.property) or Counter(map(place_of, solvable))
+    places = [place for place, _ in found.most_common()]
+    if places and len(conflicts) > _SHOWN:
+        sides = (f"--strategy {place}=theirs" for place in places[:_EXAMPLES])
+        rows.append((f"{merge} {' '.join(sides)}", "group by group"))
+    elif places:
         rows.append((f"{merge} --strategy {places[0]}=theirs", "by type or property"))
+    if places:
         rows.append((f"{merge} --resolve FILE", "entity by entity"))
     yield ""
     yield paint("bold", "To go on")
