@@ -228,7 +228,6 @@ def test_a_reload_takes_what_is_right_and_leaves_what_is_wrong(root: str, tmp_pa
         (["ROOT"], "[server.limits]\ntimeot = 1\n", "timeout"),
         (["ROOT"], "[server.limits]\ntimeout = true\n", "float"),
         (["ROOT"], '[server.tls]\ncert = "x"\nkey = "y"\n', "TLS"),
-        (["ROOT"], "[server.web]\non = true\n", "does not have yet"),
         (["ROOT"], "[server", "cannot be read"),
     ],
 )
