@@ -103,3 +103,216 @@ $ omnigraph mcp
 ! error: Who writes?
 ! help: Say --as NAME: what it writes goes to the branch agent/NAME.
 [exit 2]
+
+# An agent works on its own branch; somebody reviews it, again and again, and merges or discards it.
+$ omnigraph branch create agent/eve
+Created agent/eve from main at commit id-02-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph mutate -b agent/eve --as eve -m "Zoe was missing" -e 'insert Person { name: "Zoe" } insert Knows { from: "Zoe", to: "Ada" }'
+Person  +1
+Knows   +1
+Changed agent/eve in commit id-06-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph mutate -b agent/eve --as eve -m "a birthday" -e 'update Person set { age: 26 } where name = "Bob"'
+Person  ~1
+Changed agent/eve in commit id-07-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph review agent/eve
+id-06-xxxxxxxxxxxxxxxxxxxx Zoe was missing
+  eve, 2026-01-01 12:15:00, mutate: Person +1, Knows +1
+  node Person
+    + Zoe
+
+  edge Knows
+    + id-08-xxxxxxxxxxxxxxxxxxxx (Zoe → Ada)
+
+id-07-xxxxxxxxxxxxxxxxxxxx a birthday
+  eve, 2026-01-01 12:16:00, mutate: Person ~1
+  node Person
+    ~ Bob
+        age: null → 26
+
+Merged into main it would bring:
+  Person  +1 ~1
+  Knows   +1
+
+$ omnigraph review agent/eve --since-review --seen --as ada
+id-06-xxxxxxxxxxxxxxxxxxxx Zoe was missing
+  eve, 2026-01-01 12:15:00, mutate: Person +1, Knows +1
+  node Person
+    + Zoe
+
+  edge Knows
+    + id-08-xxxxxxxxxxxxxxxxxxxx (Zoe → Ada)
+
+id-07-xxxxxxxxxxxxxxxxxxxx a birthday
+  eve, 2026-01-01 12:16:00, mutate: Person ~1
+  node Person
+    ~ Bob
+        age: null → 26
+
+Merged into main it would bring:
+  Person  +1 ~1
+  Knows   +1
+! Marked as seen up to id-07-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph mutate -b agent/eve --as eve -m "one more" -e 'insert Person { name: "Max" }'
+Person  +1
+Changed agent/eve in commit id-09-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph review agent/eve --since-review
+id-09-xxxxxxxxxxxxxxxxxxxx one more
+  eve, 2026-01-01 12:19:00, mutate: Person +1
+  node Person
+    + Max
+
+Merged into main it would bring:
+  Person  +2 ~1
+  Knows   +1
+
+$ omnigraph mutate --as ada -m "on main" -e 'update Person set { age: 30 } where name = "Bob"'
+Person  ~1
+Changed main in commit id-10-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph review agent/eve --since-review --seen
+id-09-xxxxxxxxxxxxxxxxxxxx one more
+  eve, 2026-01-01 12:19:00, mutate: Person +1
+  node Person
+    + Max
+
+1 conflict with main:
+
+DivergentUpdate Person Bob age
+  Person 'Bob' was changed by both in age: 30 (ours), 26 (theirs).
+    before     null
+    main       30
+    agent/eve  26
+
+Settle it: --merge with --strategy ours or theirs, or with --resolve FILE.
+! Marked as seen up to id-09-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph review agent/eve --merge --as ada -m reviewed
+! 1 conflict stopped the merge of agent/eve into main.
+!
+! DivergentUpdate Person Bob age
+!   Person 'Bob' was changed by both in age: 30 (ours), 26 (theirs).
+!     before     null
+!     main       30
+!     agent/eve  26
+!
+! To go on
+!   omnigraph merge agent/eve --strategy theirs             agent/eve wins everywhere
+!   omnigraph merge agent/eve --strategy ours               main wins everywhere
+!   omnigraph merge agent/eve --strategy Person.age=theirs  by type or property
+!   omnigraph merge agent/eve --resolve FILE                entity by entity
+!   or change one of the branches and merge again.
+!
+! Nothing was changed.
+[exit 4]
+
+$ omnigraph review agent/eve --merge --strategy ours --as ada -m reviewed
+Merged agent/eve into main in commit id-11-xxxxxxxxxxxxxxxxxxxx:
+  Person  +2
+  Knows  as in agent/eve: main has not changed it
+
+$ omnigraph review agent/eve
+There is nothing new on agent/eve.
+main has everything that it has.
+
+$ omnigraph blame Person Zoe
+name  "Zoe"  id-06-xxxxxxxxxxxxxxxxxxxx  eve, 2026-01-01 12:15:00  Zoe was missing
+age   null   id-06-xxxxxxxxxxxxxxxxxxxx  eve, 2026-01-01 12:15:00  Zoe was missing
+
+$ omnigraph blame Person Bob
+name  "Bob"  id-01-xxxxxxxxxxxxxxxxxxxx  ada, 2026-01-01 12:02:00  first people
+age   30     id-10-xxxxxxxxxxxxxxxxxxxx  ada, 2026-01-01 12:21:00  on main
+
+$ omnigraph mutate -b agent/eve --as eve -m "nonsense" -e 'update Person set { age: 1 } where name = "Bob"'
+Person  ~1
+Changed agent/eve in commit id-12-xxxxxxxxxxxxxxxxxxxx.
+
+$ omnigraph review agent/eve --json
+{
+  "branch": "agent/eve",
+  "into": "main",
+  "seen": "id-09-xxxxxxxxxxxxxxxxxxxx",
+  "commits": [
+    {
+      "commit": "id-12-xxxxxxxxxxxxxxxxxxxx",
+      "parents": [
+        "id-09-xxxxxxxxxxxxxxxxxxxx"
+      ],
+      "kind": "mutate",
+      "actor": "eve",
+      "message": "nonsense",
+      "created_at": "2026-01-01T12:28:00Z",
+      "labels": [],
+      "statistics": {
+        "Person": {
+          "updated": 1
+        }
+      },
+      "changes": [
+        {
+          "op": "update",
+          "kind": "node",
+          "type": "Person",
+          "id": "Bob",
+          "changed": [
+            "age"
+          ],
+          "before": {
+            "id": "Bob",
+            "name": "Bob",
+            "age": 26
+          },
+          "after": {
+            "id": "Bob",
+            "name": "Bob",
+            "age": 1
+          }
+        }
+      ],
+      "more": 0
+    }
+  ],
+  "merge": {
+    "outcome": "merged",
+    "source": "agent/eve",
+    "into": "main",
+    "commit": null,
+    "dry_run": true,
+    "base": "id-09-xxxxxxxxxxxxxxxxxxxx",
+    "adopted": [],
+    "changes": {},
+    "queries": [],
+    "conflicts": [
+      {
+        "kind": "DivergentUpdate",
+        "type": "Person",
+        "id": "Bob",
+        "property": "age",
+        "message": "Person 'Bob' was changed by both in age: 30 (ours), 1 (theirs).",
+        "base": 26,
+        "ours": 30,
+        "theirs": 1
+      }
+    ]
+  }
+}
+
+$ omnigraph review agent/eve --discard
+! error: This deletes agent/eve with 1 commit that nobody merged.
+! help: Nothing was changed; add --yes to go on.
+[exit 2]
+
+$ omnigraph review agent/eve --discard --yes
+Discarded agent/eve.
+
+$ omnigraph review agent/eve
+! error: There is no branch 'agent/eve'.
+[exit 3]
+
+$ omnigraph review agent/eve --discard --merge
+! error: A branch is merged or discarded, not both.
+[exit 2]

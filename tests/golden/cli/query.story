@@ -166,7 +166,7 @@ $ omnigraph query -e 'match { $p: Prson } return { $p.name }'
 [exit 6]
 
 $ omnigraph query -e 'match { $p: Prson } return { $p.name }' --json
-! {"code": "invalid_query", "error": "The query has 1 mistake.\nerror[T1]: there is no node type `Prson`\n --> -e:1:13\n  |\n1 | match { $p: Prson } return { $p.name }\n  |             ^^^^^\n  = help: did you mean `Person`?\n", "help": "", "retryable": false, "exit_code": 6, "kind": "invalid", "diagnostics": [{"code": "T1", "message": "there is no node type `Prson`", "span": {"start": 12, "end": 17}, "suggestion": "did you mean `Person`?"}]}
+! {"code": "invalid_query", "error": "The query has 1 mistake.\nerror[T1]: there is no node type `Prson`\n --> -e:1:13\n  |\n1 | match { $p: Prson } return { $p.name }\n  |             ^^^^^\n  = help: did you mean `Person`?\n", "help": "", "retryable": false, "exit_code": 6, "kind": "invalid", "diagnostics": [{"code": "T1", "message": "there is no node type `Prson`", "span": {"start": 12, "end": 17}, "suggestion": "did you mean `Person`?", "replacement": "Person"}]}
 [exit 6]
 
 $ omnigraph query -e 'match { $p: Person } return { $p.name }' --ref nope

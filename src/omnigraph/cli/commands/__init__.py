@@ -88,6 +88,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("branch list", "List branches", "branch", "list_"),
             _command("branch delete", "Delete a branch", "branch", "delete"),
             _command("merge", "Bring the changes of one branch into another", "merge"),
+            _command("review", "Show what was done on a branch, and merge it", "review"),
             _command("diff", "Show what leads from one ref to another", "diff"),
             _command("tag create", "Give a commit a name that stays", "tag", "create"),
             _command("tag list", "List tags", "tag", "list_"),
