@@ -29,7 +29,7 @@ from omnigraph.store.history import Archive, lost_version
 from omnigraph.store.objects import Absent, Ambiguous, MeteredStore, ObjectStore
 from omnigraph.store.queue import LocalQueue, Tickets
 from omnigraph.store.roots import Root
-from omnigraph.store.versions import Versions, encode_branch, version_key
+from omnigraph.store.versions import Versions, another_graph, encode_branch, version_key
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class Session:
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
         self._archives: dict[str, Archive] = {}
+        self._identity: dict[str, str] = {}
         self._store_is_safe = threading.Event()
         self.held: Mapping[str, int] = {}
         self.permissions: Permissions = UNRESTRICTED
@@ -194,6 +195,10 @@ class Session:
             raise lost_version(fork.branch, fork.version) from None
 
     def saw_head(self, version: GraphVersion) -> None:
+        """Raises if it belongs to another graph, which was made where the one that was opened was
+        deleted: nothing that is known here holds there."""
+        if self._identity.setdefault("graph", version.graph) != version.graph:
+            raise another_graph()
         now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())
         with self._lock:
             known = self._heads.get(version.branch)

@@ -17,6 +17,7 @@ import xxhash
 
 from omnigraph.errors import (
     Corrupt,
+    GraphNotFound,
     InvalidBranchName,
     NewerFormat,
     OlderFormat,
@@ -27,7 +28,8 @@ from omnigraph.model.stored_text import UNDECODABLE
 from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVersion
 from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.encoding import encode_readable
-from omnigraph.store.objects import Absent, Ambiguous, ObjectStore, Unsettled
+from omnigraph.store.objects import Absent, Ambiguous, Gone, ObjectStore, Unsettled
+from omnigraph.store.tables import version_file
 
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1
@@ -295,6 +297,8 @@ class Versions:
     def _read_next(self, version: GraphVersion) -> GraphVersion:
         """The version directly after a known one. Raises `Absent`."""
         found = self.read(version.branch, version.version + 1)
+        if found.graph != version.graph:
+            raise another_graph()
         begins = found.first == found.version
         if not begins and found.commit.parents[:1] != (version.commit.id,):
             raise Corrupt(
@@ -340,17 +344,17 @@ class Versions:
         """Every branch that ever existed, including deleted ones."""
         return named_branches(self._objects.groups("__manifest/"))
 
-    def put(self, version: GraphVersion, *, after: Sequence[Path] = ()) -> PutOutcome:
-        """The commit point. After a lost answer the same bytes are put at the same key again,
-        because the first put may still be under way. Only a foreign version proves that ours lost.
-        An error is raised only when nothing of ours can be under way."""
+    def put(
+        self, version: GraphVersion, *, after: Sequence[Path] = (), base: GraphVersion | None = None
+    ) -> PutOutcome:
+        """The commit point, on top of `base` where that is known. After a lost answer the same
+        bytes are put at the same key again, because the first put may still be under way. Only a
+        foreign version proves that ours lost. An error is raised only when nothing of ours can be
+        under way."""
         key = version_key(version.branch, version.version)
         data = encode_version(version)
         lost = ""
-        after_this = version_key(version.branch, version.version + 1)
-        seen = self._objects.glance([after_this, key])
-        if seen is not None and tuple(seen) == (True, False):
-            # Our version was there, and is lost or has left the chain.
+        if self._is_overtaken(version, base):
             return PutOutcome(Put.TAKEN, taken_by=self.read_head(version.branch))
         for attempt in range(_ATTEMPTS):
             self._back_off(attempt)
@@ -382,6 +386,20 @@ class Versions:
             reason=lost or "the store says that the key is taken, and that it is absent",
         )
 
+    def _is_overtaken(self, version: GraphVersion, base: GraphVersion | None) -> bool:
+        """Whether this number was there, and is lost or has left the chain, as far as that takes no
+        request. Raises `Gone` if what the base names is not there: the graph was deleted, and
+        perhaps another one was made at its place."""
+        key, after_this = (version_key(version.branch, version.version + n) for n in (0, 1))
+        pins = () if base is None else base.tables[:1]
+        named = [version_file(pin.location, pin.lance_version) for pin in pins]
+        seen = self._objects.glance([after_this, key, *named])
+        if seen is None:
+            return False
+        if not all(seen[2:]):
+            raise Gone(f"{named[0]} is gone")
+        return tuple(seen[:2]) == (True, False)
+
     def _back_off(self, attempt: int) -> None:
         """At once after the first lost answer, then with growing pauses: a busy store, or a broken
         network, needs time and not attempts."""
@@ -392,6 +410,13 @@ class Versions:
     def delete_ghost(self, version: GraphVersion) -> None:
         """Removes a version of ours whose number cleanup had already passed."""
         self._objects.delete(version_key(version.branch, version.version))
+
+
+def another_graph() -> GraphNotFound:
+    return GraphNotFound(
+        "The graph that was opened was deleted since, and what is at its place is another one.",
+        help="Open it anew. Nothing was changed.",
+    )
 
 
 def _first_gap(numbers: Sequence[int], head: GraphVersion) -> int | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import omnigraph
-from omnigraph import Graph, runtime
-from omnigraph.errors import GraphNotFound, InvalidRoot
+from omnigraph import Graph, Transaction, runtime
+from omnigraph.errors import GraphNotFound, InvalidRoot, NotFound
+from omnigraph.settings import Settings
 
 SCHEMA = "node Person { name: String @key  photo: Blob? }\nedge Knows: Person -> Person\n"
 
@@ -103,3 +106,81 @@ def test_what_an_interruption_left_cannot_be_opened_and_is_taken_by_the_same_cal
         omnigraph.open(place)
     omnigraph.delete(place)
     assert not place.exists()
+
+
+# Another graph at the place of one that was deleted
+
+PAIR = "node P { name: String @key }\nnode C { n: I64? }\n"
+
+
+def append(g: Graph) -> Transaction:
+    tx = g.transaction()
+    tx.append("P", [{"name": "mine"}])
+    return tx
+
+
+def count(g: Graph) -> Transaction:
+    tx = g.transaction()
+    tx.count("P")
+    tx.append("C", [{"n": 1}])
+    return tx
+
+
+def change(g: Graph) -> Transaction:
+    tx = g.transaction()
+    tx.upsert("P", [{"name": "old0"}])
+    tx.append("C", [{"n": 2}])
+    return tx
+
+
+@pytest.mark.parametrize("begin", [append, count, change])
+@pytest.mark.parametrize("commits", range(4))
+@pytest.mark.parametrize("durability", ["relaxed", "full"])
+def test_a_writer_of_a_deleted_graph_writes_nothing_to_another_at_its_place(
+    tmp_path: Path, begin: Callable[[Graph], Transaction], commits: int, durability: Any
+) -> None:
+    """Its number may be free there, and what it builds on is gone."""
+    root, settings = tmp_path / "g", Settings(durability=durability, folding="off")
+    old = omnigraph.init(root, schema=PAIR, settings=settings)
+    for n in range(2):
+        old.mutate(f'insert P {{ name: "old{n}" }}')
+    tx = begin(old)
+    omnigraph.delete(root)
+    with omnigraph.init(root, schema=PAIR, settings=settings) as new:
+        for n in range(commits):
+            new.mutate(f'insert P {{ name: "new{n}" }}')
+        with pytest.raises(GraphNotFound, match="is another one"):
+            tx.publish()
+        with pytest.raises(GraphNotFound, match="is another one"):
+            old.mutate('insert P { name: "later" }')
+        with pytest.raises(GraphNotFound, match="is another one"):
+            old.create_branch("b")
+    with omnigraph.open(root, settings=settings) as fresh:
+        rows = fresh.scan("P").read_all()
+        assert sorted(rows["name"].to_pylist()) == [f"new{n}" for n in range(commits)]
+        assert fresh.verify(deep=True).ok
+        assert (fresh.branches(), fresh.count("C")) == (["main"], 0)
+
+
+def test_a_reader_of_a_deleted_graph_sees_nothing_of_another_at_its_place(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    old = omnigraph.init(root, schema=PAIR)
+    old.mutate('insert P { name: "old" }')
+    omnigraph.delete(root)
+    with omnigraph.init(root, schema=PAIR) as new:
+        for n in range(3):
+            new.mutate(f'insert P {{ name: "new{n}" }}')
+        for use in (lambda: old.branches(), lambda: old.at("main"), lambda: list(old.log())):
+            with pytest.raises(GraphNotFound, match="is another one"):
+                use()
+
+
+def test_a_writer_of_a_deleted_graph_leaves_no_version_in_an_empty_root(tmp_path: Path) -> None:
+    root = tmp_path / "g"
+    old = omnigraph.init(root, schema=PAIR)
+    tx = change(old)
+    omnigraph.delete(root)
+    with pytest.raises(NotFound):
+        tx.publish()
+    with pytest.raises(GraphNotFound):
+        omnigraph.open(root)

@@ -118,9 +118,10 @@ def put_version(
     if stamped:
         session.require_safe_store(version.graph, version.format, ledger)
     versions, seen = session.versions(ledger), session.seen_before(version)
+    base = None if seen is None else seen.version
     reach("before put")
     try:
-        outcome = versions.put(version, after=after)
+        outcome = versions.put(version, after=after, base=base)
     except Gone:
         session.forget_head(version.branch)
         if version.version != version.first:
