@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from omnigraph.store.indexes import list_segments
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.ownership import LOCATION
-from omnigraph.store.tables import Table, version_file
-from omnigraph.store.version_files import transaction_file
+from omnigraph.store.tables import Table
+from omnigraph.store.version_files import transaction_file, version_file
 
 CANDIDATES = ("data/", "_deletions/", "_indices/", "_transactions/", "_versions/d")
 """The folders below a table's location whose files belong to versions. The rest belongs to the

@@ -26,7 +26,8 @@ from omnigraph.store.lance_errors import explained
 from omnigraph.store.lance_requests import Tally
 from omnigraph.store.oddities import find_odd, require_plain
 from omnigraph.store.precautions import require_sound_end, wrong_index_files
-from omnigraph.store.tables import Table, version_file
+from omnigraph.store.tables import Table
+from omnigraph.store.version_files import version_file
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:

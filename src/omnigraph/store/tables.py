@@ -32,7 +32,7 @@ from omnigraph.store.fragments import (
 from omnigraph.store.lance_errors import explained
 from omnigraph.store.lance_requests import Hops, Tally, serial_hops
 from omnigraph.store.large_values import require_own_blobs
-from omnigraph.store.version_files import highest_fragment
+from omnigraph.store.version_files import highest_fragment, version_file
 from omnigraph.telemetry import Ledger
 
 ADDRESS = "_rowaddr"
@@ -307,13 +307,6 @@ class Table:
             ).to_table()
         self.book(ledger, "take", hops=self.scan_hops(np.unique(addresses >> np.uint64(32))))
         return rows
-
-
-def version_file(location: str, version: str) -> str:
-    """The first version of a table is attached, all others are detached."""
-    number = int(version)
-    name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
-    return f"{location}/_versions/{name}.manifest"
 
 
 def fragment_keys(table: Table, metadata: Any) -> list[str]:

@@ -1,4 +1,4 @@
-"""Owns the parts of a table's version file that Lance does not expose."""
+"""Owns the version file of a table: its name, and the parts of it that Lance does not expose."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from typing import Any
 _MAX_FRAGMENT_ID = 11
 _TRANSACTION_FILE = 12
 _PROPERTIES = 4
+
+
+def version_file(location: str, version: str) -> str:
+    """The first version of a table is attached, all others are detached."""
+    number = int(version)
+    name = f"{2**64 - 1 - number:020d}" if number < 2**63 else f"d{version}"
+    return f"{location}/_versions/{name}.manifest"
 
 
 def highest_fragment(handle: Any) -> int:

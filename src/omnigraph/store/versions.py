@@ -29,7 +29,7 @@ from omnigraph.model.version import FORMAT, OLDEST_FORMAT, GraphStamp, GraphVers
 from omnigraph.runtime import SYSTEM, Runtime
 from omnigraph.store.encoding import encode_readable
 from omnigraph.store.objects import Absent, Ambiguous, Gone, ObjectStore, Unsettled
-from omnigraph.store.tables import version_file
+from omnigraph.store.version_files import version_file
 
 STAMP_KEY = "_graph.json"
 _TOP = 2**64 - 1

@@ -31,7 +31,7 @@ from omnigraph.store.files import TableFiles, is_candidate, location_of
 from omnigraph.store.history import Archive, archive_prefix
 from omnigraph.store.intents import list_intents
 from omnigraph.store.objects import Absent, StoredFile
-from omnigraph.store.tables import version_file
+from omnigraph.store.version_files import version_file
 from omnigraph.store.versions import (
     STAMP_KEY,
     encode_branch,

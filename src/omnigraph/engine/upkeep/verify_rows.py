@@ -23,7 +23,8 @@ from omnigraph.model.violation import Violation, show_value
 from omnigraph.plan.rules.book import OneRow, describe_key, final_rules
 from omnigraph.plan.validate import check_rows
 from omnigraph.store.fragments import FragmentMark
-from omnigraph.store.tables import Table, version_file
+from omnigraph.store.tables import Table
+from omnigraph.store.version_files import version_file
 from omnigraph.telemetry import Ledger
 
 _TOLD = 5
