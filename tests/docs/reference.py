@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, ForwardRef
 
 import omnigraph
@@ -25,6 +26,7 @@ from omnigraph.engine.snapshot import Snapshot
 from omnigraph.engine.upkeep.copying import copy
 from omnigraph.engine.upkeep.graph_deletion import delete
 from omnigraph.engine.write.transaction import Savepoint, Transaction
+from omnigraph.lang.card import language_card
 from omnigraph.lang.gq.codes import TITLES as GQ_TITLES
 from omnigraph.lang.pg.codes import TITLES as PG_TITLES
 from omnigraph.model.options import CommitWords
@@ -32,6 +34,7 @@ from omnigraph.runtime import SystemRuntime
 from tests.docs.examples import example_graph
 
 SOURCE = Path(omnigraph.__file__).parent
+GUIDE = Path(__file__).parents[2] / "docs" / "user"
 EXIT_CODES = {
     0: "it worked",
     1: "it failed, for a reason without a code of its own",
@@ -220,7 +223,62 @@ def python_page() -> Iterator[str]:
                 yield from _text(member.value)
 
 
+def language_page() -> Iterator[str]:
+    yield from language_card().splitlines()
+
+
+def llms_page() -> Iterator[str]:
+    """What a model reads first that is asked about this program: what it is, and where all else
+    is."""
+    first = (GUIDE / "README.md").read_text(encoding="utf-8")
+    intro, _, listed = first.partition("\n1. ")
+    yield "# OmniGraph"
+    yield ""
+    about = " ".join(intro.splitlines()[1:]).strip()
+    yield from (f"> {line}" for line in wrap(about, 96))
+    yield ""
+    yield from _FOR_MODELS.splitlines()
+    listed_pages = re.findall(r"\[([^\]]+)\]\(([\w-]+\.md)\)(?:: ([^\n]+))?", f"1. {listed}")
+    for title, page, words in listed_pages:
+        if page not in PAGES:
+            yield f"- [{title}](user/{page})" + (f": {words}" if words else "")
+    yield ""
+    yield from _REFERENCE.splitlines()
+
+
+_FOR_MODELS = """\
+Read the [language card](user/language.md) before you write a query: `.gq` is neither Cypher nor SQL.
+
+- `pip install omnigraph`; `[mcp]`, `[server]`, `[spark]` and `[embed]` are extras.
+- `import omnigraph; g = omnigraph.init("people.graph", schema="people.pg")`, then `g.load`,
+  `g.query`, `g.mutate`, `g.branch`, `g.merge`, `g.at`; the command line has the same words.
+- `g.check(text)` tells every mistake of a query and the corrected text; `g.describe()` tells the
+  schema in few characters. Both are tools of `omnigraph mcp`.
+- Agents write to `agent/NAME`; `omnigraph review agent/NAME` shows, merges or discards it.
+
+## Guide
+
+"""  # noqa: E501
+_REFERENCE = """\
+## Reference
+
+- [The languages on one page](user/language.md)
+- [The command line](user/cli.md)
+- [The Python interface](user/python.md)
+- [All errors](user/errors.md)
+- [The interface over HTTP](user/openapi.json)
+
+## For who changes the program
+
+- [Architecture](dev/architecture.md)
+- [Invariants](dev/invariants.md)
+- [Testing](dev/testing.md)
+"""
+
+
 PAGES: dict[str, Callable[[], Iterator[str]]] = {
+    "language.md": language_page,
+    "../llms.txt": llms_page,
     "errors.md": errors_page,
     "cli.md": cli_page,
     "python.md": python_page,

@@ -4,13 +4,14 @@ writes them anew."""
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import re
 
 import pytest
 
 from omnigraph.cli.commands import COMMANDS
 from tests.docs.reference import (
     EXIT_CODES,
+    GUIDE,
     PAGES,
     SCHEMA_CODES,
     all_errors,
@@ -18,7 +19,6 @@ from tests.docs.reference import (
     schema_codes_in_source,
 )
 
-GUIDE = Path(__file__).parents[2] / "docs" / "user"
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
 
@@ -52,3 +52,11 @@ def test_every_command_is_in_the_reference() -> None:
     page = (GUIDE / "cli.md").read_text(encoding="utf-8")
     for command in COMMANDS.values():
         assert f"### omnigraph {command.name}\n" in page
+
+
+def test_what_models_read_first_leads_to_every_page() -> None:
+    text = (GUIDE.parent / "llms.txt").read_text(encoding="utf-8")
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert all((GUIDE.parent / target).is_file() for target in targets)
+    assert {f"user/{path.name}" for path in GUIDE.glob("*.md")} - {*targets} == {"user/README.md"}
+    assert len(text) < 5_000

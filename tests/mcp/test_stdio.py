@@ -15,8 +15,8 @@ from tests.docs.examples import make_graph
 from tests.mcp.clients import call, over_stdio, wrong
 
 READS = [
-    "schema", "query", "search", "explain", "check", "entity", "log", "diff", "branches",
-    "merge_preview",
+    "schema", "language", "query", "search", "explain", "check", "entity", "log", "diff",
+    "branches", "merge_preview",
 ]  # fmt: skip
 ALL = "match { $p: Person } return { $p.name } order { $p.name }"
 

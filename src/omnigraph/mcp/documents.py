@@ -8,13 +8,14 @@ import mcp_types as types
 
 from omnigraph.engine.protocols import GraphLike
 from omnigraph.errors import InvalidArgument, NotFound
+from omnigraph.lang.card import language_card
 from omnigraph.mcp.desk import Seat
 from omnigraph.mcp.paging import list_of
 from omnigraph.wire.rows import change_row, commit_row
 from omnigraph.wire.values import json_text
 
 SCHEME = "omnigraph://"
-_TEXT, _JSON = "text/plain", "application/json"
+_TEXT, _JSON, _MARKDOWN = "text/plain", "application/json", "text/markdown"
 
 
 def resources(g: GraphLike, seat: Seat) -> list[types.Resource]:
@@ -24,6 +25,8 @@ def resources(g: GraphLike, seat: Seat) -> list[types.Resource]:
                        description="all types, in few characters"),
         types.Resource(uri=f"{base}/queries", name="queries", mime_type=_TEXT,
                        description="the stored queries"),
+        types.Resource(uri=f"{base}/language", name="language", mime_type=_MARKDOWN,
+                       description="the query language on one page"),
     ]  # fmt: skip
     types_ = (
         types.Resource(uri=f"{base}/schema/{quote(name)}", name=name, mime_type=_TEXT)
@@ -55,6 +58,8 @@ def read(g: GraphLike, uri: str, seat: Seat) -> types.TextResourceContents:
         case ["queries"]:
             texts = (f"// {name}\n{one.text}" for name, one in g.queries().items())
             return _text(uri, "\n".join(texts))
+        case ["language"]:
+            return types.TextResourceContents(uri=uri, mime_type=_MARKDOWN, text=language_card())
         case ["commits", id]:
             return types.TextResourceContents(uri=uri, mime_type=_JSON, text=_commit(g, id))
     raise NotFound(f"There is no resource {uri!r}.", help=f"There is {base}schema.")
@@ -79,9 +84,9 @@ _EXPLORE = (
 )
 _WRITE = (
     "Write a .gq query for the graph {graph} that answers: {question}\n"
-    "Call the tool schema first, then check until it finds nothing wrong, then query. A query is "
-    "`match {{ pattern }} return {{ columns }} order {{ keys }} limit n`. Answer from the rows, "
-    "and show the query."
+    "Call the tools schema and language first, then query; a wrong query comes back with what was "
+    "probably meant. A query is `match {{ … }} return {{ … }} order {{ … }} limit n`. Answer from "
+    "the rows, and show the query."
 )
 _REVIEW = (
     "Review the branch {branch} of the graph {graph}: call log with its ref, diff with new = "

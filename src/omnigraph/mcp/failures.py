@@ -3,13 +3,15 @@ with its place, and the corrected text where it is known."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import mcp_types as types
 import msgspec
 
 from omnigraph.engine.protocols import GraphLike
-from omnigraph.errors import InvalidArgument, InvalidQuery, OmnigraphError
+from omnigraph.errors import InvalidArgument, InvalidData, InvalidQuery, OmnigraphError
+from omnigraph.lang.diagnostics import Located
 from omnigraph.mcp.tool import Arguments, Tool
 from omnigraph.wire.problems import known_facts
 from omnigraph.wire.values import json_text, plain
@@ -40,9 +42,19 @@ def told_of(error: OmnigraphError) -> dict[str, Any]:
     return facts | {
         "code": error.code,
         "error": error.message,
-        "help": error.hint,
+        "help": error.hint or _HELP.get(error.code, ""),
         "retryable": error.retryable,
     }
+
+
+_HELP = {
+    "entity_not_found": "Its id is its key, or the id that it was given: find it with query or "
+    "search. What you wrote is on your own branch: give that as ref.",
+    "denied": "The tools that are listed are what you may use. Leave `branch` out, and what you "
+    "write goes to your own branch, where somebody reviews it.",
+}
+"""What a model does next, where an error alone says nothing of it."""
+_MISSING_END = "Insert the node as well, in the same text, or load the nodes first."
 
 
 def with_correction(error: InvalidQuery, g: GraphLike, arguments: Arguments) -> dict[str, Any]:
@@ -52,14 +64,32 @@ def with_correction(error: InvalidQuery, g: GraphLike, arguments: Arguments) -> 
     if not isinstance(text, str):
         return told
     found = g.at(ref or "main").check(text)
-    told["diagnostics"] = plain(found.diagnostics[:_TOLD])
+    told["diagnostics"] = told_diagnostics(found.diagnostics)
     told["corrected"] = found.corrected
-    told["help"] = (
-        "Call it again with the text in `corrected`, if that is what you mean."
-        if found.corrected
-        else "Look at the diagnostics; the tool schema shows types, properties and edges."
-    )
+    if found.corrected:
+        told["help"] = "Call it again with the text in `corrected`, if that is what you mean."
+    elif any(one.code.startswith("Q") for one in found.diagnostics):
+        told["help"] = "The tool language shows on one page how a query is written, with examples."
+    else:
+        told["help"] = "The tool schema shows types, properties and edges."
     return told
+
+
+def with_missing_ends(error: InvalidData) -> dict[str, Any]:
+    """The same with what to do about an edge whose end is not there."""
+    told = told_of(error)
+    if any(one.rule == "endpoint" for one in error.violations):
+        told["help"] = f"{told['help']} {_MISSING_END}".strip()
+    return told
+
+
+def told_diagnostics(found: Sequence[Located]) -> list[dict[str, Any]]:
+    """With lines and columns alone: a model counts no bytes."""
+    shown: list[dict[str, Any]] = plain(found[:_TOLD])
+    return [
+        {name: value for name, value in one.items() if name not in ("path", "span")}
+        for one in shown
+    ]
 
 
 def read_arguments(tool: Tool, given: dict[str, Any] | None) -> Any:

@@ -8,7 +8,9 @@ import msgspec
 
 from omnigraph.engine.protocols import GraphLike
 from omnigraph.errors import EntityNotFound
+from omnigraph.lang.card import language_card
 from omnigraph.mcp.desk import SECONDS, Seat
+from omnigraph.mcp.failures import told_diagnostics
 from omnigraph.mcp.paging import Listed, RowPage, check_limit, list_of, rows_of
 from omnigraph.mcp.tool import Arguments, Ref, Tool
 from omnigraph.plan.digest import digest_values
@@ -40,6 +42,18 @@ class SchemaText(msgspec.Struct, frozen=True):
 def schema(g: GraphLike, asked: SchemaArguments, seat: Seat) -> SchemaText:
     at = g.at(asked.ref)
     return SchemaText(at.describe(types=asked.types, characters=16_000), asked.ref, at.commit.id)
+
+
+class LanguageArguments(Arguments, frozen=True, kw_only=True):
+    pass
+
+
+class LanguageText(msgspec.Struct, frozen=True):
+    text: str
+
+
+def language(g: GraphLike, asked: LanguageArguments, seat: Seat) -> LanguageText:
+    return LanguageText(language_card())
 
 
 class QueryArguments(Arguments, frozen=True, kw_only=True):
@@ -103,7 +117,7 @@ def check(g: GraphLike, asked: CheckArguments, seat: Seat) -> CheckAnswer:
     found = g.at(asked.ref).check(asked.text)
     return CheckAnswer(
         ok=found.ok,
-        diagnostics=plain(found.diagnostics),
+        diagnostics=told_diagnostics(found.diagnostics),
         corrected=found.corrected,
         queries=plain(found.queries),
     )
@@ -224,6 +238,8 @@ def search(g: GraphLike, asked: SearchArguments, seat: Seat) -> RowPage:
 TOOLS = (
     Tool("schema", "Show types with their properties, descriptions, counts and some values. "
          "Call it before you write a query.", SchemaArguments, SchemaText, schema),
+    Tool("language", "Show the query language on one page, with examples. Call it before you write "
+         "your first query.", LanguageArguments, LanguageText, language),
     Tool("query", "Ask a query in .gq, such as: match { $p: Person { name: \"Ada\" } $p knows $f } "
          "return { $f.name } order { $f.name } limit 10. Nothing is changed.",
          QueryArguments, RowPage, query, done="ask", needs="query"),

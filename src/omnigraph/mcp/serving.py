@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from omnigraph import __version__
 from omnigraph.engine.protocols import GraphLike
-from omnigraph.errors import InvalidQuery, NotFound, OmnigraphError
+from omnigraph.errors import InvalidData, InvalidQuery, NotFound, OmnigraphError
 from omnigraph.lang.gq.stored import StoredQuery
 from omnigraph.lang.suggestions import near
 from omnigraph.mcp import documents, reading, writing
@@ -25,6 +25,7 @@ from omnigraph.mcp.failures import (
     read_arguments,
     told_of,
     with_correction,
+    with_missing_ends,
 )
 from omnigraph.mcp.stored import PREFIX, described_query, run_stored
 from omnigraph.mcp.tool import Tool, described
@@ -33,9 +34,10 @@ from omnigraph.wire.values import json_text
 _LOG = logging.getLogger("omnigraph.mcp")
 _TOOLS = {tool.name: tool for tool in (*reading.TOOLS, *writing.TOOLS, writing.MERGE)}
 _WORDS = (
-    "A typed graph with branches. Call `schema` first. Queries are written in .gq; a wrong one "
-    "comes back with its mistakes and, where it can be known, corrected. What you write goes to "
-    "your own branch, and somebody reviews it: say in `message` why you did it."
+    "A typed graph with branches. Call `schema` first, and `language` before your first query. "
+    "Queries are written in .gq, which is neither Cypher nor SQL; a wrong one comes back with its "
+    "mistakes and, where it can be known, corrected. What you write goes to your own branch, and "
+    "somebody reviews it: say in `message` why you did it."
 )
 Context = ServerRequestContext[Any, Any]
 FindDesk = Callable[[Context], Desk]
@@ -138,7 +140,12 @@ async def _call(desk: Desk, name: str, given: dict[str, Any] | None) -> msgspec.
     if name.startswith(PREFIX):
         return await _call_stored(desk, name.removeprefix(PREFIX), given or {})
     tool = _TOOLS.get(name)
-    if tool is None or (tool is writing.MERGE and not desk.merges):
+    if tool is writing.MERGE and not desk.merges:
+        raise NotFound(
+            "You cannot merge here.",
+            help="Somebody reviews your branch and merges it; merge_preview shows what that does.",
+        )
+    if tool is None:
         raise _unknown(name)
     arguments = read_arguments(tool, given)
 
@@ -147,6 +154,8 @@ async def _call(desk: Desk, name: str, given: dict[str, Any] | None) -> msgspec.
             return tool.run(g, arguments, Seat(desk.graph, desk.actor, memory))
         except InvalidQuery as error:
             raise ToldFailure(with_correction(error, g, arguments)) from None
+        except InvalidData as error:
+            raise ToldFailure(with_missing_ends(error)) from None
 
     return await _in_threads(desk, tool.done, work)
 
@@ -176,10 +185,11 @@ async def _in_threads(
 
 
 def _unknown(name: str) -> NotFound:
-    guess = near(name, list(_TOOLS))
+    offered_always = [known for known in _TOOLS if known != writing.MERGE.name]
+    guess = near(name, offered_always)
     return NotFound(
         f"There is no tool {name!r}.",
-        help=f"Did you mean {guess!r}?" if guess else f"There are {', '.join(_TOOLS)}.",
+        help=f"Did you mean {guess!r}?" if guess else f"There are {', '.join(offered_always)}.",
     )
 
 
