@@ -22,9 +22,9 @@ from tests.cli.world import Names, Program, Ran, ToldClock
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "cli"
 STORIES = sorted(GOLDEN.glob("*.story"))
-ELSEWHERE = {"completion", "explain", "login", "logout", "mcp", "serve", "version", "whoami"}
+ELSEWHERE = {"completion", "explain", "login", "logout", "mcp", "serve", "version", "web", "whoami"}
 """Their output is long, tells of this machine, or is worded elsewhere: see `test_program.py`. A
-server does not end: see `tests/server`, `tests/mcp` and `tests/client` for who talks to one."""
+server does not end: see `tests/server`, `tests/mcp`, `tests/client` and `tests/web`."""
 UPDATE = bool(os.environ.get("UPDATE_GOLDEN"))
 
 

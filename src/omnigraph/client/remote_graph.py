@@ -26,9 +26,9 @@ from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.engine.upkeep.upgrade import FormatReport
 from omnigraph.engine.upkeep.verify_report import Verification
-from omnigraph.errors import BranchNotFound, NotRemote
+from omnigraph.errors import BranchNotFound, Denied, NotRemote
 from omnigraph.model.options import CommitWords
-from omnigraph.model.permission import BranchAction
+from omnigraph.model.permission import AskedAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.retention import read_duration
 
@@ -75,7 +75,7 @@ class RemoteGraph(RemoteBranch):
 
     # Branches and tags
 
-    def may(self, action: BranchAction, branch: str = "main") -> bool:
+    def may(self, action: AskedAction, branch: str = "main") -> bool:
         """Whether whoever has the token may do that to a branch."""
         told = self._served.get("/may", {"action": action, "branch": branch})
         return bool(told["allowed"])
@@ -175,6 +175,8 @@ class RemoteGraph(RemoteBranch):
     def format(self) -> FormatReport:
         """The format of the graph and that of the server."""
         told = self._served.get("", {"ref": self._ref()})["format"]
+        if told is None:
+            raise Denied("This token may not maintain the graph.", action="maintain")
         branches = tuple(told["branches"])
         return FormatReport(told["stamp"], told["program"], told["oldest"], branches)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from omnigraph.engine.graph_view import find_type, full_view_of
 from omnigraph.engine.history.refs import History
 from omnigraph.engine.session import Session
 from omnigraph.errors import BranchNotFound
-from omnigraph.model.permission import BranchAction
+from omnigraph.model.permission import AskedAction, BranchAction, GraphAction, GraphResource
 from omnigraph.model.stored_queries import QUERY
 from omnigraph.telemetry import Ledger
 
@@ -29,11 +29,14 @@ def ask_branch(
         permissions.require_whole(session.read_catalog(head.catalog, ledger), action, branch)
 
 
-def may(session: Session, action: BranchAction, name: str) -> bool:
-    """Whether the caller may do that to a branch, or to one of that name if there is none."""
+def may(session: Session, action: AskedAction, name: str) -> bool:
+    """Whether the caller may do that to a branch, or to one of that name if there is none; or to
+    the graph, if that is what the action is for."""
     permissions = session.permissions
     if not permissions.restricted:
         return True
+    if action in get_args(GraphAction):
+        return permissions.ask(action, GraphResource(permissions.graph)).allowed
     try:
         branch = permissions.branch(session.live_head(name, Ledger()))
     except BranchNotFound:

@@ -26,7 +26,7 @@ from omnigraph.engine.snapshot import Snapshot, snapshot_of
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
-from omnigraph.model.permission import AuditEvent, BranchAction
+from omnigraph.model.permission import AskedAction, AuditEvent
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
 
@@ -157,9 +157,10 @@ class Graph(Branch):
         session = self._session.holding(head.branch, head.incarnation)
         return Branch(head.branch, session, self._access)
 
-    def may(self, action: BranchAction, branch: str = branches_and_tags.MAIN) -> bool:
+    def may(self, action: AskedAction, branch: str = branches_and_tags.MAIN) -> bool:
         """Whether the one for whom this handle acts may do that to a branch: "read", "query",
         "mutate", "merge" and so on. A branch that does not exist is asked for as a new one.
+        "maintain" and "cleanup" are asked of the graph.
 
         >>> from omnigraph.model.caller import Caller
         >>> from omnigraph.policy.roles import Roles
@@ -245,7 +246,7 @@ class Graph(Branch):
         branches_and_tags.set_protection(session, name, False, options, Ledger())
 
     def _changing(
-        self, given: CommitWords, session: Session, name: str, action: BranchAction
+        self, given: CommitWords, session: Session, name: str, action: AskedAction
     ) -> CommitOptions:
         self._require_open(writing=True)
         options = read_options(given)

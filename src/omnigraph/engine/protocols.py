@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.gq.checking import CheckedText
     from omnigraph.lang.gq.stored import StoredQuery
     from omnigraph.model.options import CommitWords
-    from omnigraph.model.permission import BranchAction
+    from omnigraph.model.permission import AskedAction
     from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
     from omnigraph.store.job_files import JobKind
@@ -406,7 +406,7 @@ class GraphLike(BranchLike, Protocol):
 
     def branch(self, name: str) -> BranchLike: ...
 
-    def may(self, action: BranchAction, branch: str = "main") -> bool: ...
+    def may(self, action: AskedAction, branch: str = "main") -> bool: ...
 
     def branches(self) -> list[str]: ...
 

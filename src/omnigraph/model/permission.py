@@ -24,6 +24,8 @@ BranchAction = Literal[
     "protect",
 ]
 GraphAction = Literal["maintain", "cleanup"]
+AskedAction = Literal[BranchAction, GraphAction]
+"""What a caller can ask about beforehand."""
 TypeAction = Literal["see", "write"]
 QueryAction = Literal["invoke"]
 ServerAction = Literal["graph_create", "graph_delete", "admin"]

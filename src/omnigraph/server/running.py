@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -144,15 +145,20 @@ def listen(config: ServerConfig) -> socket.socket:
 
 
 def serve_here(
-    config: ServerConfig, read: Callable[[], ServerConfig], told: Callable[[str], None]
+    config: ServerConfig,
+    read: Callable[[], ServerConfig],
+    told: Callable[[str], None],
+    *,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves in this process until it is told to end."""
+    """Serves in this process until it is told to end. `ready` is called with the address, in a
+    thread, as soon as the server answers there."""
     begin_logging(config.log)
     service = make_service(config, read)
     require_one(service, config)
     sock = listen(config)
     host, port = sock.getsockname()[:2]
-    ready = configure(
+    configured = configure(
         make_app(service),
         config.limits,
         tls=config.tls,
@@ -160,13 +166,26 @@ def serve_here(
         proxy_headers=config.behind_proxy,
         forwarded_allow_ips=list(config.trusted_proxies) or "127.0.0.1",
     )
-    server = GraphServer(ready, service)
+    server = GraphServer(configured, service)
     signal.signal(signal.SIGHUP, lambda *_: _reload(service))
     scheme = "https" if config.tls else "http"
     shown = f"[{host}]" if ":" in host else host
-    told(f"Serving {', '.join(config.graphs) or config.prefix} at {scheme}://{shown}:{port}")
+    address = f"{scheme}://{shown}:{port}"
+    told(f"Serving {', '.join(config.graphs) or config.prefix} at {address}")
+    if ready is not None:
+        _call_when_started(server, ready, address)
     with _ended_with_parent(server):
         server.run(sockets=[sock])
+
+
+def _call_when_started(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:
+    def wait() -> None:
+        while not server.started and not server.should_exit:
+            time.sleep(_PAUSE / 4)
+        if server.started:
+            ready(address)
+
+    threading.Thread(target=wait, daemon=True).start()
 
 
 def _reload(service: Service) -> None:
@@ -183,7 +202,6 @@ def _ended_with_parent(server: uvicorn.Server) -> Iterator[None]:
     if parent is None:
         yield
         return
-    import threading
 
     def watch() -> None:
         while os.getppid() == int(parent):

@@ -40,6 +40,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("init", "Create a graph from a schema", "init"),
             _command("stats", "Show what is in the graph", "stats"),
             _command("shell", "Talk to the graph", "shell"),
+            _command("web", "Look at the graph in the browser", "web"),
             _command("serve", "Serve graphs over HTTP", "serve"),
             _command("login", "Keep your token for a server", "login"),
             _command("logout", "Forget your token for a server", "login"),

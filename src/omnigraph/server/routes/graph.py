@@ -10,7 +10,7 @@ from starlette.responses import Response
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.snapshot import Snapshot
 from omnigraph.model.catalog import EdgeType
-from omnigraph.model.permission import BranchAction
+from omnigraph.model.permission import AskedAction
 from omnigraph.server.answers import answer, not_modified
 from omnigraph.server.bodies import Types
 from omnigraph.server.call import GraphCall, TheCall
@@ -23,14 +23,14 @@ router = APIRouter(prefix="/graphs/{graph}", tags=["graph"], route_class=StrictR
 @router.get("")
 async def stats(call: TheCall, ref: str = "main", type: Types = None) -> Response:
     """What is in a graph: types with their counts, branches and tags with their commits, and the
-    format. With `type` only the counts of these."""
+    format if the caller maintains the graph. With `type` only the counts of these."""
     commit, told = await call.read(lambda graph: _stats(graph, ref, call, type))
     return not_modified(commit) if told is None else answer(told, commit)
 
 
 @router.get("/may")
-async def may(call: TheCall, action: BranchAction, branch: str = "main") -> Response:
-    """Whether the caller may do that to a branch, or to a new one of that name."""
+async def may(call: TheCall, action: AskedAction, branch: str = "main") -> Response:
+    """Whether the caller may do that to a branch, or to a new one of that name, or to the graph."""
     allowed = await call.read(lambda graph: graph.may(action, branch))
     return answer({"action": action, "branch": branch, "allowed": allowed})
 
@@ -50,7 +50,7 @@ def _stats(
         "name": call.name,
         "ref": ref,
         "commit": snapshot.commit.id,
-        "format": graph.format().to_dict(),
+        "format": graph.format().to_dict() if graph.may("maintain") else None,
         "types": type_rows(snapshot),
         "branches": [
             {"name": name, "protected": name in protected, "commit": graph.at(name).commit.id}
