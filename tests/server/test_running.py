@@ -274,3 +274,6 @@ def test_the_description_is_that_which_is_kept() -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_bytes(description() + b"\n")
     assert path.read_bytes() == description() + b"\n", "the routes have changed: run `make docs`"
+    paths = json.loads(description())["paths"]
+    assert {"/graphs/{graph}/query", "/graphs/{graph}/merge", "/whoami", "/graphs"} <= paths.keys()
+    assert "/web/{path}" not in paths

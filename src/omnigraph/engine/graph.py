@@ -26,7 +26,7 @@ from omnigraph.engine.snapshot import Snapshot, snapshot_of
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.caller import Caller
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
-from omnigraph.model.permission import AskedAction, AuditEvent
+from omnigraph.model.permission import AskedAction, AuditEvent, BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
 
@@ -246,7 +246,7 @@ class Graph(Branch):
         branches_and_tags.set_protection(session, name, False, options, Ledger())
 
     def _changing(
-        self, given: CommitWords, session: Session, name: str, action: AskedAction
+        self, given: CommitWords, session: Session, name: str, action: BranchAction
     ) -> CommitOptions:
         self._require_open(writing=True)
         options = read_options(given)

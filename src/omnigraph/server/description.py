@@ -8,8 +8,6 @@ from typing import Any
 import msgspec
 from fastapi.openapi.utils import get_openapi
 
-from omnigraph.server.routing import StrictRoute
-
 _PROBLEM = {
     "type": "object",
     "required": ["type", "title", "status", "code", "error", "retryable", "applied"],
@@ -31,8 +29,7 @@ def make_description() -> dict[str, Any]:
     from omnigraph.server.app import make_api
 
     api = make_api()
-    routes = [route for route in api.routes if isinstance(route, StrictRoute)]
-    told: dict[str, Any] = get_openapi(title=api.title, version="1", routes=routes)
+    told: dict[str, Any] = get_openapi(title=api.title, version="1", routes=api.routes)
     told.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
     told["components"]["schemas"].pop("HTTPValidationError", None)
     told["components"]["schemas"].pop("ValidationError", None)
