@@ -20,7 +20,7 @@ class Served:
 
     def __init__(self, process: subprocess.Popen[str], folder: Path) -> None:
         self.process = process
-        self._folder = folder
+        self.folder = folder
         self.log: list[str] = []
         self.url = ""
         self._told = threading.Event()
@@ -42,7 +42,7 @@ class Served:
 
     def storage_of(self, root: str) -> str:
         """Where the graph of an address is."""
-        return str(self._folder / "graphs" / root.rpartition("/")[2])
+        return str(self.folder / "graphs" / root.rpartition("/")[2])
 
     def new_root(self) -> str:
         """The address of a graph that nobody else has."""
@@ -50,10 +50,11 @@ class Served:
 
 
 @contextmanager
-def serving(folder: Path, *, workers: int = 1, more: str = "") -> Iterator[Served]:
+def serving(folder: Path, *, workers: int = 1, more: str = "", top: str = "") -> Iterator[Served]:
+    """`more` is added to the limits and what follows them, `top` to what the server is."""
     config = folder / "server.toml"
     config.write_text(
-        f'[server]\nbind = "127.0.0.1:0"\nworkers = {workers}\n'
+        f'[server]\nbind = "127.0.0.1:0"\nworkers = {workers}\n{top}'
         f'[server.prefix]\nroot = "{folder / "graphs"}"\ncreate = true\n'
         f"[server.limits]\nactor_rate = 100000\nactor_burst = 100000\n{more}"
     )

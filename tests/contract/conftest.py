@@ -15,7 +15,7 @@ from tests.client.served import Served, serving
 from tests.contract.graphs import begin
 
 STORED = ("local", "memory", pytest.param("s3", marks=pytest.mark.s3))
-TWICE = ("test_transactions", "test_branches")
+TWICE = ("test_transactions", "test_branches", "test_stored_queries")
 """Modules that are also asked of two workers, which share nothing but the storage."""
 
 

@@ -363,7 +363,8 @@ class RemoteBranch(RemoteReads):
         require_here(engine)
         signed(self._served, commit)
         given = {"branch": self.name, "types": types, "dry_run": dry_run or None}
-        return optimized_of(run_job(self._served, "optimize", given, progress))
+        told = run_job(self._served, "optimize", given, progress)
+        return optimized_of(self._served, told)
 
 
 def _refuse_embedding(embed: bool) -> None:

@@ -12,7 +12,7 @@ from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.writing import RemoteWrite, send, signed
 from omnigraph.engine.upkeep.jobs import GraphJob
 from omnigraph.errors import Cancelled, JobNotFound, OmnigraphError
-from omnigraph.model.options import NO_OPTIONS
+from omnigraph.model.options import NO_OPTIONS, CommitOptions
 from omnigraph.runtime import is_ulid
 from omnigraph.store.job_files import JobKind
 from omnigraph.wire.remote_errors import error_of
@@ -28,11 +28,16 @@ class RemoteJobs:
         self._served = served
 
     def submit(
-        self, kind: JobKind, arguments: Mapping[str, Any] | None = None, *, actor: str | None = None
+        self,
+        kind: JobKind,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        actor: str | None = None,
+        idempotency_key: str | None = None,
     ) -> GraphJob:
         """Asks the server to do it; it begins at once."""
-        signed(self._served, {"actor": actor})
-        return job_of(begin_job(self._served, kind, arguments or {}))
+        options = signed(self._served, {"actor": actor, "idempotency_key": idempotency_key})
+        return job_of(begin_job(self._served, kind, arguments or {}, options))
 
     def list(self) -> list[GraphJob]:
         """Oldest first."""
@@ -69,9 +74,14 @@ def job_of(told: Mapping[str, Any]) -> GraphJob:
     return msgspec.convert(known, GraphJob)
 
 
-def begin_job(served: ServedGraph, kind: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+def begin_job(
+    served: ServedGraph,
+    kind: str,
+    arguments: Mapping[str, Any],
+    options: CommitOptions = NO_OPTIONS,
+) -> dict[str, Any]:
     body = msgspec.json.encode({"kind": kind, **arguments})
-    return send(served, RemoteWrite("POST", "/jobs", "main", body), NO_OPTIONS).told
+    return send(served, RemoteWrite("POST", "/jobs", "main", body), options).told
 
 
 def read_job(served: ServedGraph, id: str) -> dict[str, Any]:

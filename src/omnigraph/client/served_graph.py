@@ -33,7 +33,12 @@ JSON_BODY = {"Content-Type": "application/json"}
 def json_body(value: Mapping[str, Any]) -> bytes:
     """What is not given is left out."""
     given = {name: held for name, held in value.items() if held is not None}
-    return msgspec.json.encode(plain(given))
+    try:
+        return msgspec.json.encode(plain(given))
+    except UnicodeEncodeError:
+        raise InvalidArgument(
+            "A text holds half a character (a lone surrogate), which cannot be stored."
+        ) from None
 
 
 @dataclass(frozen=True)

@@ -38,9 +38,10 @@ def run_job(
     return dict(await_job(served, begun["id"], tell)["result"])
 
 
-def optimized_of(told: Mapping[str, Any]) -> Optimized:
+def optimized_of(served: ServedGraph, told: Mapping[str, Any]) -> Optimized:
+    made = told["commit"]
     return Optimized(
-        None if told["lineage"] is None else commit_of(told["lineage"]),
+        None if made is None else commit_of(served.get(f"/commits/{made}")),
         {name: msgspec.convert(one, TypeReport) for name, one in told["types"].items()},
         told["dry_run"],
         told["gave_way"],

@@ -12,6 +12,8 @@ from omnigraph.engine.graph import Graph
 from omnigraph.engine.upkeep.jobs import GraphJob, JobContext, Work
 from omnigraph.errors import IntentNotFound, InvalidArgument
 
+_LISTED = 2_000
+"""Files and findings that the result of a job lists."""
 _Call = Callable[[Graph, JobContext, dict[str, Any]], Mapping[str, Any]]
 
 
@@ -38,16 +40,27 @@ def _optimize(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[
         idempotency_key=context.key,
         **given,
     )
-    return {"commit": None if done.commit is None else done.commit.id}
+    return {
+        "commit": None if done.commit is None else done.commit.id,
+        "types": msgspec.to_builtins(done.types),
+        "dry_run": done.dry_run,
+        "gave_way": done.gave_way,
+        "folded": done.folded,
+        "repeated": done.repeated,
+    }
 
 
 def _cleanup(graph: Graph, _: JobContext, given: dict[str, Any]) -> dict[str, Any]:
-    done = graph.cleanup(**given)
-    return {"files": done.files, "floors": done.floors}
+    told = graph.cleanup(**given).to_dict()
+    if (more := len(told["removed"]) - _LISTED) > 0:  # a job is one small object
+        told["removed"] = told["removed"][:_LISTED]
+        told["spared"] = [*told["spared"], f"{more:,} more files that went are not listed here"]
+    return told
 
 
 def _verify(graph: Graph, _: JobContext, given: dict[str, Any]) -> dict[str, Any]:
     told: dict[str, Any] = msgspec.to_builtins(graph.verify(**given).to_dict())
+    told["findings"] = told["findings"][:_LISTED]
     return told
 
 
@@ -60,7 +73,7 @@ def _algorithm(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict
     if twice := sorted(options.keys() & {"name", *given, *words}):
         raise InvalidArgument(f"{twice[0]!r} is no option of an algorithm.")
     done = branch.algorithm(name, **given, **words, **options)
-    return {"commit": None if done.commit is None else done.commit.id}
+    return {"commit": None if done.commit is None else done.commit.id, "rounds": done.rounds}
 
 
 def _resume(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[str, Any]:
@@ -83,8 +96,8 @@ def _discard(graph: Graph, context: JobContext, given: dict[str, Any]) -> dict[s
 
 
 _KINDS: dict[str, tuple[frozenset[str], _Call]] = {
-    "optimize": (frozenset({"branch", "types"}), _optimize),
-    "cleanup": (frozenset({"keep", "older_than"}), _cleanup),
+    "optimize": (frozenset({"branch", "types", "dry_run"}), _optimize),
+    "cleanup": (frozenset({"keep", "older_than", "grace", "dry_run"}), _cleanup),
     "verify": (frozenset({"deep"}), _verify),
     "algorithm": (
         frozenset({"branch", "name", "edges", "direction", "where", "write_to", "options"}),

@@ -96,6 +96,12 @@ def require_stored(view: GraphView, name: str) -> str:
     return find_stored(queries_of_view(view), name)
 
 
+def is_stored_mutation(view: GraphView, name: str) -> bool:
+    """Whether a stored query that is there, and that the caller may run, changes something."""
+    checked = check_stored(name, require_stored(view, name), view.catalog)
+    return not isinstance(checked, BrokenQuery) and not isinstance(checked.body, Read)
+
+
 def _may_run(view: GraphView, name: str, text: str) -> Verdict:
     checked = check_stored(name, text, view.catalog)
     if isinstance(checked, BrokenQuery):

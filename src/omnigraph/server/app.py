@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from importlib import import_module
@@ -13,6 +14,7 @@ from starlette.types import ASGIApp
 from omnigraph import __version__
 from omnigraph.server.front import Front
 from omnigraph.server.problems import answer_problems
+from omnigraph.server.routes.jobs import take_up
 from omnigraph.server.routes.mcp import speaking
 from omnigraph.server.routing import StrictRoute
 from omnigraph.server.service import Service
@@ -35,6 +37,8 @@ ROUTES = (
     "entities",
     "export",
     "load",
+    "jobs",
+    "queries",
     "keys",
     "mcp",
     "page",
@@ -65,7 +69,8 @@ def make_app(service: Service) -> ASGIApp:
     @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with speaking(service, wanted=service.mcp_wanted):
-            await service.pools.job.run("", service.warm)
+            await asyncio.to_thread(service.warm)
+            service.jobs.watch(service.graphs.names, lambda name: take_up(service, name))
             yield
             service.close()
 

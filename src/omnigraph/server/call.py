@@ -76,7 +76,7 @@ class GraphCall:
     def has_seen(self, snapshot: Snapshot) -> bool:
         """Whether the client holds the answer of this very version: `If-None-Match`."""
         header = self.request.headers.get("if-none-match")
-        if header is None:
+        if header is None or self.service.by_rows:
             return False
         tags = read_tags(header, "If-None-Match")
         return not tags or any(snapshot.graph_version.holds(tag) for tag in tags)

@@ -47,12 +47,13 @@ class Front:
         began = time.monotonic()
         answer = _Reply(send, request_id, _allowed_origin(headers, self._service))
         answer.traceparent = headers.get("traceparent")
+        answer.keep = not self._service.by_rows or _is_open(scope["path"])
         try:
             self._refuse(scope, headers)
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await answer.preflight()
                 return
-            if scope["path"] in OPEN_PATHS or scope["path"].startswith(PAGE):
+            if _is_open(scope["path"]):
                 await self._app(scope, receive, answer.send)
                 return
             await self._admitted(scope, headers, receive, answer)
@@ -109,6 +110,10 @@ class Front:
             _refuse_foreign(headers)
 
 
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(PAGE)
+
+
 class Headers:
     """The headers of a request by name; of those that are there twice, the first."""
 
@@ -136,6 +141,7 @@ class _Reply:
         self.status = 0
         self.problem: str | None = None
         self.traceparent: str | None = None
+        self.keep = True
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -143,6 +149,9 @@ class _Reply:
             self.status = message["status"]
             self.problem = self._code(message["headers"])
             headers = [*message["headers"], (b"x-request-id", self._request_id.encode())]
+            if not self.keep:
+                headers = [one for one in headers if one[0] != b"cache-control"]
+                headers.append((b"cache-control", b"no-store"))
             headers.append((b"x-content-type-options", b"nosniff"))
             if self._origin is not None:
                 headers += _cors(self._origin)

@@ -71,6 +71,43 @@ class Metrics:
             registry=self.registry,
         )
 
+        self._jobs = Gauge(
+            "omnigraph_jobs",
+            "Jobs of this process: those that run, and how many came to each end",
+            ("kind", "state"),
+            registry=self.registry,
+        )
+        self._commits = Counter(
+            "omnigraph_commits_total",
+            "Commits that were made here",
+            ("graph", "kind"),
+            registry=self.registry,
+        )
+        self._decisions = Counter(
+            "omnigraph_policy_decisions_total",
+            "What was asked of the policy",
+            ("action", "decision"),
+            registry=self.registry,
+        )
+        self._storage = Counter(
+            "omnigraph_storage_requests_total",
+            "Requests on storage",
+            ("verb", "purpose"),
+            registry=self.registry,
+        )
+
+    def stored(self, verb: str, purpose: str, count: int) -> None:
+        self._storage.labels(verb, purpose).inc(count)
+
+    def job(self, kind: str, state: str, change: int) -> None:
+        self._jobs.labels(kind, state).inc(change)
+
+    def committed(self, graph: str, kind: str) -> None:
+        self._commits.labels(graph, kind).inc()
+
+    def decided(self, action: str, allowed: bool) -> None:
+        self._decisions.labels(action, "allow" if allowed else "deny").inc()
+
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         self._requests.labels(route, method, str(status)).inc()
         self._seconds.labels(route).observe(seconds)

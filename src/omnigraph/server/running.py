@@ -118,9 +118,18 @@ def require_one(service: Service, config: ServerConfig) -> None:
 class GraphServer(uvicorn.Server):
     """Ends when it is told to: it takes nothing new, and what is under way has its time."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, listening: Callable[[], None]
+    ) -> None:
         super().__init__(config)
         self._service = service
+        self._listening = listening
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Whoever reads the address can use it at once."""
+        await super().startup(sockets)
+        if self.started:
+            self._listening()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """A second signal ends it at once. uvicorn would raise the first one again at the end,
@@ -166,26 +175,19 @@ def serve_here(
         proxy_headers=config.behind_proxy,
         forwarded_allow_ips=list(config.trusted_proxies) or "127.0.0.1",
     )
-    server = GraphServer(configured, service)
-    signal.signal(signal.SIGHUP, lambda *_: _reload(service))
     scheme = "https" if config.tls else "http"
     shown = f"[{host}]" if ":" in host else host
     address = f"{scheme}://{shown}:{port}"
-    told(f"Serving {', '.join(config.graphs) or config.prefix} at {address}")
-    if ready is not None:
-        _call_when_started(server, ready, address)
+
+    def listening() -> None:
+        told(f"Serving {', '.join(config.graphs) or config.prefix} at {address}")
+        if ready is not None:
+            threading.Thread(target=ready, args=(address,), daemon=True).start()
+
+    server = GraphServer(configured, service, listening)
+    signal.signal(signal.SIGHUP, lambda *_: _reload(service))
     with _ended_with_parent(server):
         server.run(sockets=[sock])
-
-
-def _call_when_started(server: uvicorn.Server, ready: Callable[[str], None], address: str) -> None:
-    def wait() -> None:
-        while not server.started and not server.should_exit:
-            time.sleep(_PAUSE / 4)
-        if server.started:
-            ready(address)
-
-    threading.Thread(target=wait, daemon=True).start()
 
 
 def _reload(service: Service) -> None:
@@ -212,6 +214,15 @@ def _ended_with_parent(server: uvicorn.Server) -> Iterator[None]:
     yield
 
 
+def _answers(host: str, port: int) -> bool:
+    """Whether a worker listens by now."""
+    try:
+        socket.create_connection((host, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
 class WorkerProcesses:
     """The processes that serve, and the one that watches them."""
 
@@ -225,14 +236,17 @@ class WorkerProcesses:
         begin_logging(self._config.log)
         with listen(self._config) as reserved:  # bound, so that the port stays the same
             host, port = reserved.getsockname()[:2]
-            bind = f"{host}:{port}"
+            bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: self._end())
             signal.signal(signal.SIGHUP, lambda *_: self._send(signal.SIGHUP))
             self._running = [self._start(bind) for _ in range(self._config.workers)]
             scheme = "https" if self._config.tls else "http"
-            told(f"Serving with {self._config.workers} workers at {scheme}://{bind}")
+            line = f"Serving with {self._config.workers} workers at {scheme}://{bind}"
+            said = False
             while any(worker.poll() is None for worker in self._running) or not self._ending:
+                if not said and (said := _answers(host, port)):
+                    told(line)
                 self._replace(bind)
                 time.sleep(_PAUSE)
 

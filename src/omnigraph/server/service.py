@@ -14,6 +14,7 @@ from omnigraph.model.permission import Action, AuditEvent, Request, ServerResour
 from omnigraph.server.admission import Admission
 from omnigraph.server.credentials import Credentials, LocalUser
 from omnigraph.server.graphs import Graphs
+from omnigraph.server.jobs import JobRunner
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import LogConfig
 from omnigraph.server.metrics import Metrics
@@ -39,6 +40,8 @@ class Service:
     sources: tuple[str, ...] = ()
     log: LogConfig = field(default_factory=LogConfig)
     policy: Authorizer | None = None
+    by_rows: bool = False
+    """Whether callers may see different rows of one version. Then no answer is kept by anybody."""
     audit: Callable[[AuditEvent], None] | None = None
     page: Page | None = field(default_factory=Page)
     reload: Callable[[], None] = _no_reload
@@ -53,6 +56,7 @@ class Service:
         self.metrics = Metrics()
         self.pools = Pools.of(self.limits, self.metrics.waited)
         self.admission = Admission(self.limits)
+        self.jobs = JobRunner(self.limits.job_threads, self.limits.waiting, self.metrics)
 
     def take_limits(self, limits: ServerLimits) -> None:
         """Other limits from now on; the number of threads stays."""
@@ -73,8 +77,10 @@ class Service:
         """Imports what requests need and reads the heads, so that the first one is as fast as
         those after it. A graph that does not open answers for itself later."""
         from omnigraph.errors import OmnigraphError
+        from omnigraph.server.file_jobs import drop_old_bodies
         from omnigraph.telemetry import Ledger
 
+        drop_old_bodies()
         for name in self.graphs.names():
             try:
                 self.graphs.open(name)._session.live_head("main", Ledger())  # noqa: SLF001
@@ -83,5 +89,6 @@ class Service:
         self.ready = True
 
     def close(self) -> None:
+        self.jobs.close()
         self.pools.close()
         self.graphs.close()

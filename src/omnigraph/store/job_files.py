@@ -8,6 +8,7 @@ asks whoever runs it to stop. What they say is data: nothing here acts on it.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -29,6 +30,7 @@ JobKind = Literal[
 ]
 RunState = Literal["running", "done", "failed", "cancelled"]
 _Short = Annotated[str, Meta(max_length=1000)]
+_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _NAME = re.compile(r"([0-9A-HJKMNP-TV-Z]{26})(?:\.(cancel)|\.run-([0-9]{3}))?\.json")
 
 
@@ -83,6 +85,12 @@ _RUNS = msgspec.json.Decoder(JobRun)
 _CANCELS = msgspec.json.Decoder(CancelRequest)
 
 
+def id_of_key(key: str) -> str:
+    """The id of the job that was asked for with an idempotency key: the same for the same key."""
+    number = int.from_bytes(hashlib.sha256(key.encode()).digest()[:16], "big")
+    return "".join(_LETTERS[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
 def request_key(id: str) -> str:
     if not is_ulid(id):
         raise JobNotFound(f"{id!r} is not the id of a job.")
@@ -103,11 +111,23 @@ def job_of(key: str) -> str | None:
     return None if found is None else found[1]
 
 
-def write_request(objects: ObjectStore, request: JobRequest) -> None:
+def write_request(objects: ObjectStore, request: JobRequest) -> JobRequest | None:
+    """None if it is written down now; the request that has this id already, if there is one."""
     data = encode_readable(request, _REQUESTS, f"The {request.kind} job")
     if len(data) > LARGEST:
         raise InvalidArgument(f"The arguments of a job have at most {LARGEST:,} bytes.")
-    objects.put(request_key(request.id), data)  # an id that nobody else has
+    key = request_key(request.id)
+    try:
+        if objects.put_if_absent(key, data):
+            return None
+    except Ambiguous:
+        try:
+            if objects.get(key) == data:
+                return None
+        except Absent:
+            objects.put(key, data)
+            return None
+    return _REQUESTS.decode(objects.get(key))
 
 
 def claim_run(objects: ObjectStore, id: str, run: int, first: JobRun) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from omnigraph.errors import (
+    BrokenQueries,
     Conflict,
     InvalidData,
     InvalidParameters,
@@ -40,6 +41,8 @@ def known_facts(error: OmnigraphError) -> dict[str, Any]:
         case InvalidData():
             facts["violations"] = [plain(v) for v in error.violations]
             facts["more"] = error.more
+        case BrokenQueries():
+            facts["queries"] = [plain(query) for query in error.queries]
         case UnsupportedChange():
             facts["steps"] = [plain(step) for step in error.steps]
         case MergeFailed() | RevertFailed():

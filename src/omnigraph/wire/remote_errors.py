@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.errors import (
+    BrokenQueries,
     Conflict,
     InvalidData,
     InvalidParameters,
@@ -20,6 +21,7 @@ from omnigraph.errors import (
     UnsupportedChange,
 )
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.gq.stored import BrokenQuery
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
 from omnigraph.model.violation import Violation
 from omnigraph.plan.rebase import ExpectedVersionMismatch
@@ -68,6 +70,7 @@ _LISTS: dict[
         lambda row: msgspec.convert(row, Diagnostic),
     ),
     "violations": (InvalidData, lambda row: msgspec.convert(row, Violation)),
+    "queries": (BrokenQueries, lambda row: msgspec.convert(row, BrokenQuery)),
     "steps": (UnsupportedChange, lambda row: row),
     "conflicts": ((MergeFailed, RevertFailed), _conflict),
 }
@@ -75,7 +78,11 @@ _LISTS: dict[
 
 @cache
 def _by_code() -> dict[str, type[OmnigraphError]]:
-    return {kind.code: kind for kind in _all_kinds(OmnigraphError)}
+    """By the code alone: what inherits it is a matter of the other process."""
+    found: dict[str, type[OmnigraphError]] = {}
+    for kind in _all_kinds(OmnigraphError):
+        found.setdefault(kind.code, kind)
+    return found
 
 
 def _all_kinds(kind: type[OmnigraphError]) -> Iterator[type[OmnigraphError]]:

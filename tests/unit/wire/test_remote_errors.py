@@ -40,7 +40,7 @@ OURS = [kind for kind in kinds() if kind.__module__ == errors.__name__]
 def test_every_error_comes_back_as_it_was_told(kind: type[OmnigraphError]) -> None:
     error = kind.__new__(kind)
     OmnigraphError.__init__(error, "what happened: ünï “x”", help="what to do next", expected="a")
-    for name in ("problems", "diagnostics", "violations", "steps", "conflicts"):
+    for name in ("problems", "diagnostics", "violations", "steps", "conflicts", "queries"):
         setattr(error, name, ())
     error.__dict__.update(more=0, mismatch=None, commit="01", limit="rows", differs="graph")
     back = sent(error)

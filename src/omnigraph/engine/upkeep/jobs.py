@@ -20,6 +20,7 @@ from omnigraph.arguments import checked_methods
 from omnigraph.engine.session import Session
 from omnigraph.errors import (
     Cancelled,
+    IdempotencyMismatch,
     InvalidArgument,
     JobEnded,
     JobRunning,
@@ -38,6 +39,7 @@ from omnigraph.store.job_files import (
     JobRun,
     ask_cancel,
     claim_run,
+    id_of_key,
     is_asked_to_cancel,
     list_jobs,
     read_job,
@@ -118,27 +120,36 @@ class GraphJobs:
         self._writable = writable
 
     def submit(
-        self, kind: JobKind, arguments: Mapping[str, Any] | None = None, *, actor: str | None = None
+        self,
+        kind: JobKind,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        actor: str | None = None,
+        idempotency_key: str | None = None,
     ) -> GraphJob:
-        """Writes down what is to be done; `run` does it."""
+        """Writes down what is to be done; `run` does it. With a key that a job was asked for with
+        before, it is that job."""
         self._require_writable()
         if kind not in get_args(JobKind):
             known = ", ".join(get_args(JobKind))
             raise InvalidArgument(f"There is no kind of job {kind!r}.", help=f"There are {known}.")
         runtime = self._session.runtime
         request = JobRequest(
-            id=runtime.ulid(),
+            id=runtime.ulid() if idempotency_key is None else id_of_key(idempotency_key),
             kind=kind,
             created_at=runtime.now(),
             arguments=dict(arguments or {}),
             actor=read_word("actor", actor),
         )
-        write_request(self._objects(), request)
+        held = write_request(self._objects(), request)
+        if held is not None and _asked(held) != _asked(request):
+            raise IdempotencyMismatch(f"The key {idempotency_key!r} belongs to another job.")
         return self.get(request.id)
 
     def list(self) -> list[GraphJob]:
         """Oldest first. Those that ended long ago are taken by cleanup."""
-        return [self._told(one) for one in list_jobs(self._objects())]
+        found = [self._told(one) for one in list_jobs(self._objects())]
+        return sorted(found, key=lambda one: (one.created_at, one.id))
 
     def get(self, id: str) -> GraphJob:
         return self._told(read_job(self._objects(), id))
@@ -295,6 +306,12 @@ class _Running:
 
     def _is_asked(self) -> bool:
         return is_asked_to_cancel(self._session.metered(Ledger()), self._job.id)
+
+
+def _asked(request: JobRequest) -> tuple[str, str | None, bytes]:
+    """What makes two requests the same call."""
+    arguments = msgspec.json.encode(request.arguments, order="sorted")
+    return request.kind, request.actor, arguments
 
 
 def _told_result(result: object) -> dict[str, Any]:

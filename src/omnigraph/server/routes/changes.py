@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.history.feed import FeedBlock
-from omnigraph.errors import OmnigraphError
-from omnigraph.server.answers import VARY, answer, check_items
+from omnigraph.server.answers import answer, check_items
 from omnigraph.server.bodies import Kinds, Ops, Types
 from omnigraph.server.call import GraphCall, TheCall
+from omnigraph.server.events import EventsResponse, EventStream
 from omnigraph.server.problems import known
 from omnigraph.server.routing import StrictRoute
 from omnigraph.server.streams import until_gone
@@ -27,11 +27,9 @@ from omnigraph.wire.rows import block_record
 from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["history"], route_class=StrictRoute)
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 BEGINNING = "beginning"
 _LOOK = 0.5
 """Seconds between two looks at the head while somebody waits."""
-_PULSE = 15.0
 _BLOCKS = 100
 
 
@@ -104,76 +102,20 @@ async def changes(
 
 async def follow(call: GraphCall, watched: Watched, since: str) -> Response:
     """Events from a cursor on. What is wrong with the cursor is told before the first one."""
-    first = await call.read(lambda g: watched.after(g, since, _BLOCKS))
-    return EventResponse(call, watched, since, first)
+    found = await call.read(lambda g: watched.after(g, since, _BLOCKS))
 
-
-class EventResponse(Response):
-    """An event for each commit, whose id is the cursor, and a comment when nothing happens."""
-
-    def __init__(
-        self,
-        call: GraphCall,
-        watched: Watched,
-        since: str,
-        first: tuple[list[dict[str, Any]], bool],
-    ) -> None:
-        self.status_code = 200
-        self.background = None
-        self.media_type = EVENTS
-        self._call = call
-        self._watched = watched
-        self._since = since
-        self._blocks, self._more = first
-        self.init_headers({"Cache-Control": "no-store", "Vary": VARY})
-
-    async def __call__(self, scope: Any, receive: Any, send: Send) -> None:
-        limits = self._call.service.limits
-        gone = asyncio.ensure_future(until_gone(receive))
-        until = time.monotonic() + limits.longest_stream
-        try:
-            with self._call.service.admission.stream():
-                await send(
-                    {"type": "http.response.start", "status": 200, "headers": self.raw_headers}
-                )
-                await self._send_events(send, gone, until)
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-        except TimeoutError:
-            if (abort := scope.get("abort")) is not None:
-                abort()
-        finally:
-            gone.cancel()
-
-    async def _send_events(self, send: Send, gone: asyncio.Future[None], until: float) -> None:
-        service, said = self._call.service, time.monotonic()
-        await self._send(send, b": here\n\n")
-        while not gone.done() and time.monotonic() < until and not service.draining:
-            for block in self._blocks:
-                self._since = block["cursor"]
-                await self._send(send, event("commit", block, self._since))
-                said = time.monotonic()
-            if not self._more:
-                await asyncio.wait({gone}, timeout=_LOOK)
-                if time.monotonic() - said > _PULSE:
-                    await self._send(send, b": still here\n\n")
-                    said = time.monotonic()
+    async def made(stream: EventStream) -> None:
+        (blocks, more), at = found, since
+        while not stream.over:
+            for block in blocks:
+                at = block["cursor"]
+                await stream.tell("commit", block, at)
+            if not more:
+                await stream.pause(_LOOK)
             try:
-                self._blocks, self._more = await self._call.read(
-                    lambda g: self._watched.after(g, self._since, _BLOCKS)
-                )
+                blocks, more = await call.read(partial(watched.after, since=at, limit=_BLOCKS))
             except Exception as error:  # noqa: BLE001  told as an event; the answer has begun
-                told: OmnigraphError = known(error)
-                await self._send(send, event("failed", problem_of(told, self._call.request_id)))
+                await stream.tell("failed", problem_of(known(error), call.request_id))
                 return
 
-    async def _send(self, send: Send, body: bytes) -> None:
-        async with asyncio.timeout(self._call.service.limits.stalled):
-            await send({"type": "http.response.body", "body": body, "more_body": True})
-
-
-def event(name: str, data: Any, id: str | None = None) -> bytes:
-    """One event of a stream. JSON has no line breaks."""
-    lines = [b"event: " + name.encode(), b"data: " + msgspec.json.encode(plain(data))]
-    if id is not None:
-        lines.insert(0, b"id: " + id.encode())
-    return b"\n".join(lines) + b"\n\n"
+    return EventsResponse(call, made)

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import pyarrow as pa
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
 from omnigraph.engine.load.result import LoadResult
-from omnigraph.errors import InvalidArgument, UnsupportedMediaType
+from omnigraph.errors import UnsupportedMediaType
 from omnigraph.server.answers import answer
 from omnigraph.server.call import GraphCall, TheCall
-from omnigraph.server.limits import ServerLimits
+from omnigraph.server.file_jobs import files_of, load_row
+from omnigraph.server.routes.jobs import begin_job
 from omnigraph.server.routing import StrictRoute, too_large
-from omnigraph.wire.rows import lineage_of
-from omnigraph.wire.values import plain
 
 router = APIRouter(prefix="/graphs/{graph}", tags=["load"], route_class=StrictRoute)
 SUFFIXES = {
@@ -31,23 +28,9 @@ SUFFIXES = {
     "application/vnd.apache.parquet": ".parquet",
     "application/vnd.apache.arrow.stream": ".arrow",
     "application/vnd.apache.arrow.file": ".arrow",
+    "application/x-tar": ".tar",
 }
-_PIECE = 1 << 20
 _REJECTS = 100
-
-
-class Spooled(os.PathLike[str]):
-    """A body in a file of its own. It is the same source as another one with the same content."""
-
-    def __init__(self, path: Path, digest: str) -> None:
-        self._path = path
-        self.content_digest = digest
-
-    def __str__(self) -> str:
-        return str(self._path)
-
-    def __fspath__(self) -> str:
-        return str(self._path)
 
 
 @router.post("/load")
@@ -63,23 +46,33 @@ async def load(
     rejects: Annotated[int, Query(ge=0, le=10_000)] = _REJECTS,
 ) -> Response:
     """Brings entities in, as one commit or not at all. With `from` they go to a new branch, which
-    begins there."""
+    begins there. A large body becomes a job: 202."""
     suffix = _suffix(request)
     coding = _coding(request)
     words = call.words(message)
     with tempfile.TemporaryDirectory(prefix="omnigraph-load-") as held:
         raw = Path(held) / f"body{suffix}"
         digest = await _spool(request, raw, call)
+        if raw.stat().st_size > call.service.limits.load_job_bytes:
+            given = {
+                "upload": {"suffix": suffix, "coding": coding, "digest": digest},
+                "type": type,
+                "mode": mode,
+                "branch": branch,
+                "from": from_,
+                "on_error": on_error,
+                "message": message,
+                "if_commit": words["if_commit"],
+                "engine": "local",
+            }
+            return await begin_job(call, "load", given, raw)
 
         def do(graph: Graph) -> LoadResult:
-            path = raw
-            if coding is not None:
-                path = raw.with_name(f"unpacked{suffix}")
-                unpack(raw, path, coding, call.service.limits)
+            found = files_of(raw, digest, coding, call.service.limits)
             handle = graph.branch("main" if from_ is not None else branch)
             return handle.load(
-                Spooled(path, digest),
-                type=type,
+                found.source,
+                type=found.type if type is None else type,
                 mode=mode,
                 new_branch=None if from_ is None else branch,
                 ref=from_,
@@ -90,22 +83,6 @@ async def load(
 
         done = await call.write(do)
         return answer(load_row(done, rejects), done.commit_id, io=done.io)
-
-
-def load_row(done: LoadResult, rejects: int = _REJECTS) -> dict[str, Any]:
-    rejected = done.rejected_rows()
-    return {
-        "branch": done.branch,
-        "mode": done.mode,
-        "counts": {name: plain(counts) for name, counts in done.counts.items()},
-        "commit": done.commit_id,
-        "engine": done.engine,
-        "rejected": rejected.num_rows,
-        "rejects": plain(rejected.slice(0, rejects).to_pylist()),
-        "repeated": done.repeated,
-        "reason": done.reason,
-        "lineage": lineage_of(done.commit),
-    }
 
 
 def _suffix(request: Request) -> str:
@@ -140,21 +117,3 @@ async def _spool(request: Request, path: Path, call: GraphCall) -> str:
             digest.update(part)
             file.write(part)
     return digest.hexdigest()
-
-
-def unpack(source: Path, target: Path, coding: str, limits: ServerLimits) -> None:
-    """Unpacks a body, if what comes out is no larger than a body may be."""
-    size = 0
-    try:
-        with (
-            pa.OSFile(str(source)) as packed,
-            pa.CompressedInputStream(packed, coding) as stream,
-            target.open("wb") as file,
-        ):
-            while part := stream.read(_PIECE):
-                size += len(part)
-                if size > limits.load_bytes:
-                    raise too_large("load_bytes", limits.load_bytes, size)
-                file.write(part)
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidArgument(f"The body cannot be unpacked by {coding}: {error}.") from None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from omnigraph.engine.graph import Graph
 from omnigraph.engine.mutation.result import MutationResult
 from omnigraph.server.answers import answer
 from omnigraph.server.bodies import QueryText
@@ -26,15 +28,16 @@ class MutateBody(QueryText):
 @router.post("/mutate")
 async def mutate(call: TheCall, body: MutateBody) -> Response:
     """Inserts, updates and deletes as one commit; no commit if nothing matched."""
-    return await change(call, body)
-
-
-async def change(call: GraphCall, body: MutateBody) -> Response:
-    """The answer to a mutation, wherever its text comes from."""
     words = call.words(body.message)
-    done = await call.write(
-        lambda graph: graph.branch(body.branch).mutate(body.query, body.name, body.params, **words)
+    return await changed(
+        call,
+        lambda graph: graph.branch(body.branch).mutate(body.query, body.name, body.params, **words),
     )
+
+
+async def changed(call: GraphCall, work: Callable[[Graph], MutationResult]) -> Response:
+    """The answer to a mutation, wherever its text comes from."""
+    done = await call.write(work)
     return answer(mutation_row(done), done.commit_id, io=done.io)
 
 

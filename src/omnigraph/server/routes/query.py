@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
+from omnigraph.engine.query.result import Result
+from omnigraph.engine.snapshot import Snapshot
 from omnigraph.errors import InvalidArgument
 from omnigraph.plan.digest import digest_values
 from omnigraph.server.answers import answer, not_modified
@@ -33,41 +37,68 @@ class QueryBody(QueryText):
     shape: Literal["rows", "graph"] = "rows"
 
 
+@dataclass(frozen=True)
+class QueryAsked:
+    """What is asked, wherever its text comes from. `find` begins to find it in a version, within a
+    time and so much memory; `of` is what a cursor is for."""
+
+    find: Callable[[Snapshot, float | None, int], Result]
+    text: str
+    of: tuple[Any, ...]
+    ref: str | None = None
+    timeout: float | None = None
+    memory_limit: int | None = None
+    limit: int | None = None
+    cursor: str | None = None
+    shape: Literal["rows", "graph"] = "rows"
+
+
 @router.post("/query")
 async def query(call: TheCall, body: QueryBody) -> Response:
     """The rows of a query: a page of JSON, or a stream of lines or of Arrow, as `Accept` says."""
-    return await ask(call, body)
+
+    def find(snapshot: Snapshot, timeout: float | None, memory: int) -> Result:
+        return snapshot.query(
+            body.query, body.name, body.params, timeout=timeout, memory_limit=memory
+        )
+
+    asked = QueryAsked(
+        find,
+        body.query,
+        (body.query, body.name, body.params),
+        ref=body.ref,
+        timeout=body.timeout,
+        memory_limit=body.memory_limit,
+        limit=body.limit,
+        cursor=body.cursor,
+        shape=body.shape,
+    )
+    return await ask(call, asked)
 
 
-async def ask(call: GraphCall, body: QueryBody) -> Response:
-    """The answer to a query, wherever its text comes from."""
-    if body.shape == "graph":
-        return await _network(call, body)
+async def ask(call: GraphCall, asked: QueryAsked) -> Response:
+    """The answer: rows, or the graph that a query bound."""
+    if asked.shape == "graph":
+        return await _network(call, asked)
     form = choose_form(call.request.headers.get("accept"))
-    of = digest_values([body.query, body.name, body.params, call.name])
-    ref, offset = body.ref or "main", 0
-    if body.cursor is not None:
-        cursor = read_cursor(body.cursor, of)
-        if body.ref is not None:
+    of = digest_values([*asked.of, call.name])
+    ref, offset = asked.ref or "main", 0
+    if asked.cursor is not None:
+        cursor = read_cursor(asked.cursor, of)
+        if asked.ref is not None:
             raise InvalidArgument("A cursor says itself of which commit it is; leave ref away.")
         ref, offset = cursor.commit, cursor.offset
     limits = call.service.limits
-    seconds, memory = bounds(body.timeout, body.memory_limit, limits)
+    seconds, memory = bounds(asked.timeout, asked.memory_limit, limits)
     paged = form.shape is Shape.JSON
 
     def find(graph: Graph) -> Found:
         snapshot = graph.at(ref)
-        result = snapshot.query(
-            body.query,
-            body.name,
-            body.params,
-            timeout=seconds if paged else None,
-            memory_limit=memory,
-        )
+        result = asked.find(snapshot, seconds if paged else None, memory)
         return found_by(result, ref, seen=call.has_seen(snapshot))
 
     return await answer_rows(
-        call, find, RowsWanted(form, of, body.limit, offset, seconds, memory, body.query)
+        call, find, RowsWanted(form, of, asked.limit, offset, seconds, memory, asked.text)
     )
 
 
@@ -84,21 +115,19 @@ def bounds(timeout: float | None, memory: int | None, limits: ServerLimits) -> t
     return seconds, size
 
 
-async def _network(call: GraphCall, body: QueryBody) -> Response:
+async def _network(call: GraphCall, asked: QueryAsked) -> Response:
     """The nodes and edges that the match bound."""
-    if body.cursor is not None or body.limit is not None:
+    if asked.cursor is not None or asked.limit is not None:
         raise InvalidArgument("A graph has no pages: leave limit and cursor away.")
     choose_form(call.request.headers.get("accept"), (Shape.JSON,))
-    ref = body.ref or "main"
-    seconds, memory = bounds(body.timeout, body.memory_limit, call.service.limits)
+    ref = asked.ref or "main"
+    seconds, memory = bounds(asked.timeout, asked.memory_limit, call.service.limits)
 
     def work(graph: Graph) -> tuple[str, dict[str, Any] | None]:
         snapshot = graph.at(ref)
         if call.has_seen(snapshot):
             return snapshot.commit.id, None
-        found = snapshot.query(
-            body.query, body.name, body.params, timeout=seconds, memory_limit=memory
-        )
+        found = asked.find(snapshot, seconds, memory)
         return snapshot.commit.id, _as_graph(found.to_networkx())
 
     async with call.service.admission.memory(memory):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from fastapi import APIRouter, Request
 from pydantic import Field
 from starlette.responses import Response
@@ -132,5 +134,5 @@ async def reload(request: Request) -> Response:
     """Reads the configuration again. If anything in it is wrong, what was there before stays."""
     service: Service = request.scope["service"]
     service.require("admin", request.scope["caller"])
-    await service.pools.job.run("", service.reload)
+    await asyncio.to_thread(service.reload)
     return answer({"reloaded": True})
