@@ -16,10 +16,9 @@ from omnigraph.engine.write.queries import QueriesStored
 from omnigraph.errors import InvalidArgument
 from omnigraph.plan.digest import digest_values
 from omnigraph.server.answers import answer, check_items, not_modified, page_of, read_at
+from omnigraph.server.asking import QueryAsked, ask, changed
 from omnigraph.server.bodies import RequestBody
 from omnigraph.server.call import GraphCall, TheCall
-from omnigraph.server.routes.mutate import changed
-from omnigraph.server.routes.query import QueryAsked, ask
 from omnigraph.server.routing import StrictRoute, read_json
 from omnigraph.wire.cursors import read_cursor
 from omnigraph.wire.rows import lineage_of
