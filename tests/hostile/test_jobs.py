@@ -230,7 +230,7 @@ def test_tickets_of_any_name_are_a_place_in_line_or_nothing(world: World) -> Non
         (line / "0-0-folder").mkdir()
         (line / "0-0-link").symlink_to(world.outside / "documents")
         own, waited = tickets.stand_in_line(session.objects, "main", None, 20.0)
-        assert waited
+        assert turn.waited
         tickets.leave_line(session.objects, "main", own)
         g.mutate('insert Note { text: "goes on" }')
 
@@ -281,8 +281,8 @@ def test_a_file_system_without_locks_is_no_reason_not_to_write(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with LocalQueue(tmp_path).turn("main", 5) as waited:
-        assert waited
+    with LocalQueue(tmp_path).turn("main", 5) as turn:
+        assert turn.waited
     root = tmp_path / "graph"
     with omnigraph.init(root, schema="node P { name: String @key }") as g:
         g.mutate('insert P { name: "a" }')

@@ -171,8 +171,8 @@ def keep_a_lock(directory: str) -> Answers:
                 signal.pause()
         held = json.loads(os.read(reading, 4096))
     line.join()
-    with LocalQueue(place).turn("main", 0.0) as waited:
-        answers = {"held": held, "waited": waited}
+    with LocalQueue(place).turn("main", 0.0) as turn:
+        answers = {"held": held, "waited": turn.waited}
     _, status = os.waitpid(child, os.WNOHANG)
     answers["child lives"] = status == 0
     os.kill(child, signal.SIGKILL)

@@ -66,6 +66,7 @@ class Session:
         self._parts: dict[Callable[[Session], Any], Any] = {}
         self._parts_lock = threading.RLock()  # one part may ask for another
         self._heads: dict[str, SeenHead] = {}
+        self._company: set[str] = set()
         self._versions: OrderedDict[tuple[str, int], GraphVersion] = OrderedDict()
         self._catalogs: OrderedDict[str, Catalog] = OrderedDict()
         self._archives: dict[str, Archive] = {}
@@ -144,10 +145,24 @@ class Session:
                 return seen.version
             else:
                 version = self.versions(ledger).read_newer(seen.version)
+                self._met(branch, others=version is not seen.version)
         except Absent:
             raise self._no_branch(branch, ledger) from None
         self.saw_head(version)
         return version
+
+    def met_company(self, branch: str) -> None:
+        """Another process has written to the branch since this one last knew its head."""
+        self._met(branch, others=True)
+
+    def _met(self, branch: str, *, others: bool) -> None:
+        with self._lock:
+            (self._company.add if others else self._company.discard)(branch)
+
+    def has_company(self, branch: str) -> bool:
+        """Whether others wrote to the branch when its head was last looked up or lost to them. Then
+        a look at the head costs less than a write that rests on an old one."""
+        return branch in self._company
 
     def known_head(self, branch: str) -> GraphVersion | None:
         """The head that was last seen, without a request. None if it is unknown or was seen too
@@ -197,9 +212,14 @@ class Session:
     def saw_head(self, version: GraphVersion) -> None:
         """Raises if it belongs to another graph, which was made where the one that was opened was
         deleted: nothing that is known here holds there."""
+        self.heard_head(version, 0.0)
+
+    def heard_head(self, version: GraphVersion, ago: float) -> None:
+        """The same for a head that another writer of this machine saw some seconds ago."""
         if self._identity.setdefault("graph", version.graph) != version.graph:
             raise another_graph()
-        now = SeenHead(version, self.runtime.monotonic(), self.runtime.now())
+        wall = self.runtime.now() - int(ago * 1e6)
+        now = SeenHead(version, self.runtime.monotonic() - ago, wall)
         with self._lock:
             known = self._heads.get(version.branch)
             if known is not None and known.version is version:

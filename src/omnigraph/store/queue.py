@@ -21,6 +21,8 @@ from omnigraph.store.versions import encode_branch
 
 _STREAK = 0.5
 _TICKET_LIFE = 5.0
+_MOST_LEFT = 1 << 20
+"""Bytes that a writer may leave for the next one."""
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW
 """Links are not followed: they may lead out of the graph."""
@@ -71,6 +73,32 @@ class _OpenLocks:
 _LOCKS = _OpenLocks()
 
 
+class Turn:
+    """A writer's turn. `waited` says whether there was a wait. The lock file holds what the last
+    writer left for those behind it, which is worth something only to them."""
+
+    def __init__(self, waited: bool, descriptor: int | None = None) -> None:
+        self.waited = waited
+        self._descriptor = descriptor
+
+    def left(self) -> bytes:
+        """What the writer before left, nothing if that cannot be read."""
+        if self._descriptor is None:
+            return b""
+        try:
+            return os.pread(self._descriptor, _MOST_LEFT, 0)
+        except OSError:
+            return b""
+
+    def leave(self, data: bytes) -> None:
+        """Leaves something for the next writer. It is a courtesy and may fail."""
+        if self._descriptor is None or len(data) > _MOST_LEFT:
+            return
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, data, 0)
+
+
 class LocalQueue:
     """Writers on one machine, first come first served, by an advisory lock per branch."""
 
@@ -78,18 +106,18 @@ class LocalQueue:
         self._directory = directory
 
     @contextlib.contextmanager
-    def turn(self, branch: str, patience: float) -> Iterator[bool]:
-        """Yields whether there was a wait. If the lock cannot be had in time, or at all, the writer
-        writes anyway."""
+    def turn(self, branch: str, patience: float) -> Iterator[Turn]:
+        """If the lock cannot be had in time, or at all, the writer writes anyway."""
         try:
             self._directory.mkdir(parents=True, exist_ok=True)
             descriptor = _LOCKS.open(self._directory, f"{encode_branch(branch)}.lock")
         except OSError:
-            yield True
+            yield Turn(True)
             return
         waiter = _Waiter(descriptor)
         try:
-            yield waiter.wait(patience)
+            waited = waiter.wait(patience)
+            yield Turn(waited, descriptor if waiter.granted else None)
         finally:
             waiter.release()
 
@@ -103,6 +131,10 @@ class _Waiter:
         self._granted = threading.Event()
         self._lock = threading.Lock()
         self._abandoned = False
+
+    @property
+    def granted(self) -> bool:
+        return self._granted.is_set()
 
     def wait(self, patience: float) -> bool:
         try:

@@ -18,7 +18,7 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.write.attempt import Write
 from omnigraph.engine.write.published import Published, another_call
 from omnigraph.engine.write.statements import Statement
-from omnigraph.errors import Invalid, InvalidArgument, InvalidData, InvalidQuery
+from omnigraph.errors import Invalid, InvalidArgument, OmnigraphError
 from omnigraph.model.catalog import Catalog
 from omnigraph.model.changes import TypeCounts
 from omnigraph.model.options import CommitOptions
@@ -55,30 +55,29 @@ def mutate(
     )
     if (first := write.repeats()) is not None:
         return _repeated(call, write, first, ledger)
-    statements = _first_lowering(call, write)
-    write.call = call.digest
-    reading = not all(is_blind(statement) for statement in statements)
-    for statement in statements:
-        write.run(statement, reading=reading)
-    embedded = 0 if finish is None else finish(write)
+    try:
+        embedded = _run(call, write, finish)
+    except OmnigraphError:
+        # Perhaps only on the head as it was last seen.
+        if not write.begin_again():
+            raise
+        if (first := write.repeats()) is not None:
+            return _repeated(call, write, first, ledger)
+        embedded = _run(call, write, finish)
     return replace(_result(call, write, write.publish(), ledger), embedded=embedded)
 
 
-def _first_lowering(call: _MutationCall, write: Write) -> list[Statement]:
-    """Uses the head as it was last seen, if that works. A refusal may be due to an old schema."""
+def _run(call: _MutationCall, write: Write, finish: Callable[[Write], int] | None) -> int:
+    """Applies the statements to the base of the write."""
     catalog = write.catalog(reading=False)
-    try:
-        statements = call.lower(catalog)
-    except (InvalidQuery, InvalidData):
-        if not write.moved_on():
-            raise
-        return call.lower(write.catalog(reading=True))
-    if all(is_blind(statement) for statement in statements):
-        return statements
-    fresh = write.catalog(reading=True)
-    if fresh.digest == catalog.digest:
-        return statements
-    return call.lower(fresh)
+    statements = call.lower(catalog)
+    reading = not all(is_blind(statement) for statement in statements)
+    if reading and (newer := write.catalog(reading=True)).digest != catalog.digest:
+        statements = call.lower(newer)
+    write.call = call.digest
+    for statement in statements:
+        write.run(statement, reading=reading)
+    return 0 if finish is None else finish(write)
 
 
 def _repeated(

@@ -230,9 +230,9 @@ class _Run:
         if not self._pending:
             return
         write = self._write()
-        self._require_targets(write.catalog(reading=True))
+        self._require_targets(write.catalog(reading=True, fresh=True))
         for statement in self._pending:
-            stored = write.run(statement, reading=True)
+            stored = write.run(statement, reading=True, fresh=True)
             self._stored[statement.type, statement.property] += stored
         self._pending = []
         published = write.publish()

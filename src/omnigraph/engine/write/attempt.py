@@ -13,7 +13,7 @@ import msgspec
 from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.graph_view import GraphView, find_type, full_view_of
 from omnigraph.engine.lookup import Lookups
-from omnigraph.engine.session import Session
+from omnigraph.engine.session import Session, branch_moved
 from omnigraph.engine.write.integrity import check_integrity
 from omnigraph.engine.write.precondition import require_commit
 from omnigraph.engine.write.published import Published, another_call, find_keyed, hash_key, recalled
@@ -35,8 +35,11 @@ from omnigraph.engine.write.statements import (
 )
 from omnigraph.engine.write.work import Work
 from omnigraph.errors import (
+    BranchMoved,
     Conflict,
     InvalidData,
+    PreconditionFailed,
+    ProtectedBranch,
     Reclaimed,
     TypeNotFound,
 )
@@ -74,7 +77,7 @@ class Write:
         ledger: Ledger,
         tells: bool = False,
     ) -> None:
-        self._session = session
+        self._session = self._given = session
         self._branch = branch
         self._lineage = Lineage(
             kind=kind,
@@ -116,62 +119,85 @@ class Write:
 
     def repeats(self) -> GraphVersion | None:
         """The version that an earlier call with the same idempotency key made. This is looked up
-        first: that call was checked, and the branch has changed since."""
+        first: that call was checked, and the branch has changed since. If it is on a newer head
+        than the one known here, it is found there; only what the caller has been told cannot wait
+        for that."""
         if self._key is not None and self._looked is None:
-            self._looked = self._look(fresh=True)
-            self._first = find_keyed(self._session, self._key, self._looked, self._ledger)
+            self._look(fresh=self._answers is not None)
         return self._first
 
-    def catalog(self, *, reading: bool) -> Catalog:
+    def catalog(self, *, reading: bool, fresh: bool = False) -> Catalog:
         """The schema under which statements are read. For a repeated call, the schema of the first
         call. A caller with a limited view sees only a part of it."""
         if (first := self.repeats()) is not None:
             catalog = self._session.read_catalog(first.catalog, self._ledger)
         else:
-            catalog = self.working(reading=reading).snapshot.catalog
+            catalog = self.working(reading=reading, fresh=fresh).snapshot.catalog
         permissions = self._session.permissions
         return permissions.sight(catalog).visible if permissions.restricted else catalog
 
-    def working(self, *, reading: bool) -> Work:
-        """The pinned base with all statements applied so far. Blind appends need no look at the
-        head. The first statement that reads looks once, and nothing looks again (pin once)."""
-        need_fresh = reading or self._if_commit is not None or self._key is not None
+    def working(self, *, reading: bool, fresh: bool = False) -> Work:
+        """The pinned base with all statements applied so far. It is the head that was last seen,
+        which the put proves, or finds to be old. One look is taken first if the caller is told what
+        was read (`fresh`), or if a statement reads while others write to the branch; nothing looks
+        again (pin once)."""
         if (first := self.repeats()) is not None:
             return self._as_first_called(first)
-        if self._work is not None and (self._fresh or not need_fresh):
+        rests = reading or self._key is not None or self._if_commit is not None
+        look = fresh or (rests and self._session.has_company(self._branch))
+        if self._work is not None and (self._fresh or not look):
             return self._work
-        head = self._looked or self._look(fresh=need_fresh)
-        self._require_commit(head)
-        require_unprotected(head, self._lineage.kind)
-        self._fresh = self._fresh or need_fresh
-        if self._work is None or head.version != self.base.version:
+        if self._looked is None or (look and not self._fresh):
+            self._look(fresh=look)
+            if self._first is not None:
+                return self._as_first_called(self._first)
+        head = self._admitted()
+        if self._work is None or head.token != self.base.token:
             self._work = self._resolve(head)
         return self._work
 
     def _look(self, *, fresh: bool) -> GraphVersion:
         head = self._session.live_head(self._branch, self._ledger, fresh=fresh)
         self._session = self._session.holding(head.branch, head.incarnation)
+        if self._key is not None and (self._looked is None or head.token != self._looked.token):
+            self._first = find_keyed(self._session, self._key, head, self._ledger)
+        self._fresh, self._looked = self._fresh or fresh, head
         return head
 
-    def run(self, statement: Statement, *, reading: bool) -> int:
+    def _admitted(self) -> GraphVersion:
+        """The head that was looked at, if it may be written to. If not, that may have changed."""
+        assert self._looked is not None
+        try:
+            self._require_commit(self._looked)
+            require_unprotected(self._looked, self._lineage.kind)
+        except (PreconditionFailed, ProtectedBranch):
+            if self._fresh:
+                raise
+            self._require_commit(self._look(fresh=True))
+            require_unprotected(self._looked, self._lineage.kind)
+        return self._looked
+
+    def run(self, statement: Statement, *, reading: bool, fresh: bool = False) -> int:
         deletes = isinstance(statement, DeleteRows | DeleteWhere | OverwriteRows)
-        self.require_write(statement.type, reading=reading, deletes=deletes)
+        self.require_write(statement.type, reading=reading, fresh=fresh, deletes=deletes)
         if (first := self.repeats()) is not None:
             affected = number_of(statement, [one for one, _ in self._asked], first)
         else:
-            affected = self.working(reading=reading).apply(statement)
+            affected = self.working(reading=reading, fresh=fresh).apply(statement)
         self.statements.append(statement)
         self._asked.append((statement, affected))
         if self._answers is not None:
             self._answers.append(affected)
         return affected
 
-    def require_write(self, type: str, *, reading: bool, deletes: bool = False) -> None:
+    def require_write(
+        self, type: str, *, reading: bool, fresh: bool = False, deletes: bool = False
+    ) -> None:
         """Asks before anything of the type is looked at: a refusal would tell what is there."""
         permissions = self._session.permissions
         if permissions.restricted:
-            kind = find_type(self.catalog(reading=reading), type)
-            everything = self.working(reading=reading).snapshot.catalog
+            kind = find_type(self.catalog(reading=reading, fresh=fresh), type)
+            everything = self.working(reading=reading, fresh=fresh).snapshot.catalog
             permissions.require_write(everything, kind, deletes=deletes)
 
     def undo(self, count: int) -> None:
@@ -191,24 +217,35 @@ class Write:
             self.reads |= self._work.checks
 
     def moved_on(self) -> bool:
-        """Whether a refusal may be due to an old base, which is then replaced by a fresh one."""
-        if self._fresh or self._work is None or self._first is not None:
+        """Whether a refusal, or that there is nothing to do, may be due to an old base, which is
+        then replaced by a fresh one. The call may turn out to be a repeated one there."""
+        if self._fresh or self._looked is None or self._first is not None:
             return False
-        before = self.base.version
-        return self.working(reading=True).snapshot.version != before
+        before = self._looked.token
+        self.working(reading=True, fresh=True)
+        return self._first is not None or self._looked.token != before
+
+    def begin_again(self) -> bool:
+        """The same without any statements."""
+        if self._fresh:
+            return False
+        self.statements, self._asked, self._work = [], [], None
+        return self.moved_on()
 
     def publish(self) -> Published | None:
         """None means that there was nothing to do."""
         if (first := self.repeats()) is not None:
             return self._recalled(first)
         if self.statements:
-            self._stage(self.working(reading=False))
+            self._stage_anywhere()
+            if self._first is not None:
+                return self._recalled(self._first)
         if not self._staged.actions:
             if self._if_commit is not None:
                 self._require_commit(self._session.live_head(self._branch, self._ledger))
             return None
         try:
-            published = publish(self._session, self, self._ledger, retry_for=self._patience)
+            published = self._publish()
         except _NothingLeftError:
             return None
         self._first = published.first
@@ -221,6 +258,36 @@ class Write:
             with after_commit("folding"):
                 self._session.on_write(self._branch, published.tables)
         return published
+
+    def _stage_anywhere(self) -> None:
+        """On the base that there is. If that is refused, or comes to nothing, on a fresh one."""
+        try:
+            self._stage(self.working(reading=False))
+        except InvalidData:
+            if not self.moved_on():
+                raise
+        else:
+            if self._staged.actions or not self.moved_on():
+                return
+        if self._first is None:
+            self._stage(self.working(reading=False))
+
+    def _publish(self) -> Published:
+        try:
+            return publish(self._session, self, self._ledger, retry_for=self._patience)
+        except BranchMoved:
+            # Perhaps before this call: then the branch of that name is meant which there is now.
+            if self._fresh:
+                raise
+        self._session = self._given
+        if not self.moved_on():
+            raise branch_moved(self._branch)
+        if self._first is not None:
+            return self._recalled(self._first)
+        self._stage(self.working(reading=False))
+        if not self._staged.actions:
+            raise _NothingLeftError
+        return publish(self._session, self, self._ledger, retry_for=self._patience)
 
     # What the publisher asks for
 
@@ -256,13 +323,7 @@ class Write:
         return work
 
     def _stage(self, work: Work) -> None:
-        try:
-            check_integrity(work)
-        except InvalidData:
-            if not self.moved_on():
-                raise
-            work = self.working(reading=True)
-            check_integrity(work)
+        check_integrity(work)
         self._appends.begin(self._session.runtime.now())
         self._staged = stage_work(work, self._appends, self._ledger)
         reach("staged")

@@ -5,14 +5,14 @@ Nothing else puts graph versions.
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
 from omnigraph.engine.session import Session
+from omnigraph.engine.write.turns import hand_on, handed_on, take_turn
 from omnigraph.errors import Contention, OmnigraphError, OutcomeUnknown
 from omnigraph.model.version import GraphVersion
 from omnigraph.plan.successor import Birth, Change, succeed
@@ -50,8 +50,9 @@ def put_with_retry(
 ) -> GraphVersion | None:
     """Puts the proposed step, and tries again on the new end if another writer was faster. Returns
     the version that landed, or None if nothing was left to do. With `queues` the writer waits its
-    turn among the others, which is fair to slow writes. Without it, no lock file is left behind for
-    a chain that nobody else writes to."""
+    turn among the others, which is fair to slow writes, and begins with the end that it knows or is
+    told: the put proves it. What is refused there is proposed once more to the end on the store.
+    Without `queues`, no lock file is left behind for a chain that nobody else writes to."""
     patience = math.inf if retry_for is None else retry_for
     deadline = session.runtime.monotonic() + patience
     objects = session.metered(ledger)
@@ -59,20 +60,32 @@ def put_with_retry(
     ticket: Ticket | None = None
     gave_way = remote and session.tickets.give_way(objects, name, deadline)
     try:
-        with _turn(session, name, deadline, queues) as waited:
-            end = look(waited or gave_way)
+        with take_turn(session, name, deadline, queues=queues) as turn:
+            told = None if gave_way else handed_on(session, turn, name)
+            proven = told is None and (turn.waited or gave_way)
+            end = look(proven) if told is None else told
             attempt = 0
             while True:
-                step = propose(end)
+                try:
+                    step = propose(end)
+                except Exception:
+                    if proven or not queues or end is None:
+                        raise
+                    newest, proven = look(True), True
+                    if newest is None or newest.token == end.token:
+                        raise
+                    end = newest
+                    continue
                 if step is None:
                     return None
                 version = succeed(end, step.change, bear(session.runtime))
                 newer = put_version(session, version, ledger, after=step.after, stamped=stamped)
                 if newer is None:
+                    hand_on(session, turn, version)
                     session.tickets.landed(name, contended=attempt > 0)
                     session.permissions.wrote(version, step.change.lineage.kind)
                     return version
-                end = newer
+                end, proven = newer, True
                 attempt += 1
                 # A writer that slept through its whole time limit has tried only once, so it tries
                 # once more.
@@ -89,16 +102,6 @@ def put_with_retry(
     finally:
         if ticket is not None:
             session.tickets.leave_line(objects, name, ticket)
-
-
-@contextlib.contextmanager
-def _turn(session: Session, name: str, deadline: float, queues: bool) -> Iterator[bool]:
-    if session.queue is None or not queues:
-        yield False
-        return
-    patience = max(0.0, deadline - session.runtime.monotonic()) / 2
-    with session.queue.turn(name, patience) as waited:
-        yield waited
 
 
 def bear(runtime: Runtime) -> Birth:
@@ -148,6 +151,7 @@ def put_version(
                 # leaves the first version of a chain in place when it deletes those after it.
                 session.forget_head(version.branch)
                 return session.head(version.branch, ledger)
+            session.met_company(version.branch)
             newer = versions.read_newer(outcome.taken_by)
             session.saw_head(newer)
             return newer

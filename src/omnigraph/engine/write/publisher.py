@@ -147,7 +147,7 @@ class _Publication:
             )
         require_unprotected(head, plan.lineage.kind)
         stale = work.stale(head)
-        same = head.version == work.base.version
+        same = head.token == work.base.token
         verdict = Keep() if same else resolve_rebase(plan, work.base, head)
         if stale and verdict == Keep():
             verdict = Rerun("staged files may be gone")

@@ -225,7 +225,7 @@ class Transaction:
         self._require_open()
         with self._refusals():
             statement = UpdateRows(type, dict(set), self._condition(where))
-            return self._write.run(statement, reading=True)
+            return self._write.run(statement, reading=True, fresh=True)
 
     def delete(self, type: str, *, where: Filter | None) -> int:
         """Removes entities where a condition holds, given as for `update`; the edges of a removed
@@ -238,7 +238,8 @@ class Transaction:
         """
         self._require_open()
         with self._refusals():
-            return self._write.run(DeleteRows(type, self._condition(where)), reading=True)
+            statement = DeleteRows(type, self._condition(where))
+            return self._write.run(statement, reading=True, fresh=True)
 
     def _condition(self, where: Filter | None) -> Where:
         if isinstance(where, str):
@@ -268,7 +269,7 @@ class Transaction:
         """
         self._require_open()
         with self._refusals():
-            work = self._write.working(reading=True)
+            work = self._write.working(reading=True, fresh=True)
             snapshot, pending = self._seen(work, "query"), dict(work.overlays)
             prepared = Preparations.shared_by(self._session).read(text, name, snapshot.catalog)
             self._write.reads |= set(prepared.types) & snapshot.graph_version.pins.keys()
@@ -299,7 +300,7 @@ class Transaction:
         [{'name': 'Dan'}]
         """
         self._require_open()
-        work = self._write.working(reading=True)
+        work = self._write.working(reading=True, fresh=True)
         seen = self._seen(work)
         kind = seen.type(type)
         view = seen.view(kind, work.overlays.get(kind.table_key))
@@ -317,7 +318,7 @@ class Transaction:
         2
         """
         self._require_open()
-        work = self._write.working(reading=True)
+        work = self._write.working(reading=True, fresh=True)
         seen = self._seen(work)
         kind = seen.type(type)
         self._write.reads.add(kind.table_key)
