@@ -230,7 +230,7 @@ def test_tickets_of_any_name_are_a_place_in_line_or_nothing(world: World) -> Non
         (line / "0-0-folder").mkdir()
         (line / "0-0-link").symlink_to(world.outside / "documents")
         own, waited = tickets.stand_in_line(session.objects, "main", None, 20.0)
-        assert turn.waited
+        assert waited
         tickets.leave_line(session.objects, "main", own)
         g.mutate('insert Note { text: "goes on" }')
 
