@@ -14,7 +14,7 @@ from omnigraph.engine.write import turns
 from omnigraph.errors import BranchNotFound, InvalidData, InvalidQuery, PreconditionFailed
 from omnigraph.settings import Settings
 from omnigraph.store.queue import LocalQueue, Turn
-from omnigraph.telemetry import Ledger
+from omnigraph.telemetry import Ledger, LedgerEntry
 
 SCHEMA = """
 node Person { name: String @key  n: I64? }
@@ -183,8 +183,8 @@ def test_a_waiter_is_handed_the_head_and_reads_none_of_what_came_meanwhile(
         turns.hand_on(other._session, Turn(True, held._descriptor), alone.snapshot().graph_version)
     writer.join()
     (io,) = got
-    assert io.counts["get", "version"] == 0
-    assert io.counts["put", "version"] == 1
+    assert io.counts[LedgerEntry("get", "version")] == 0
+    assert io.counts[LedgerEntry("put", "version")] == 1
     assert len(names(g)) == 10
 
 
