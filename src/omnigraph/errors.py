@@ -576,6 +576,13 @@ class GraphUnavailable(Unavailable):
     help = "Nothing was done; the log of the server says why it does not open."
 
 
+class BadAnswer(Unavailable):
+    """What a server answered cannot be read."""
+
+    code, http_status, retryable = "bad_answer", 502, False
+    help = "Is it a server of OmniGraph, and of the same version as this client?"
+
+
 class DiskFull(Unavailable):
     """There is no space left."""
 

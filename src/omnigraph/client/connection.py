@@ -6,6 +6,7 @@ What may be sent again is decided by who asks; here is only what became of one a
 from __future__ import annotations
 
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,7 @@ from urllib3.exceptions import (
 from omnigraph.client.address import Address
 from omnigraph.client.credentials import BearerToken
 from omnigraph.errors import (
+    BadAnswer,
     InvalidRoot,
     OmnigraphError,
     RateLimited,
@@ -53,6 +55,10 @@ _KEEPALIVE = [
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
 ]
 _GATEWAY = (502, 503, 504)
+_NUMBER = re.compile(r"[0-9]{1,18}")
+_MOST = 1 << 30
+"""Bytes of an answer that is held as a whole. Packed, it may come as a thousandth of them."""
+_PIECE = 1 << 20
 
 
 class Lost(Exception):
@@ -63,7 +69,7 @@ class Lost(Exception):
         self.reason = reason
         self.sent = sent
         self.error = error
-        self.after = 0.0 if error is None else float(error.details.get("retry_after", 0))
+        self.after = 0.0 if error is None else _seconds(error.details.get("retry_after"))
 
 
 @dataclass(frozen=True)
@@ -78,11 +84,19 @@ class Answered:
     def json(self) -> Any:
         try:
             return msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise InvalidRoot(
                 "What answers at this address is no server of OmniGraph: it gave no JSON.",
                 help="Look at the address.",
             ) from None
+
+    @property
+    def object(self) -> dict[str, Any]:
+        """One JSON object."""
+        told = self.json
+        if not isinstance(told, dict):
+            raise BadAnswer("The server gave an answer that is no object of JSON.")
+        return told
 
     @property
     def commit(self) -> str | None:
@@ -206,7 +220,7 @@ class Connection:
         if kind == MEDIA_TYPE:
             error = self._told(_read_all(response))
             wait = response.headers.get("retry-after", "")
-            if wait.isdigit():
+            if _NUMBER.fullmatch(wait):
                 error.details["retry_after"] = int(wait)
             if status in _GATEWAY or status == 429:
                 raise Lost(error.message, sent=error.applied is not False, error=error)
@@ -230,7 +244,7 @@ class Connection:
     def _told(self, data: bytes) -> OmnigraphError:
         try:
             problem = msgspec.json.decode(data, type=dict[str, Any])
-        except msgspec.DecodeError:
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return Unavailable(f"{self._here} gave an error that cannot be read.")
         if self._token is not None:
             for name in ("error", "help"):
@@ -299,6 +313,12 @@ class Pauses:
         return True
 
 
+def _seconds(told: Any) -> float:
+    """How long to wait, if that was said."""
+    known = isinstance(told, int | float) and 0 <= told <= 1e9
+    return float(told) if known else 0.0
+
+
 def key_of_id(id: str) -> str:
     return f"client/{id}"
 
@@ -325,12 +345,18 @@ def _has_end(response: urllib3.BaseHTTPResponse) -> bool:
     if response.status in (204, 304):
         return True
     chunked = response.headers.get("transfer-encoding", "").lower() == "chunked"
-    return chunked or response.headers.get("content-length", "").isdigit()
+    return chunked or _NUMBER.fullmatch(response.headers.get("content-length", "")) is not None
 
 
 def _read_all(response: urllib3.BaseHTTPResponse) -> bytes:
+    pieces, size = [], 0
     try:
-        return bytes(response.read())
+        for piece in response.stream(_PIECE):
+            size += len(piece)
+            if size > _MOST:
+                raise BadAnswer(f"The server gave an answer of more than {_MOST:,} bytes.", help="")
+            pieces.append(piece)
+        return b"".join(pieces)
     except (HTTPError, OSError) as error:
         raise Lost(f"The answer broke off: {_reason(error)}.", sent=True) from None
 

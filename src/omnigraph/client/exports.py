@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from omnigraph.client.served_graph import SchemaAt, ServedGraph, pieces_of
+from omnigraph.client.understanding import understanding
 from omnigraph.engine.export import (
     ExportFormat,
     ExportResult,
@@ -51,6 +52,7 @@ def export_rows(
     return ExportResult(schema.commit.id, format, counts, files)
 
 
+@understanding()
 def _counts(served: ServedGraph, pin: str, kinds: list[GraphType]) -> dict[str, int]:
     """Of the same version, so these are the numbers of rows that came."""
     if not kinds:

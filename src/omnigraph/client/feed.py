@@ -11,8 +11,9 @@ import urllib3
 
 from omnigraph.client.past import block_of
 from omnigraph.client.served_graph import ServedGraph, pieces_of
+from omnigraph.client.understanding import understanding
 from omnigraph.engine.history.feed import FeedBlock
-from omnigraph.errors import Unavailable
+from omnigraph.errors import BadAnswer, Unavailable
 from omnigraph.wire.media import EVENTS
 from omnigraph.wire.remote_errors import error_of
 
@@ -38,16 +39,25 @@ def read_feed(
     def blocks() -> Generator[FeedBlock, None, None]:
         page, cursor = first, after
         while True:
-            for record in page["blocks"]:
-                cursor = record["cursor"]
-                yield block_of(record, types)
-            if page["caught_up"]:
+            told, ended = _blocks_in(page, types)
+            yield from told
+            if ended:
                 break
+            before, cursor = cursor, told[-1].cursor if told else cursor
+            if cursor == before:
+                raise BadAnswer("The server says that more changes follow, and tells none.")
             page = served.get("/changes", asked | {"since": cursor})
         if follow:
             yield from (block_of(one, types) for one in _follow(served, asked, cursor, closed))
 
     return blocks()
+
+
+@understanding()
+def _blocks_in(
+    page: Mapping[str, Any], types: Sequence[str] | None
+) -> tuple[list[FeedBlock], bool]:
+    return [block_of(one, types) for one in page["blocks"]], bool(page["caught_up"])
 
 
 def _follow(
@@ -68,6 +78,8 @@ def _follow(
             for event in _events(response, closed):
                 since = event["cursor"]
                 yield event
+        except BadAnswer:
+            raise
         except Unavailable:
             continue
         finally:
@@ -87,10 +99,12 @@ def _events(
             lines = dict(line.split(b": ", 1) for line in event.split(b"\n") if b": " in line)
             if b"data" not in lines:
                 continue
-            told = msgspec.json.decode(lines[b"data"])
-            if lines.get(b"event") == b"failed":
-                error = error_of(told)
-                if error.retryable:
-                    raise Unavailable(error.message)
-                raise error
+            with understanding():
+                told = msgspec.json.decode(lines[b"data"], type=dict[str, Any])
+                if lines.get(b"event") == b"failed":
+                    error = error_of(told)
+                    if error.retryable:
+                        raise Unavailable(error.message)
+                    raise error
+                told["cursor"] = msgspec.convert(told["cursor"], str)
             yield told

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from omnigraph.client.remote_jobs import await_job
 from omnigraph.client.served_graph import ServedGraph
-from omnigraph.client.writing import RemoteWrite, Sent, commit_in, send
+from omnigraph.client.writing import RemoteWrite, Sent, commit_in, landed, send
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.result import LoadProgress, LoadResult, OnLoadProgress
 from omnigraph.engine.load.sources import InputSource, find_sources
@@ -86,7 +86,8 @@ def load_remote(served: ServedGraph, source: Any, options: LoadOptions) -> LoadR
         sent = send(served, write, options.commit)
     if sent.answer.status == 202:
         sent = _ended(served, sent, options.progress)
-    return _result(served, sent)
+    with landed(sent):
+        return _result(served, sent)
 
 
 def _ended(served: ServedGraph, sent: Sent, progress: OnLoadProgress | None) -> Sent:
@@ -112,7 +113,7 @@ def _result(served: ServedGraph, sent: Sent) -> LoadResult:
         told["branch"],
         told["mode"],
         commit_in(served, sent),
-        {name: TypeCounts(**counts) for name, counts in told["counts"].items()},
+        msgspec.convert(told["counts"], dict[str, TypeCounts]),
         told["engine"],
         reason.strip(),
         rejected,

@@ -14,6 +14,7 @@ from omnigraph.client.connection import Connection, key_of_id
 from omnigraph.client.credentials import find_token
 from omnigraph.client.remote_graph import MAIN, RemoteGraph
 from omnigraph.client.served_graph import ServedGraph
+from omnigraph.client.understanding import understanding
 from omnigraph.client.writing import RemoteWrite, send
 from omnigraph.engine.access import Mode
 from omnigraph.engine.graph import Graph
@@ -121,7 +122,8 @@ def find_keyed(root: str, branch: str, ids: Sequence[str]) -> str | None:
     for one in ids[: -_LAST - 1 : -1]:
         query = {"branch": branch, "key": key_of_id(one)}
         try:
-            return str(served.get("/keys", query)["commit"])
+            with understanding():
+                return msgspec.convert(served.get("/keys", query)["commit"], str)
         except NotFound:
             continue
     return None
@@ -135,8 +137,7 @@ def who_is(server: str, token: str | None) -> dict[str, Any]:
     connection = Connection(address, found, SYSTEM, retry_for=settings.retry_for)
     told = connection.repeat(lambda: connection.once("GET", f"{address.path}/whoami"))
     connection.close()
-    found_json: dict[str, Any] = told.json
-    return found_json
+    return told.object
 
 
 def _served(

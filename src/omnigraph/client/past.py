@@ -9,8 +9,11 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any, TypeVar
 
+import msgspec
+
 from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.told import change_of, commit_of, query_changes_of, steps_of
+from omnigraph.client.understanding import understanding
 from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.history.log import LogWords, entry_of
@@ -57,6 +60,7 @@ class RemoteLog(Iterator[Commit]):
     def __next__(self) -> Commit:
         return next(self._commits)
 
+    @understanding()
     def labels(self) -> dict[str, tuple[str, ...]]:
         """The names that point at commits: branches, then tags."""
         told = self._served.get("")
@@ -101,10 +105,11 @@ class RemoteDiff:
         self._served = served
         self._asked: dict[str, Any] = {"old": old, "new": new, "type": types}
         self._asked |= {"kind": kinds, "op": ops}
-        told = served.get("/diff", self._asked | {"schema": True})
-        self._asked |= {"old": told["old"], "new": told["new"]}
-        self.schema: MigrationPlan = steps_of(told["steps"])
-        self.queries: tuple[QueryChange, ...] = query_changes_of(told["queries"])
+        with understanding():
+            told = served.get("/diff", self._asked | {"schema": True})
+            self._asked |= {name: msgspec.convert(told[name], str) for name in ("old", "new")}
+            self.schema: MigrationPlan = steps_of(told["steps"])
+            self.queries: tuple[QueryChange, ...] = query_changes_of(told["queries"])
 
     def __iter__(self) -> Iterator[Change]:
         if any(self._asked[name] == [] for name in ("type", "kind", "op")):
@@ -113,10 +118,9 @@ class RemoteDiff:
 
     def summary(self) -> dict[str, dict[str, int]]:
         """Counts by type and operation."""
-        told: dict[str, dict[str, int]] = self._served.get(
-            "/diff", self._asked | {"summary": True}
-        )["types"]
-        return told
+        with understanding():
+            told = self._served.get("/diff", self._asked | {"summary": True})
+            return msgspec.convert(told["types"], dict[str, dict[str, int]])
 
 
 def _check(what: str, given: Sequence[str] | None, known: Sequence[str]) -> None:
@@ -148,6 +152,7 @@ class ToldChanges:
         return {name: dict(ops) for name, ops in counts.items()}
 
 
+@understanding()
 def block_of(record: Mapping[str, Any], types: Sequence[str] | None) -> FeedBlock:
     """The block that a record tells."""
     changes = ToldChanges(
@@ -156,4 +161,4 @@ def block_of(record: Mapping[str, Any], types: Sequence[str] | None) -> FeedBloc
         query_changes_of(record["queries"]),
         None if types is None else frozenset(types),
     )
-    return FeedBlock(commit_of(record), record["cursor"], changes)
+    return FeedBlock(commit_of(record), msgspec.convert(record["cursor"], str), changes)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from omnigraph.arguments import checked_methods
 from omnigraph.client.served_graph import ServedGraph
-from omnigraph.errors import EntityNotFound, InvalidArgument, RangeNotSatisfiable
+from omnigraph.client.understanding import understanding
+from omnigraph.errors import BadAnswer, EntityNotFound, InvalidArgument, RangeNotSatisfiable
 from omnigraph.telemetry import Ledger
 
 _BYTES = "application/octet-stream"
@@ -44,12 +45,17 @@ class RemoteBlob:
             accept=_BYTES,
             headers={"Range": f"bytes={offset}-{end - 1}"},
         )
+        if answer.headers.get("content-range") != f"bytes {offset}-{end - 1}/{self._size}":
+            raise BadAnswer("The server gave other bytes of the blob than it was asked for.")
+        if len(answer.body) != end - offset:
+            raise BadAnswer("The server gave fewer or more bytes of the blob than it says.")
         return answer.body
 
     def __repr__(self) -> str:
         return f"RemoteBlob({self.type!r}, {self.id!r}, {self.property!r}, size={self.size})"
 
 
+@understanding()
 def open_blob(
     served: ServedGraph, pin: str, type: str, id: str, property: str
 ) -> RemoteBlob | None:
@@ -67,6 +73,8 @@ def open_blob(
         if error.details.get("missing") == "value":
             return None
         raise
+    if size < 0:
+        raise ValueError("a blob has no bytes before its first one")
     return RemoteBlob(served, pin, type, id, property, size)
 
 

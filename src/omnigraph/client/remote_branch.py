@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Literal, TypeVar, Unpack
 
+import msgspec
+
 from omnigraph.arguments import checked_methods
 from omnigraph.client.feed import read_feed
 from omnigraph.client.loads import load_remote
@@ -17,8 +19,9 @@ from omnigraph.client.row_streams import require_here
 from omnigraph.client.served_graph import SchemaAt, ServedGraph
 from omnigraph.client.told import merge_of, plan_of
 from omnigraph.client.transactions import RemoteTransaction, run_unit
+from omnigraph.client.understanding import understanding
 from omnigraph.client.upkeep import optimized_of, run_job
-from omnigraph.client.writing import Sent, commit_in, send_json, signed
+from omnigraph.client.writing import Sent, commit_in, landed, send_json, signed
 from omnigraph.engine.algorithms.result import AlgorithmResult
 from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.history.cursor import BEGINNING
@@ -150,18 +153,19 @@ class RemoteBranch(RemoteReads):
     ) -> MutationResult:
         sent = self._send("POST", path, body, options)
         told = sent.told
-        if "counts" not in told:  # a stored query that reads
+        if "counts" not in told and "columns" in told:  # a stored query that reads
             raise InvalidArgument("This stored query only reads.", help="Give it to run_query().")
-        return MutationResult(
-            told["branch"],
-            told["query"],
-            told["nodes"],
-            told["edges"],
-            {name: TypeCounts(**counts) for name, counts in told["counts"].items()},
-            commit_in(self._served, sent),
-            told["commit"],
-            sent.repeated,
-        )
+        with landed(sent):
+            return MutationResult(
+                told["branch"],
+                told["query"],
+                told["nodes"],
+                told["edges"],
+                msgspec.convert(told["counts"], dict[str, TypeCounts]),
+                commit_in(self._served, sent),
+                msgspec.convert(told["commit"], str | None),
+                sent.repeated,
+            )
 
     def _send(
         self, method: str, path: str, body: Mapping[str, Any], options: CommitOptions
@@ -178,11 +182,11 @@ class RemoteBranch(RemoteReads):
         """Stores queries and mutations under their names, and removes others, as one commit."""
         body = {"set": dict(queries), "remove": [*remove], "branch": self.name}
         sent = self._send("PATCH", "/queries", body, self._signed(commit))
-        told = sent.told
-        made = commit_in(self._served, sent)
-        return QueriesStored(
-            told["branch"], tuple(told["set"]), tuple(told["removed"]), made, sent.repeated
-        )
+        with landed(sent):
+            told, texts = sent.told, tuple[str, ...]
+            names = msgspec.convert(told["set"], texts), msgspec.convert(told["removed"], texts)
+            made = commit_in(self._served, sent)
+            return QueriesStored(told["branch"], *names, made, sent.repeated)
 
     def load(
         self,
@@ -272,9 +276,9 @@ class RemoteBranch(RemoteReads):
         body = {"name": name, "edges": edges, "direction": direction, "where": texts_of(where)}
         body |= {"options": options, "write_to": write_to, "branch": self.name}
         sent = self._send("POST", "/algorithm/write", body, given)
-        return AlgorithmResult(
-            name, "local", sent.told["rounds"], commit_in(self._served, sent), _held=[]
-        )
+        with landed(sent):
+            rounds = msgspec.convert(sent.told["rounds"], int)
+            return AlgorithmResult(name, "local", rounds, commit_in(self._served, sent), _held=[])
 
     def stream_writer(
         self,
@@ -308,9 +312,9 @@ class RemoteBranch(RemoteReads):
         sent = self._send(
             "POST", "/schema/apply", body | {"allow_data_loss": allow_data_loss}, options
         )
-        made = commit_in(self._served, sent)
-        told = sent.told
-        return Applied(told["applied"], made, plan_of(told["plan"]), Ledger(), sent.repeated)
+        with landed(sent):
+            made, plan = commit_in(self._served, sent), plan_of(sent.told["plan"])
+            return Applied(sent.told["applied"], made, plan, Ledger(), sent.repeated)
 
     def merge(
         self,
@@ -333,9 +337,10 @@ class RemoteBranch(RemoteReads):
         options = read_options(commit) if dry_run else self._signed(commit)
         sent = self._send("POST", "/merge", body | {"dry_run": dry_run}, options)
         told = sent.told
-        if told["lineage"] is None and told["commit"] is not None:
-            told = told | {"lineage": self._served.get(f"/commits/{told['commit']}")}
-        return merge_of(told | {"repeated": sent.repeated})
+        with understanding() if dry_run else landed(sent):
+            if told["lineage"] is None and told["commit"] is not None:
+                told = told | {"lineage": self._served.get(f"/commits/{told['commit']}")}
+            return merge_of(told | {"repeated": sent.repeated})
 
     def restore(self, ref: str, **commit: Unpack[CommitWords]) -> Commit:
         """Makes the branch what it was at a ref, as a new commit."""
@@ -347,7 +352,8 @@ class RemoteBranch(RemoteReads):
 
     def _back(self, path: str, ref: str, options: CommitOptions) -> Commit:
         sent = self._send("POST", path, {"ref": ref, "branch": self.name}, options)
-        return self._commit_of(sent.told["commit"])
+        with landed(sent):
+            return self._commit_of(sent.told["commit"])
 
     def optimize(
         self,

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, NoReturn, Self, Unpack
 
+import msgspec
+
 from omnigraph.arguments import checked_methods
 from omnigraph.client.past import RemoteLog
 from omnigraph.client.remote_branch import RemoteBranch
@@ -15,13 +17,14 @@ from omnigraph.client.remote_reads import read_log_words
 from omnigraph.client.remote_snapshot import RemoteSnapshot
 from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.told import commit_of
+from omnigraph.client.understanding import understanding
 from omnigraph.client.upkeep import (
     RemoteRecovery,
     cleaned_of,
     run_job,
     verification_of,
 )
-from omnigraph.client.writing import RemoteWrite, send, send_json
+from omnigraph.client.writing import RemoteWrite, landed, send, send_json
 from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.upkeep.cleanup_report import Cleaned
 from omnigraph.engine.upkeep.upgrade import FormatReport
@@ -65,6 +68,7 @@ class RemoteGraph(RemoteBranch):
         self._require_open()
         return RemoteSnapshot(self._served, self._served.schema_at(ref))
 
+    @understanding()
     def branch(self, name: str) -> RemoteBranch:
         """The handle on a branch, which has to exist."""
         self._require_open()
@@ -75,11 +79,13 @@ class RemoteGraph(RemoteBranch):
 
     # Branches and tags
 
+    @understanding()
     def may(self, action: AskedAction, branch: str = "main") -> bool:
         """Whether whoever has the token may do that to a branch."""
         told = self._served.get("/may", {"action": action, "branch": branch})
         return bool(told["allowed"])
 
+    @understanding()
     def branches(self) -> list[str]:
         """The names of all branches."""
         self._require_open()
@@ -92,7 +98,9 @@ class RemoteGraph(RemoteBranch):
 
     def _named(self, path: str, ref: str, body: dict[str, Any], commit: CommitWords) -> Commit:
         options = self._signed(commit)
-        return commit_of(send_json(self._served, "POST", path, ref, body, options).told)
+        sent = send_json(self._served, "POST", path, ref, body, options)
+        with landed(sent):
+            return commit_of(sent.told)
 
     def delete_branch(self, branch: Any, **commit: Unpack[CommitWords]) -> None:
         """Ends a branch, given by name or by its handle."""
@@ -109,6 +117,7 @@ class RemoteGraph(RemoteBranch):
             served, RemoteWrite("DELETE", path, name, None, None, query, gone_is_done=True), options
         )
 
+    @understanding()
     def protected_branches(self) -> list[str]:
         """The names of the branches that are closed to direct writes."""
         self._require_open()
@@ -128,6 +137,7 @@ class RemoteGraph(RemoteBranch):
         served, name = self._of(branch), _name_of(branch)
         send_json(served, "PATCH", "/branches", name, body, options, {"name": name})
 
+    @understanding()
     def tags(self) -> dict[str, Commit]:
         """The commits of all tags, by name."""
         self._require_open()
@@ -172,13 +182,15 @@ class RemoteGraph(RemoteBranch):
         self._require_open()
         return verification_of(run_job(self._served, "verify", {"deep": deep}))
 
+    @understanding()
     def format(self) -> FormatReport:
         """The format of the graph and that of the server."""
         told = self._served.get("", {"ref": self._ref()})["format"]
         if told is None:
             raise Denied("This token may not maintain the graph.", action="maintain")
-        branches = tuple(told["branches"])
-        return FormatReport(told["stamp"], told["program"], told["oldest"], branches)
+        branches = msgspec.convert(told["branches"], tuple[str, ...])
+        told = {name: told[name] for name in ("stamp", "program", "oldest")}
+        return FormatReport(**msgspec.convert(told, dict[str, int]), branches=branches)
 
     @property
     def jobs(self) -> RemoteJobs:

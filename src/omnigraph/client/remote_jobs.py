@@ -9,6 +9,7 @@ import msgspec
 
 from omnigraph.arguments import checked_methods
 from omnigraph.client.served_graph import ServedGraph
+from omnigraph.client.understanding import understanding
 from omnigraph.client.writing import RemoteWrite, send, signed
 from omnigraph.engine.upkeep.jobs import GraphJob
 from omnigraph.errors import Cancelled, JobNotFound, OmnigraphError
@@ -69,6 +70,7 @@ def _beatless(job: GraphJob) -> dict[str, Any]:
     return job.to_dict() | {"heartbeat": None}
 
 
+@understanding()
 def job_of(told: Mapping[str, Any]) -> GraphJob:
     known = {name: told[name] for name in GraphJob.__dataclass_fields__ if name in told}
     return msgspec.convert(known, GraphJob)
@@ -84,8 +86,10 @@ def begin_job(
     return send(served, RemoteWrite("POST", "/jobs", "main", body), options).told
 
 
+@understanding()
 def read_job(served: ServedGraph, id: str) -> dict[str, Any]:
-    told: dict[str, Any] = served.get(_path(id))
+    told = msgspec.convert(served.get(_path(id)), dict[str, Any])
+    msgspec.convert(told["state"], str)
     return told
 
 
@@ -109,7 +113,7 @@ def await_job(
             case "cancelled":
                 raise Cancelled(f"The job {id} was cancelled.", limit="cancelled")
             case "failed":
-                raise error_of(job["problem"] or {})
+                raise error_of(job.get("problem") or {})
             case "lost" | "unreadable":
                 raise OmnigraphError(
                     f"The job {id} is {job['state']}: nobody works on it.",

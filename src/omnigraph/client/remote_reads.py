@@ -23,6 +23,7 @@ from omnigraph.client.remote_blob import RemoteBlob, open_blob
 from omnigraph.client.row_streams import ask_rows, pinned_at, require_here
 from omnigraph.client.served_graph import SchemaAt, ServedGraph
 from omnigraph.client.told import change_of, commit_of, origin_of, plan_of
+from omnigraph.client.understanding import understanding
 from omnigraph.engine import manifest
 from omnigraph.engine.algorithms.result import AlgorithmResult
 from omnigraph.engine.algorithms.scope import Edges, Where
@@ -118,12 +119,14 @@ class RemoteReads(ABC):
         pinned = pinned_at(body, rows.commit)
         told = {"query", "name", "params", "ref"}
 
+        @understanding()
         def explain(analyze: bool) -> str:
             asked = {name: value for name, value in pinned.items() if name in told}
             if "query" not in asked:
                 asked["query"] = self.queries()[path.split("/")[2]].text
             return str(served.ask("/explain", asked | {"analyze": analyze})["plan"])
 
+        @understanding()
         def network() -> Any:
             return network_of(served.answer("POST", path, body=pinned | {"shape": "graph"}).json)
 
@@ -139,14 +142,17 @@ class RemoteReads(ABC):
             timely=rows.headers.get("cache-control") == "no-store",
         )
 
+    @understanding()
     def _commit_of(self, id: str) -> Commit:
         return commit_of(self._served.get(f"/commits/{id}"))
 
+    @understanding()
     def queries(self) -> dict[str, StoredQuery]:
         """The stored queries by name: what each takes and gives, reads and writes."""
         items = self._served.items("/queries", {"ref": self._ref()}, page=_AT_ONCE)
         return {one["name"]: msgspec.convert(one, StoredQuery) for one in items}
 
+    @understanding()
     def explain(
         self,
         text: str,
@@ -175,6 +181,7 @@ class RemoteReads(ABC):
         body = {"text": text, "types": types, "limit": limit, "by": by, "ref": self._ref()}
         return self._asked("/search", body, None)
 
+    @understanding()
     def indexes(self) -> list[IndexState]:
         """The indexes that the schema asks for, and how many rows each covers."""
         told = self._served.get("/indexes", {"ref": self._ref()})
@@ -197,11 +204,13 @@ class RemoteReads(ABC):
         rows = ask_rows(self._served, "/scan", body)
         return pa.RecordBatchReader.from_batches(rows.schema, rows.batches())
 
+    @understanding()
     def count(self, type: str) -> int:
         """The number of entities of a type."""
         told = self._served.get("", {"ref": self._ref(), "type": [type]})
         return int(told["types"][0]["count"])
 
+    @understanding()
     def entity(self, type: str, id: str) -> dict[str, Any] | None:
         """One entity by its id; None if it is not there."""
         query = {"id": check_text(id), "ref": self._ref()}
@@ -209,8 +218,7 @@ class RemoteReads(ABC):
             told = self._served.get(f"/entities/{require_type(type)}", query)
         except EntityNotFound:
             return None
-        found: dict[str, Any] = untyped(told)
-        return found
+        return msgspec.convert(untyped(told), dict[str, Any])
 
     def blob(self, type: str, id: str, property: str) -> RemoteBlob | None:
         """A handle on one blob of an entity, or None if it has none. Only the bytes that are asked
@@ -234,6 +242,7 @@ class RemoteReads(ABC):
         schema = self._schema_now()
         return export_rows(self._served, schema, types, format, to, overwrite=overwrite)
 
+    @understanding()
     def algorithm(
         self,
         name: str,
@@ -280,9 +289,9 @@ class RemoteReads(ABC):
         check_limit(limit)
         query = {"id": check_text(id), "branch": self._ref()}
         items = begun(self._served.items(f"/entities/{require_type(type)}/history", query))
-        moments = (Moment(commit_of(one), change_of(one["change"])) for one in items)
-        return islice(moments, limit)
+        return islice((_moment_of(one) for one in items), limit)
 
+    @understanding()
     def blame(self, type: str, id: str) -> list[Origin]:
         """Which commit last set each property of an entity: who, when and why."""
         query = {"id": check_text(id), "ref": self._ref()}
@@ -308,21 +317,25 @@ class RemoteReads(ABC):
         """Names of all node and edge types, in the order of the schema."""
         return [*self._schema_now().types]
 
+    @understanding()
     def describe(self, *, types: Sequence[str] | None = None, characters: int = 8_000) -> str:
         """The schema in few characters, for the context of a model."""
         query = {"type": types, "characters": characters, "ref": self._ref()}
         return str(self._served.get("/schema/summary", query)["text"])
 
+    @understanding()
     def check(self, text: str) -> CheckedText:
         """Every mistake in a text of queries, and what was probably meant. Nothing runs."""
         told = self._served.ask("/check", {"text": text, "ref": self._ref()})
         return msgspec.convert(told, CheckedText)
 
+    @understanding()
     def plan_schema(self, schema: str | os.PathLike[str]) -> MigrationPlan:
         """What applying a schema would do, step by step. Nothing is changed."""
         body = {"schema": schema_text(schema), "ref": self._ref()}
         return plan_of(self._served.ask("/schema/plan", body))
 
+    @understanding()
     def manifest(self) -> pa.Table:
         """The graph version as rows."""
         told = self._served.get("/manifest", {"ref": self._ref()})
@@ -330,6 +343,11 @@ class RemoteReads(ABC):
 
 
 _LONG_SILENCE = 3600.0
+
+
+@understanding()
+def _moment_of(told: Mapping[str, Any]) -> Moment:
+    return Moment(commit_of(told), change_of(told["change"]))
 
 
 def require_type(name: str) -> str:

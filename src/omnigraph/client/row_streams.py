@@ -13,6 +13,7 @@ from urllib3.exceptions import HTTPError
 
 from omnigraph.client.connection import SILENCE, Connection, Lost, shut
 from omnigraph.client.served_graph import ServedGraph, broken
+from omnigraph.client.understanding import understanding
 from omnigraph.errors import Cancelled, InvalidArgument
 from omnigraph.wire.media import ARROW
 from omnigraph.wire.streams import Interrupted, WholeArrow
@@ -54,6 +55,7 @@ class RowStream:
         return self._response.headers
 
     @property
+    @understanding()
     def commit(self) -> str:
         return str(self.headers["omnigraph-commit"])
 

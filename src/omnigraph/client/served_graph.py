@@ -14,6 +14,7 @@ from urllib3.exceptions import HTTPError
 
 from omnigraph.client.connection import SILENCE, Answered, Connection, Query
 from omnigraph.client.told import commit_of
+from omnigraph.client.understanding import understanding
 from omnigraph.errors import Corrupt, InvalidArgument, ReadOnly, Unavailable
 from omnigraph.lang.pg import compile_schema
 from omnigraph.model.catalog import Catalog
@@ -60,7 +61,8 @@ class SchemaAt:
 
 @lru_cache(maxsize=64)
 def _catalog_of(text: str) -> Catalog:
-    checked = compile_schema(text)
+    with understanding():
+        checked = compile_schema(text)
     if checked.schema is None:
         raise Corrupt("The schema of the server cannot be read here; is this client too old?")
     return apply_steps(None, plan_migration(None, checked.schema).steps)
@@ -192,9 +194,13 @@ class ServedGraph:
         cursor: str | None = None
         while True:
             asked = dict(query or {}) | {"limit": page, "cursor": cursor}
-            told = self.get(path, asked)
-            yield from told["items"]
-            cursor = told["cursor"]
+            with understanding():
+                told = self.get(path, asked)
+                items, before = [*told["items"]], cursor
+                cursor = told["cursor"]
+                if cursor is not None and cursor == before:
+                    raise ValueError("a list goes on where it was")
+            yield from items
             if cursor is None:
                 return
             page = min(1000, 2 * page)
@@ -206,7 +212,7 @@ class ServedGraph:
             rest = b""
             for piece in pieces_of(response):
                 *whole, rest = (rest + piece).split(b"\n")
-                yield from (read_line(line) for line in whole if line)
+                yield from (_row_of(line) for line in whole if line)
             if rest:
                 raise broken("in the middle of a line")
         finally:
@@ -214,28 +220,37 @@ class ServedGraph:
 
     # The schema, and who asks
 
+    @understanding()
     def schema_at(self, ref: str) -> SchemaAt:
         """The schema at a ref, and the commit that the ref names now."""
         told = self.get("/schema", {"ref": ref})
+        names = [one["name"] for one in told["types"]]
         return SchemaAt(
-            told["pin"],
+            msgspec.convert(told["pin"], str),
             commit_of(told["lineage"]),
-            told["schema"],
-            tuple(one["name"] for one in told["types"]),
-            told["digest"],
+            msgspec.convert(told["schema"], str),
+            msgspec.convert(names, tuple[str, ...]),
+            msgspec.convert(told["digest"], str),
         )
 
+    @understanding()
     def actor(self) -> str | None:
         """Who the server takes this client for."""
         if not self._asked_actor:
             connection = self.connection
             told = connection.repeat(lambda: connection.once("GET", self.server_path("/whoami")))
-            self._actor, self._asked_actor = told.json["actor"], True
+            self._actor = msgspec.convert(told.json["actor"], str | None)
+            self._asked_actor = True
         return self._actor
 
     def server_path(self, path: str) -> str:
         """A path of the server itself, which may lie below a prefix."""
         return self.connection.address.path.rpartition("/graphs/")[0] + path
+
+
+@understanding()
+def _row_of(line: bytes) -> dict[str, Any]:
+    return msgspec.convert(read_line(line), dict[str, Any])
 
 
 def pieces_of(response: urllib3.BaseHTTPResponse) -> Iterator[bytes]:

@@ -8,50 +8,42 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.client.understanding import understanding
 from omnigraph.engine.history.blame import Origin
 from omnigraph.engine.history.diff import QueryChange
-from omnigraph.engine.merge.run import Merge
-from omnigraph.model.changes import Change, Op
-from omnigraph.model.conflicts import ConflictKind, MergeConflict
-from omnigraph.model.version import Commit, TableStatistics
+from omnigraph.engine.merge.run import Merge, Outcome
+from omnigraph.model.changes import Change
+from omnigraph.model.conflicts import MergeConflict
+from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.wire.typed import untyped
 
 
+@understanding()
 def commit_of(record: Mapping[str, Any]) -> Commit:
     """The commit of a record."""
     moment = datetime.fromisoformat(record["created_at"])
     whole = int(moment.replace(microsecond=0).timestamp()) * 1_000_000 + moment.microsecond
-    return Commit(
-        id=record["commit"],
-        parents=tuple(record["parents"]),
-        kind=record["kind"],
-        created_at=whole,
-        operation=record["operation"],
-        actor=record["actor"],
-        message=record["message"],
-        statistics=msgspec.convert(record["tables"], dict[str, TableStatistics]),
-    )
+    told = {name: record[name] for name in ("parents", "kind", "operation", "actor", "message")}
+    made = told | {"id": record["commit"], "created_at": whole, "statistics": record["tables"]}
+    return msgspec.convert(made, Commit)
 
 
+@understanding()
 def change_of(row: Mapping[str, Any]) -> Change:
     """The change that a row with typed values tells."""
-    return Change(
-        Op(row["op"]),
-        row["kind"],
-        row["type"],
-        row["id"],
-        untyped(row["before"]),
-        untyped(row["after"]),
-        tuple(row["changed"]),
-    )
+    names = ("op", "kind", "type", "id", "changed")
+    sides = {name: untyped(row[name]) for name in ("before", "after")}
+    return msgspec.convert({name: row[name] for name in names} | sides, Change)
 
 
+@understanding()
 def conflict_of(row: Mapping[str, Any]) -> MergeConflict:
     """The conflict that a row tells, with values that carry their kinds or not."""
-    return MergeConflict(**(untyped(dict(row)) | {"kind": ConflictKind(row["kind"])}))
+    return msgspec.convert(untyped(dict(row)), MergeConflict)
 
 
+@understanding()
 def plan_of(record: Mapping[str, Any]) -> MigrationPlan:
     """The plan of a record."""
 
@@ -60,6 +52,7 @@ def plan_of(record: Mapping[str, Any]) -> MigrationPlan:
     return msgspec.convert(record["record"], MigrationPlan)
 
 
+@understanding()
 def steps_of(record: Sequence[Any]) -> MigrationPlan:
     """The plan that has these steps."""
 
@@ -68,27 +61,31 @@ def steps_of(record: Sequence[Any]) -> MigrationPlan:
     return msgspec.convert({"base": "", "steps": record}, MigrationPlan)
 
 
+@understanding()
 def query_changes_of(record: Sequence[Any]) -> tuple[QueryChange, ...]:
-    return tuple(QueryChange(**one) for one in record)
+    return msgspec.convert(record, tuple[QueryChange, ...])
 
 
+@understanding()
 def merge_of(row: Mapping[str, Any]) -> Merge:
     """The merge that a row with typed values tells; its commit is in `lineage`."""
+    texts = tuple[str, ...]
     return Merge(
-        row["outcome"],
+        msgspec.convert(row["outcome"], Outcome),
         None if row["lineage"] is None else commit_of(row["lineage"]),
-        row["base"],
-        tuple(row["adopted"]),
-        row["changes"],
+        msgspec.convert(row["base"], str | None),
+        msgspec.convert(row["adopted"], texts),
+        msgspec.convert(row["changes"], dict[str, dict[str, int]]),
         tuple(conflict_of(one) for one in row["conflicts"]),
-        tuple(row["queries"]),
+        msgspec.convert(row["queries"], texts),
         row["repeated"],
     )
 
 
+@understanding()
 def origin_of(row: Mapping[str, Any]) -> Origin:
     """The origin that a row with typed values tells."""
 
     commit = row["commit"]
     held = None if commit is None else commit_of(commit)
-    return Origin(row["property"], untyped(row["value"]), held)
+    return Origin(msgspec.convert(row["property"], str), untyped(row["value"]), held)

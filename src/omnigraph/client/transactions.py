@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self, TypeVar
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,8 @@ from omnigraph.arguments import checked_methods
 from omnigraph.client.connection import Answered
 from omnigraph.client.remote_reads import substrait_of
 from omnigraph.client.served_graph import TYPED, SchemaAt, ServedGraph, broken, json_body
-from omnigraph.client.writing import RemoteWrite, commit_in, send
+from omnigraph.client.understanding import understanding
+from omnigraph.client.writing import RemoteWrite, commit_in, landed, send
 from omnigraph.engine.condition import Filter
 from omnigraph.engine.graph_view import find_type
 from omnigraph.engine.query.expand import Kernel
@@ -115,9 +117,10 @@ class RemoteTransaction:
         body, kind = self._body(message=self._options.message)
         write = RemoteWrite("POST", "/transactions", self._branch, body, kind)
         sent = send(self._served, write, self._options)
-        self.commit_id = sent.told["commit"]
-        self.repeated = sent.repeated
-        self.commit = commit_in(self._served, sent)
+        with landed(sent):
+            self.commit_id = msgspec.convert(sent.told["commit"], str | None)
+            self.repeated = sent.repeated
+            self.commit = commit_in(self._served, sent)
 
     def savepoint(self) -> RemoteSavepoint:
         """A point to go back to, by its `rollback()`, or as a block that is undone if it raises."""
@@ -208,11 +211,11 @@ class RemoteTransaction:
         self._require_open()
         self._statements.append(_SentStatement(words))
         try:
-            told = self._preview({}).json
+            with understanding():
+                count = msgspec.convert(self._preview({}).json["counts"][-1], int)
         except BaseException:
             self._statements.pop()
             raise
-        count = int(told["counts"][-1])
         self._statements[-1] = _SentStatement(words | {"expected": count})
         return count
 
@@ -280,11 +283,15 @@ class RemoteTransaction:
     def count(self, type: str) -> int:
         """How many entities a type would have if the block ended here."""
         self._require_open()
-        return int(self._read({"count": type})[0]["count"][0].as_py())
+        table, _ = self._read({"count": type})
+        with understanding():
+            return int(table["count"][0].as_py())
 
     def _read(self, last: Mapping[str, Any]) -> tuple[pa.Table, str]:
         answer = self._preview(last, accept=ARROW)
-        self._reads |= {name for name in answer.headers["omnigraph-reads"].split(",") if name}
+        with understanding():
+            names = answer.headers["omnigraph-reads"].split(",")
+            self._reads |= {name for name in names if name}
         try:
             rows = WholeArrow(io.BytesIO(answer.body))
             table = pa.Table.from_batches(list(rows), rows.schema)
@@ -310,7 +317,8 @@ class RemoteTransaction:
             patience=self._options.patience(served.connection.retry_for),
         )
         if self._base is None:
-            self._base = answer.commit or answer.json["base"]
+            with understanding():
+                self._base = answer.commit or msgspec.convert(answer.json["base"], str)
         return answer
 
     # Bodies

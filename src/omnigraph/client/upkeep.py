@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from omnigraph.arguments import checked_methods
-from omnigraph.client.remote_jobs import await_job, begin_job
+from omnigraph.client.remote_jobs import await_job, begin_job, job_of
 from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.told import commit_of
+from omnigraph.client.understanding import understanding
 from omnigraph.engine.upkeep.cleanup_report import Cleaned, Removal
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized, Progress, TypeReport
 from omnigraph.engine.upkeep.recovery import IntentReport
@@ -30,14 +31,22 @@ def run_job(
 
     def tell(job: Mapping[str, Any]) -> None:
         if progress is not None and job.get("total"):
-            name, _, doing = str(job["doing"]).partition(": ")
-            progress(Progress(int(job["done"]), int(job["total"]), name, doing))
+            progress(_progress_of(job))
 
     given = {name: value for name, value in arguments.items() if value is not None}
-    begun = begin_job(served, kind, given)
-    return dict(await_job(served, begun["id"], tell)["result"])
+    begun = job_of(begin_job(served, kind, given))
+    ended = await_job(served, begun.id, tell)
+    with understanding():
+        return dict(ended["result"])
 
 
+@understanding()
+def _progress_of(job: Mapping[str, Any]) -> Progress:
+    name, _, doing = str(job["doing"]).partition(": ")
+    return Progress(int(job["done"]), int(job["total"]), name, doing)
+
+
+@understanding()
 def optimized_of(served: ServedGraph, told: Mapping[str, Any]) -> Optimized:
     made = told["commit"]
     return Optimized(
@@ -51,11 +60,13 @@ def optimized_of(served: ServedGraph, told: Mapping[str, Any]) -> Optimized:
     )
 
 
+@understanding()
 def cleaned_of(told: Mapping[str, Any]) -> Cleaned:
     removed = [msgspec.convert(one, Removal) for one in told["removed"]]
     return Cleaned(told["dry_run"], removed, dict(told["floors"]), list(told["spared"]))
 
 
+@understanding()
 def verification_of(told: Mapping[str, Any]) -> Verification:
     findings = [msgspec.convert(one, Finding) for one in told["findings"]]
     return Verification(told["deep"], findings, Counter(told["looked_at"]))
@@ -68,16 +79,19 @@ class RemoteRecovery:
     def __init__(self, served: ServedGraph) -> None:
         self._served = served
 
+    @understanding()
     def list(self) -> list[IntentReport]:
         """Oldest first."""
         told = self._served.get("/recovery")
         return [msgspec.convert(one, IntentReport) for one in told["items"]]
 
+    @understanding()
     def resume(self, id: str) -> Commit:
         """Publishes what the operation had staged, unless that has been published already."""
         told = run_job(self._served, "resume", {"intent": id})
         return commit_of(self._served.get(f"/commits/{told['commit']}"))
 
+    @understanding()
     def discard(self, id: str) -> Commit | None:
         """Gives up what the operation had staged."""
         told = run_job(self._served, "discard", {"intent": id})

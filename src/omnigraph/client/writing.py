@@ -10,13 +10,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from omnigraph.client.connection import Answered, Body, Lost, Pauses, Query, failure_of
 from omnigraph.client.served_graph import TYPED, ServedGraph, json_body
 from omnigraph.client.told import commit_of
+from omnigraph.client.understanding import WRONG, what_is_wrong
 from omnigraph.errors import NotFound, NotRemote, OmnigraphError, OutcomeUnknown
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
@@ -134,7 +137,12 @@ def _sendable(key: str | None) -> str | None:
 
 
 def _told(answer: Answered, options: CommitOptions) -> Sent:
-    told: dict[str, Any] = answer.json
+    """An answer that cannot be read says as little as none."""
+    try:
+        told = msgspec.json.decode(answer.body, type=dict[str, Any])
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        what = what_is_wrong(error)
+        raise Lost(f"The answer to the write cannot be read: {what}.", sent=True) from None
     repeated = bool(told.get("repeated")) and options.idempotency_key is not None
     return Sent(told, repeated, answer)
 
@@ -161,7 +169,8 @@ def _look_up(served: ServedGraph, branch: str, key: str) -> str | None:
         )
     except OmnigraphError:
         return None
-    return str(found.json["commit"])
+    commit = found.object.get("commit")
+    return commit if isinstance(commit, str) else None
 
 
 def _unknown(lost: Lost, commit: str | None, key: str) -> OutcomeUnknown:
@@ -188,6 +197,22 @@ def send_json(
     """A write whose body is one JSON object."""
     data = json_body(dict(body) | {"message": options.message})
     return send(served, RemoteWrite(method, path, branch, data, query=query), options)
+
+
+@contextlib.contextmanager
+def landed(sent: Sent) -> Iterator[None]:
+    """What is read here of a write that was answered: a failure is no failure of the write."""
+    try:
+        yield
+    except OutcomeUnknown:
+        raise
+    except (OmnigraphError, *WRONG) as error:
+        what = error.message if isinstance(error, OmnigraphError) else what_is_wrong(error)
+        commit = sent.told.get("commit")
+        raise OutcomeUnknown(
+            f"The server has answered the write, but what came of it cannot be told: {what}",
+            commit=commit if isinstance(commit, str) else "",
+        ) from error
 
 
 def commit_in(served: ServedGraph, sent: Sent, name: str = "commit") -> Commit | None:

@@ -10,6 +10,7 @@ from omnigraph.errors import InvalidArgument
 
 _TAG = re.compile(r'(?:W/)?"([\x21\x23-\x7e]*)"')
 _KEY = re.compile(r"[\x21-\x7e]{1,128}")
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _MOST = 64
 
 
@@ -24,7 +25,7 @@ def holding(branch: str, incarnation: int) -> str:
 def read_holding(header: str) -> tuple[str, int]:
     """The branch that is meant, and which one of its name."""
     number, _, name = header.partition("; ")
-    if not number.isdigit() or not name or len(number) > 18:
+    if _NUMBER.fullmatch(number) is None or not name:
         raise InvalidArgument("Omnigraph-Branch has a number and the name of a branch.")
     return unquote(name), int(number)
 

@@ -22,16 +22,31 @@ from omnigraph.errors import (
 )
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.gq.stored import BrokenQuery
-from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.model.conflicts import MergeConflict
 from omnigraph.model.violation import Violation
 from omnigraph.plan.rebase import ExpectedVersionMismatch
 from omnigraph.wire.problems import SAID
 from omnigraph.wire.typed import untyped
 
+_LONGEST = 8_000
+
 
 def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
-    """The error that a problem was made of. A code that is not known here stays as text."""
+    """The error that a problem was made of. A code that is not known here stays as text, and so
+    does a problem that says what no error of its code can say."""
     kind = _by_code().get(str(problem.get("code")), OmnigraphError)
+    try:
+        return _error_of(kind, problem)
+    except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError):
+        return OmnigraphError(_text(problem, "error"), help=_text(problem, "help"))
+
+
+def _text(problem: Mapping[str, Any], name: str) -> str:
+    held = problem.get(name, "")
+    return held[:_LONGEST] if isinstance(held, str) else ""
+
+
+def _error_of(kind: type[OmnigraphError], problem: Mapping[str, Any]) -> OmnigraphError:
     error = kind.__new__(kind)
     details = {name: value for name, value in problem.items() if name not in SAID}
     for name, (whole, read) in _LISTS.items():
@@ -39,7 +54,7 @@ def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
             given = details.pop(name, None) or ()
             setattr(error, name, tuple(read(one) for one in given))
     if isinstance(error, InvalidData):
-        error.more = int(details.pop("more", 0))
+        error.more = msgspec.convert(details.pop("more", 0), int)
     if isinstance(error, Conflict):
         told = details.pop("manifest_conflict", None)
         error.mismatch = None if told is None else msgspec.convert(told, ExpectedVersionMismatch)
@@ -47,7 +62,7 @@ def error_of(problem: Mapping[str, Any]) -> OmnigraphError:
         if name in details:
             setattr(error, name, details[name])
     OmnigraphError.__init__(
-        error, str(problem.get("error", "")), help=str(problem.get("help", "")), **_free(details)
+        error, _text(problem, "error"), help=_text(problem, "help"), **_free(details)
     )
     return error
 
@@ -58,7 +73,7 @@ def _free(details: dict[str, Any]) -> dict[str, Any]:
 
 
 def _conflict(row: Any) -> MergeConflict:
-    return MergeConflict(**(untyped(row) | {"kind": ConflictKind(row["kind"])}))
+    return msgspec.convert(untyped(row), MergeConflict)
 
 
 _LISTS: dict[

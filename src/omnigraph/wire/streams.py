@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 import msgspec
 import pyarrow as pa
 
+from omnigraph.errors import OmnigraphError
 from omnigraph.wire.columns import json_rows, row_bytes
 from omnigraph.wire.media import Form, Shape
 from omnigraph.wire.remote_errors import error_of
@@ -125,7 +126,7 @@ class WholeArrow:
         self._source = _Tail(source)
         try:
             self._reader = pa.ipc.open_stream(self._source)
-        except (pa.ArrowInvalid, OSError) as error:
+        except (pa.ArrowException, OSError, OverflowError) as error:
             raise Interrupted(f"The stream broke at its beginning: {error}") from error
 
     @property
@@ -138,14 +139,25 @@ class WholeArrow:
                 read = self._reader.read_next_batch_with_custom_metadata()
             except StopIteration:
                 break
-            except (pa.ArrowInvalid, OSError) as error:
+            except (pa.ArrowException, OSError, OverflowError) as error:
                 raise Interrupted(f"The stream broke: {error}") from error
+            try:
+                read.batch.validate(full=True)  # it may come from anybody
+            except pa.ArrowException as error:
+                raise Interrupted(f"The stream has a column that is unsound: {error}") from error
             told = read.custom_metadata
             if told is not None and ERROR_KEY in told:
-                raise error_of(msgspec.json.decode(told[ERROR_KEY]))
+                raise _error_in(told[ERROR_KEY])
             yield read.batch
         if self._source.tail != END_MARK:
             raise Interrupted("The stream ended without its end mark.")
+
+
+def _error_in(data: bytes) -> OmnigraphError:
+    try:
+        return error_of(msgspec.json.decode(data, type=dict[str, Any]))
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise Interrupted("The stream ended with an error that cannot be read.") from error
 
 
 class _Tail(io.RawIOBase):
@@ -168,5 +180,5 @@ def read_line(line: bytes) -> dict[str, Any]:
     """A row of a stream of lines; the error that the stream ends with is raised."""
     row: dict[str, Any] = msgspec.json.decode(line)
     if isinstance(row, dict) and "@error" in row and len(row) == 1:
-        raise error_of(row["@error"])
+        raise error_of(msgspec.convert(row["@error"], dict[str, Any]))
     return row
