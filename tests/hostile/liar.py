@@ -8,7 +8,7 @@ import http.client
 import json
 import random
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -132,7 +132,7 @@ class Liar:
     about: str = ""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def change(self, told: Told, asked: Mapping[str, str]) -> Told:
+    def change(self, told: Told, asked: Container[str]) -> Told:
         with self._lock:
             if self.about and self.about not in asked:
                 return told
@@ -161,7 +161,9 @@ def _handler(liar: Liar) -> type[BaseHTTPRequestHandler]:
                 answer = line.getresponse()
                 headers = {name.lower(): value for name, value in answer.getheaders()}
                 kept = {name: value for name, value in headers.items() if name not in _HOP}
-                told = liar.change(Told(answer.status, kept, answer.read()), self.headers)
+                told = liar.change(
+                    Told(answer.status, kept, answer.read()), set(map(str.lower, self.headers))
+                )
             finally:
                 line.close()
             self.send_response(told.status)

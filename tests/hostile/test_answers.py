@@ -262,19 +262,16 @@ def test_bytes_of_a_blob_are_those_that_were_asked_for(liar: Liar, address: str)
         blob = g.blob("Person", "a", "photo")
         assert blob is not None
         assert blob.read(1, 3) == b"ict"
-        for other in (
+        others: tuple[Lie, ...] = (
             lambda told, _: Told(200, told.headers, b"picture"),
             lambda told, _: Told(206, told.headers | {"content-range": "bytes 0-6/7"}, b"picture"),
             lambda told, _: Told(206, told.headers, b"ic"),
             lambda told, _: Told(206, told.headers, b"icture"),
-        ):
+        )
+        for other in others:
             answering(liar, other)
-            try:
-                assert blob.read(1, 3) == b"ict"
-            except BadAnswer as error:
-                assert "bytes of the blob" in str(error)
-            else:
-                assert other(Told(206, {}, b""), random.Random(0)).status == 200
+            with pytest.raises(BadAnswer, match="bytes of the blob"):
+                blob.read(1, 3)
 
 
 def test_an_answer_that_unpacks_without_end_is_not_held(
