@@ -65,7 +65,10 @@ UNIQUE = (
 ENDPOINT = ("endpoint", 'Knows has `to` "Zed", but there is no Person with that id.', "to")
 CARD = (
     "card",
-    '2 Wrote edges from Person "Ann" are too many; @card allows at most 1.',
+    (
+        '2 Wrote edges from Person "Ann" are too many; @card allows at most 1. With @key(src) a '
+        "second one would move the first."
+    ),
     "from",
 )
 WRITES = frozenset({"transaction", "load", "spark"})

@@ -30,7 +30,7 @@ class EdgeRules:
     target: str
     low: int = 0
     high: int | None = None
-    keyed: bool = False
+    key: tuple[str, ...] = ()
 
 
 Rules = NodeRules | EdgeRules
@@ -157,7 +157,9 @@ def identity(rules: Rules, row: Row) -> str:
     match rules:
         case NodeRules(key=str(key)):
             return str(row[key])
-        case EdgeRules(keyed=True):
+        case EdgeRules(key=(end,)):
+            return str(row[end])
+        case EdgeRules(key=(_, _)):
             return f'["{row["src"]}","{row["dst"]}"]'
         case _:
             return str(row["id"])

@@ -33,6 +33,10 @@ names = st.sampled_from(NAMES)
 values = st.sampled_from(VALUES)
 
 
+EDGE_KEYS: list[tuple[str, ...]] = [(), ("src", "dst"), ("src",), ("dst",)]
+"""With one end, writing an edge again moves the other."""
+
+
 @st.composite
 def rule_sets(draw: st.DrawFn) -> dict[str, oracle.Rules]:
     """Two node types and two edge types between them, with rules that often bite."""
@@ -52,7 +56,7 @@ def rule_sets(draw: st.DrawFn) -> dict[str, oracle.Rules]:
             draw(st.sampled_from(["N", "M"])),
             low=draw(st.sampled_from([0, 0, 1])),
             high=draw(st.sampled_from([None, 2])),
-            keyed=draw(st.booleans()),
+            key=draw(st.sampled_from(EDGE_KEYS)),
         )
         for name in ("E", "F")
     ]
@@ -72,7 +76,7 @@ def schema_of(rules: dict[str, oracle.Rules]) -> str:
             lines.append(f"node {one.name} {{\n{body}}}")
         else:
             card = f"@card({one.low}..{'' if one.high is None else one.high})"
-            key = " { @key(src, dst) }" if one.keyed else ""
+            key = f" {{ @key({', '.join(one.key)}) }}" if one.key else ""
             lines.append(f"edge {one.name}: {one.source} -> {one.target} {card}{key}")
     return "\n".join(lines) + "\n"
 
@@ -89,7 +93,7 @@ def rows_of(
                 "src": draw(st.sampled_from([*state.tables[rules.source], "a"])),
                 "dst": draw(st.sampled_from([*state.tables[rules.target], "b"])),
             }
-            if not rules.keyed:
+            if not rules.key:
                 row["id"] = f"{row['src']}{row['dst']}{draw(st.integers(0, 1))}"
         else:
             row = {"name" if rules.key else "id": draw(names)}
@@ -116,8 +120,7 @@ class GraphMachine(RuleBasedStateMachine):
         self.added = 0
         self.remember("main")
         first_ones: list[tuple[Any, ...]] = [
-            ("append", name, [{rules[name].key or "id": n} for n in "abc"])  # type: ignore[union-attr]
-            for name in ("N", "M")
+            ("append", name, [{rules[name].key or "id": n} for n in "abc"]) for name in ("N", "M")
         ]
         self.attempt("main", self.g, first_ones, None)
 

@@ -118,6 +118,7 @@ def _result(served: ServedGraph, sent: Sent) -> LoadResult:
         reason.strip(),
         rejected,
         sent.repeated,
+        advice=tuple(told.get("advice", ())),
     )
 
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.model.arrow import row_schema
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.conflicts import ConflictKind, MergeConflict
+from omnigraph.plan.rows.row_type import ENDS
 from omnigraph.plan.rows.stale import embedded_from
 
 Side = Literal["ours", "theirs"]
@@ -24,8 +25,9 @@ _ABSENT: tuple[Row | None, Row | None] = (None, None)
 
 @dataclass(frozen=True)
 class Strategy:
-    """Which side wins where both changed the same: everywhere, by type, or by `Type.property`.
-    `rows` are answers given for single entities: a row, or None to have it deleted."""
+    """Which side wins where both changed the same: everywhere, by type, or by `Type.property`
+    (an end of an edge has either of its names). `rows` are answers given for single entities: a
+    row, or None to have it deleted."""
 
     everywhere: Side | None = None
     places: Mapping[str, Side] | None = None
@@ -33,8 +35,9 @@ class Strategy:
 
     def side(self, type_name: str, property_name: str | None = None) -> Side | None:
         places = self.places or {}
-        if property_name is not None and f"{type_name}.{property_name}" in places:
-            return places[f"{type_name}.{property_name}"]
+        for name in () if property_name is None else (property_name, ENDS.get(property_name)):
+            if f"{type_name}.{name}" in places:
+                return places[f"{type_name}.{name}"]
         return places.get(type_name, self.everywhere)
 
 
@@ -221,13 +224,13 @@ def _deleted_and_changed(
 def _diverged(
     kind: GraphType, entity: str, name: str, base: Row | None, ours: Row, theirs: Row
 ) -> MergeConflict:
-    inserted = base is None
+    inserted, told = base is None, ENDS.get(name, name)
     verb = "was inserted by both with a different" if inserted else "was changed by both in"
     return MergeConflict(
         ConflictKind.DIVERGENT_INSERT if inserted else ConflictKind.DIVERGENT_UPDATE,
         kind.name,
         entity,
-        f"{kind.name} {entity!r} {verb} {name}: {ours[name]!r} (ours), {theirs[name]!r} (theirs).",
+        f"{kind.name} {entity!r} {verb} {told}: {ours[name]!r} (ours), {theirs[name]!r} (theirs).",
         property=name,
         base=None if base is None else base[name],
         ours=ours[name],

@@ -63,6 +63,7 @@ def load_row(done: LoadResult, rejects: int) -> dict[str, Any]:
         "rejects": plain(rejected.slice(0, rejects).to_pylist()),
         "repeated": done.repeated,
         "reason": done.reason,
+        "advice": list(done.advice),
         "lineage": lineage_of(done.commit),
     }
 

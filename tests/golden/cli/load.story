@@ -57,7 +57,8 @@ $ omnigraph load Person.csv --mode merge --json
   "rejected": 0,
   "embedded": 0,
   "engine": "local",
-  "reason": "about 0 rows, not above 1,000,000"
+  "reason": "about 0 rows, not above 1,000,000",
+  "advice": []
 }
 
 $ omnigraph load Person.csv --mode merge

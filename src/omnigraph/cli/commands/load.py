@@ -123,6 +123,8 @@ def load(
     cli.out.value(_row(done), lambda paint: _lines(done, paint))
     if done.engine != "local":
         cli.out.note(f"It ran on {done.engine}: {done.reason}.")
+    for advice in done.advice:
+        cli.out.note(advice)
     _note_rejected(done, rejected, cli)
 
 
@@ -181,6 +183,7 @@ def _row(done: LoadResult) -> dict[str, Any]:
         "embedded": done.embedded,
         "engine": done.engine,
         "reason": done.reason,
+        "advice": list(done.advice),
     }
 
 

@@ -108,6 +108,7 @@ class Reversal:
         conflicts: list[MergeConflict] = []
         violations: list[Violation] = []
         removed: dict[str, list[str]] = {}
+        work.moves_edges = True
         kinds = {kind.id: kind for kind in work.snapshot.catalog.types}
         for delta in self.deltas:
             assert delta.new is not None

@@ -143,16 +143,14 @@ def _undo_updates(
     touched = np.zeros(rows.num_rows, dtype=bool)
     undone: dict[str, np.ndarray] = {}
     vectors = dict(embedded_from(kind))
-    for p in then.properties:
-        mask = np.array([p.name in told for told in changed], dtype=bool)
-        if not mask.any():
-            continue
-        name = names.get(p.id)
-        if name in vectors:
+    ends = [(end, end) for end in system_columns(kind)[1:]]
+    for was, name in [*ends, *((p.name, names.get(p.id)) for p in then.properties)]:
+        mask = np.array([was in told for told in changed], dtype=bool)
+        if not mask.any() or name in vectors:
             continue
         if name is None:
             row = int(np.flatnonzero(mask)[0])
-            conflicts.append(_property_dropped(kind, p.name, _value(rows, "id", row)))
+            conflicts.append(_property_dropped(kind, was, _value(rows, "id", row)))
             continue
         none = np.zeros(rows.num_rows, dtype=bool)
         moved = mask & from_after.get(name, none)
@@ -163,8 +161,8 @@ def _undo_updates(
                 rows,
                 row,
                 name,
-                base=_value(after, p.name, row),
-                theirs=_value(before, p.name, row),
+                base=_value(after, was, row),
+                theirs=_value(before, was, row),
             )
             for row in np.flatnonzero(moved & from_before.get(name, none)).tolist()
         ]

@@ -18,6 +18,7 @@ from omnigraph.plan.rules.book import (
     Orphans,
     UniqueRule,
     final_rules,
+    free_ends,
 )
 
 
@@ -129,6 +130,8 @@ def _check_card(relations: LoadRelations[H, R], rule: CardRule) -> None:
         relations.refuse(rule, joins.of_sources(relations, rows, wrong))
     if low and relations.replaced(kind):
         _check_abandoned(relations, rule)
+    elif low and "src" in free_ends(kind) and relations.left(kind) and relations.replacing(kind):
+        _check_moved(relations, rule)
 
 
 def _may_exceed_card(relations: LoadRelations[H, R], kind: EdgeType, high: int) -> bool:
@@ -158,6 +161,23 @@ def _check_abandoned(relations: LoadRelations[H, R], rule: CardRule) -> None:
     lost = joins.without_any(relations, relations.before(kind, ("src",)), rows)
     node = relations.snapshot.catalog.node_names[kind.source]
     relations.report(rule, relations.alive(lost, node))
+
+
+def _check_moved(relations: LoadRelations[H, R], rule: CardRule) -> None:
+    """Sources from which edges were moved away, and that still exist."""
+    kind = rule.kind
+    before, origins = relations.before(kind, ("address", "src")), relations.origins(kind)
+    lost = joins.without_any(
+        relations,
+        joins.replaced(relations, before, origins),
+        relations.arriving(kind, ("src",)),
+    )
+    if relations.is_empty(lost):
+        return
+    left = joins.counted(relations, joins.staying(relations, before, origins))
+    wrong = joins.remaining(relations, lost, left, f"n < {kind.card.low}")
+    node = relations.snapshot.catalog.node_names[kind.source]
+    relations.report(rule, relations.alive(wrong, node))
 
 
 def _check_orphans(relations: LoadRelations[H, R], rule: Orphans) -> None:

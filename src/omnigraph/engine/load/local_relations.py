@@ -103,8 +103,10 @@ class LocalRelations(LoadRelations[LocalRows, SqlRows]):
         return SqlRows.of(pa.table({"origin": table[ORIGIN].drop_null()}))
 
     def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> SqlRows:
-        read = [*names] if end is None else [*names, end]
-        shown = ", ".join([*names] if end is None else [*names, f"{end} AS node"])
+        read = [name for name in names if name != "address"]
+        shown = ", ".join(f"{ADDRESS} AS address" if n == "address" else n for n in names)
+        if end is not None:
+            read, shown = [*read, end], f"{shown}, {end} AS node"
         view = self.state.view(kind)
         return SqlRows(lambda: self._column_reader(view, read), shown)
 

@@ -20,11 +20,13 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.write.precondition import pin_commit
 from omnigraph.engine.write.publisher import publish, require_unprotected
 from omnigraph.errors import BranchExists, BranchMoved, BranchNotFound, OmnigraphError
+from omnigraph.model.catalog import EdgeType
 from omnigraph.model.changes import TypeCounts
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.refs import check_branch_name
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.plan.publish import PublishPlan, TableAction
+from omnigraph.plan.rules.book import describe_added
 from omnigraph.runtime import reach
 from omnigraph.telemetry import Ledger
 
@@ -81,8 +83,17 @@ class Load(Generic[H]):
                 [*read.rejects, *resolved.rejects],
                 [*read.files, *resolved.files],
             ),
+            advice=self._advice() if commit is not None else (),
             io=self._ledger,
         )
+
+    def _advice(self) -> tuple[str, ...]:
+        """Edges that nothing can recognize are new in every merge."""
+        if self._pinned.mode != "merge":
+            return ()
+        given = self._read.types.values()
+        edges = [(t.kind, t.left) for t in given if t.generated and not t.kind.key and t.left]
+        return tuple(describe_added(kind, n) for kind, n in edges if isinstance(kind, EdgeType))
 
     def _require_types(self) -> None:
         """Asks before anything is compared with what is there: a refusal would tell of it."""

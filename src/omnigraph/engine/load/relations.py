@@ -108,7 +108,7 @@ class LoadRelations(ABC, Generic[H, R]):
     @abstractmethod
     def before(self, kind: GraphType, names: tuple[str, ...], end: End | None = None) -> R:
         """All rows of the table, whether or not the load replaces them. The end is called
-        `node`."""
+        `node`; a name may be `address`."""
 
     @abstractmethod
     def nodes(self, node: NodeType) -> R | None:

@@ -43,7 +43,8 @@ class LoadResult:
     """`commit` is None if there was nothing to do. If this call only `repeated` an earlier one, it
     is the commit of the first call. `engine` and `reason` say where the load ran and why.
     `rejected` holds the rows that were set aside. `embedded` is how many vectors were embedded
-    afterwards, if that was asked for."""
+    afterwards, if that was asked for. `advice` says where another schema would have done what was
+    probably meant."""
 
     branch: str
     mode: str
@@ -54,6 +55,7 @@ class LoadResult:
     rejected: Sequence[Reject] = field(default=(), repr=False)
     repeated: bool = False
     embedded: int = 0
+    advice: tuple[str, ...] = ()
     io: Ledger = field(default_factory=Ledger, repr=False)
 
     @property

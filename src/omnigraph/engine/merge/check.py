@@ -99,6 +99,7 @@ def _looked_at(merged: MergedRows, work: Work, wide: Collection[str]) -> Work:
     is read whole, with the column that it will get."""
     m = merged.inputs
     looked = Work(work.snapshot)
+    looked.moves_edges = True
     looked.overlays = dict(work.overlays)
     for key in wide:
         kind = m.catalog.by_key[key]
@@ -216,14 +217,15 @@ def _check_ours(merged: MergedRows, kind: GraphType, looked: Work) -> list[Viola
 def _check_thinned(
     m: MergeInputs, kind: EdgeType, looked: Work, told: Sequence[Violation]
 ) -> list[Violation]:
-    """Nodes from which our side removed edges, where the merge brings another minimum."""
+    """Nodes from which our side took edges away, where the merge brings another minimum."""
     mine = kind_in(m.ours, kind)
     if mine is None or not isinstance(mine, EdgeType) or mine.card == kind.card:
         return []
     if not m.changed(m.ours, kind):
         return []
     known = {one.id for one in told if one.rule == "card" and one.type == kind.name}
-    sources = set(m.side(m.ours, kind).deletes["src"].to_pylist()) - known
+    delta = m.side(m.ours, kind)
+    sources = {*delta.deletes["src"].to_pylist(), *delta.before["src"].to_pylist()} - known
     return list(check_sources(looked, kind, sorted(sources)))
 
 

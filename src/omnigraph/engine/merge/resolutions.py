@@ -18,9 +18,10 @@ from omnigraph.model.catalog import EdgeType, GraphType
 from omnigraph.model.stored_queries import QUERY
 from omnigraph.model.violation import Violation
 from omnigraph.plan.merge import Row
+from omnigraph.plan.rows.row_type import ENDS as SHOWN
 from omnigraph.plan.rows.row_type import row_type
 from omnigraph.plan.rows.typed import shape_rows
-from omnigraph.plan.rules.book import ENDS, describe_move
+from omnigraph.plan.rules.book import ENDS, describe_move, free_ends
 from omnigraph.plan.validate import check_rows
 
 Answers = dict[str, dict[str, Row | None]]
@@ -62,7 +63,7 @@ def _whole(
     row: Row = group.table.to_pylist()[0]
     if row["id"] != entity:
         violations.append(_other_id(kind, entity, row["id"]))
-    if known is not None and isinstance(kind, EdgeType):
+    if known is not None and isinstance(kind, EdgeType) and not kind.key:
         violations += [
             describe_move(kind, entity, end, known[end], row[end])
             for end in ENDS
@@ -82,7 +83,9 @@ def check_places(m: MergeInputs) -> None:
         was = m.base.catalog.find(name)
         if kind is None and was is None:
             kind = find_type(m.catalog, name)
-        known = [p.name for each in (kind, was) if each is not None for p in each.properties]
+        sides = [each for each in (kind, was) if each is not None]
+        known = [p.name for each in sides for p in each.properties]
+        known += [name for each in sides for end in free_ends(each) for name in (end, SHOWN[end])]
         if prop and prop not in known:
             guess = near(prop, known)
             raise InvalidArgument(

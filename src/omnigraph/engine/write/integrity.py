@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.overlay import NEW
-from omnigraph.engine.view import TableView
 from omnigraph.engine.write.work import SHOWN, Work, refuse
 from omnigraph.model.catalog import EdgeType, NodeType
 from omnigraph.model.violation import Violation
 from omnigraph.plan.rules.book import (
     CardRule,
+    End,
     Ends,
     NewId,
     OneRow,
@@ -30,6 +30,7 @@ from omnigraph.plan.rules.book import (
     edges_of,
     ends_of,
     final_rules,
+    free_ends,
 )
 from omnigraph.plan.validate import key_texts
 
@@ -115,7 +116,9 @@ def _endless(work: Work, rule: Ends, loosened: Sequence[_Loose]) -> Iterator[Row
     told = set()
     overlay = work.overlays.get(rule.kind.table_key)
     if overlay is not None and overlay.rows.num_rows:
-        rows = overlay.rows.filter(pa.array(overlay.origins == NEW))
+        rows = overlay.rows
+        if not _may_move(work, rule.kind, rule.end):
+            rows = rows.filter(pa.array(overlay.origins == NEW))
         ids = rows[rule.end].unique().to_pylist()
         found = work.read(rule.node).find(("id",), ids, work.ledger) if ids else None
         missing = set(ids)
@@ -132,6 +135,11 @@ def _endless(work: Work, rule: Ends, loosened: Sequence[_Loose]) -> Iterator[Row
             yield {"id": entity, "node": node}
 
 
+def _may_move(work: Work, kind: EdgeType, end: End) -> bool:
+    """Whether a row that replaces another may have another node at this end."""
+    return end in free_ends(kind) or (work.moves_edges and not kind.key)
+
+
 def _orphaned(work: Work, rule: Orphans) -> Iterator[Row]:
     """Deleting a node deletes its edges. Replacing all nodes does not, so it is refused."""
     kept = set(work.overlays[rule.kind.table_key].rows["id"].to_pylist())
@@ -146,7 +154,7 @@ def _orphaned(work: Work, rule: Orphans) -> Iterator[Row]:
 
 def _miscounted(work: Work, rule: CardRule) -> Iterator[Row]:
     if rule.kind.table_key in work.overlays:
-        sources = _changed_sources(work, work.read(rule.kind))
+        sources = _changed_sources(work, rule.kind)
         yield from _wrong_counts(work, rule.kind, sources)
 
 
@@ -169,14 +177,18 @@ def _wrong_counts(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterato
             yield {"src": source, "n": count}
 
 
-def _changed_sources(work: Work, view: TableView) -> list[str]:
+def _changed_sources(work: Work, kind: EdgeType) -> list[str]:
+    """The sources of edges that were put, taken away or moved."""
+    view = work.read(kind)
     overlay = view.overlay
     sources = set(overlay.rows["src"].to_pylist())
     if overlay.replaced:
         for batch in view.table.scan(["src"], work.ledger):
             sources.update(batch.column("src").to_pylist())
     else:
-        gone = np.setdiff1d(overlay.hidden, overlay.origins)
+        gone = overlay.hidden
+        if not _may_move(work, kind, "src"):
+            gone = np.setdiff1d(gone, overlay.origins)
         if len(gone):
             sources.update(view.take(gone, ["src"], work.ledger)["src"].to_pylist())
     return sorted(sources)

@@ -57,7 +57,10 @@ class Work:
     """Pending rows over a pinned snapshot. `checks` collects the tables that decisions depend on.
     `only_appended` holds for each type the rows of its appends, as long as nothing else has touched
     it. `effects` counts how many entities of each table the statements inserted, updated and
-    deleted."""
+    deleted. If it `moves_edges`, a pending edge without a key may have other ends than the one that
+    it replaces: statements refuse that, versions may differ so."""
+
+    moves_edges = False
 
     def __init__(self, snapshot: GraphView) -> None:
         self.snapshot = snapshot

@@ -38,7 +38,7 @@ TITLES: Final[dict[str, str]] = {
     # Keys and constraints.
     "P130": "More than one key",
     "P131": "Property that cannot be part of a key",
-    "P132": "Edge key without both ends",
+    "P132": "Edge key without an end",
     "P133": "Property that does not fit the constraint",
     "P134": "Constraint given twice",
     "P135": "Arguments that do not fit the constraint",

@@ -88,6 +88,14 @@ def final_rules(
                     yield Orphans(node, edge, end)
 
 
+def free_ends(kind: GraphType) -> tuple[End, ...]:
+    """The ends that an edge changes when it is written again: those that are no part of its key. An
+    edge without a key keeps both."""
+    if not isinstance(kind, EdgeType) or not kind.key:
+        return ()
+    return tuple(end for end in ENDS if end not in kind.key)
+
+
 def is_bounded(edge: EdgeType) -> bool:
     return edge.card.low > 0 or edge.card.high is not None
 
@@ -184,6 +192,15 @@ def describe_missing(kind: GraphType, name: str, entity: str) -> Violation:
     )
 
 
+def describe_added(kind: EdgeType, rows: int) -> str:
+    """What a merge of edges without a key did, and which keys would do what was probably meant."""
+    added = f"{rows:,} {kind.name} edge{'s were' if rows > 1 else ' was'} added"
+    return (
+        f"{kind.name} has no key, so {added} and would be added again. With @key(src, dst) a merge "
+        "changes the edge between two nodes; with @key(src) it moves the one edge of a node."
+    )
+
+
 def describe_key(kind: GraphType, entity: str) -> Violation:
     """An id is made from the key and never changes."""
     return Violation(
@@ -243,5 +260,12 @@ def _counted(kind: EdgeType, source: str, count: int) -> str:
     edges = f"1 {kind.name} edge" if count == 1 else f"{count} {kind.name} edges"
     return (
         f"{edges} from {kind.source} {show_value(source)} {'is' if count == 1 else 'are'} too "
-        f"{'many' if beyond else 'few'}; @card allows {limit}."
+        f"{'many' if beyond else 'few'}; @card allows {limit}.{_moving(kind) if beyond else ''}"
     )
+
+
+def _moving(kind: EdgeType) -> str:
+    """What people mean who write another edge where one is allowed."""
+    if kind.key or kind.card.high != 1:
+        return ""
+    return " With @key(src) a second one would move the first."

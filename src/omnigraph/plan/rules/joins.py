@@ -65,6 +65,25 @@ def staying(engine: Relations[R], stored: R, origins: R) -> R:
     )
 
 
+def replaced(engine: Relations[R], stored: R, origins: R) -> R:
+    """Stored rows that one of the rows replaces."""
+    return engine.ask(
+        "SELECT * FROM {stored} AS s SEMI JOIN {origins} AS o ON s.address = o.origin",
+        stored=stored,
+        origins=origins,
+    )
+
+
+def remaining(engine: Relations[R], sources: R, held: R, having: str) -> R:
+    """Sources with `n`, the number of their edges, if `having` is true."""
+    return engine.ask(
+        "SELECT * FROM (SELECT src, coalesce(held, 0) AS n FROM {sources} AS s "
+        f"LEFT JOIN {{held}} AS h USING (src)) AS t WHERE {having}",
+        sources=sources,
+        held=held,
+    )
+
+
 def loose(engine: Relations[R], edges: R, nodes: R, *, limit: int | None = None) -> R:
     """Edges whose `node` is the id of none of the nodes."""
     return engine.ask(

@@ -79,7 +79,8 @@ class SparkRelations(LoadRelations[TypePieces, Any]):
         state = self.state
         state.checks.add(kind.table_key)
         sizes = [(mark.id, mark.rows) for mark in self.snapshot.view(kind).table.marks.values()]
-        wanted = Wanted(names if end is None else (*names, end))
+        columns = tuple(name for name in names if name != "address")
+        wanted = Wanted(columns if end is None else (*columns, end))
         frame = table_frame(state.spark, state.pinned(kind), sizes, wanted)
         return frame if end is None else frame.withColumnRenamed(end, "node")
 

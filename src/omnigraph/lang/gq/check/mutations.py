@@ -30,6 +30,7 @@ from omnigraph.lang.values import MisfitError
 from omnigraph.model.catalog import EdgeType, NodeType, Property
 
 _ENDS = {"from": "src", "to": "dst"}
+_INSTEAD = "delete and insert instead"
 
 
 def check_mutation(node: tree.Mutation, context: Context) -> Mutation | None:
@@ -235,14 +236,12 @@ class _Values:
         for name, node in self.given.items():
             if name in self.kind.key:
                 message = f"`{name}` is part of the key of `{self.kind.name}` and cannot be set"
-                self.context.findings.add(
-                    "T11", node.name.span, message, "delete and insert instead"
-                )
+                self.context.findings.add("T11", node.name.span, message, _INSTEAD)
             elif name in _ENDS and isinstance(self.kind, EdgeType):
                 message = "the ends of an edge cannot be set"
-                self.context.findings.add(
-                    "T11", node.name.span, message, "delete and insert instead"
-                )
+                moves = self.kind.key and _ENDS[name] not in self.kind.key
+                help_ = "insert the edge again, which moves it" if moves else _INSTEAD
+                self.context.findings.add("T11", node.name.span, message, help_)
 
 
 def _insert(

@@ -133,11 +133,11 @@ def _add_key(
         findings.add("P130", span, message, "write one `@key(a, b)` for a key of many properties")
         return
     found.keyed = True
-    if draft.kind == "edge" and not set(_ENDS) <= set(names):
-        own = ", ".join(name for name in names if name not in _ENDS)
-        message = "the key of an edge holds both of its ends"
-        form = f"@key(src, dst{', ' + own if own else ''})"
-        findings.add("P132", span, message, f"write `{form}`")
+    if draft.kind == "edge" and not set(_ENDS) & set(names):
+        own = ", ".join(("", *names))
+        message = "the key of an edge holds at least one of its ends"
+        form = f"write `@key(src, dst{own})`, or `@key(src{own})` for an edge whose end may move"
+        findings.add("P132", span, message, form)
         return
     for name in names:
         decl = draft.decl(name)
