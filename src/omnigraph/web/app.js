@@ -11,6 +11,7 @@ import { applyTheme } from "./core/theme.js";
 import { nothing, trouble } from "./components/controls.js";
 import { makeFrame, showNav, showWhere } from "./shell/frame.js";
 import { listGraphs, showGraphs } from "./shell/graphs.js";
+import { searchBox } from "./shell/searchbox.js";
 import { signIn } from "./shell/signin.js";
 import { views } from "./views/registry.js";
 
@@ -102,6 +103,8 @@ async function show(place) {
   showNav(frame.nav, offered.filter((one) => !one.hidden), view?.name, (one) =>
     linkTo({ graph: graph.name, view: one.name, params: { ref: place.params.ref } }),
   );
+  const searches = offered.some((one) => one.name === "search");
+  replace(frame.tools, searches ? searchBox(graph, ref, at) : null);
   document.title = view
     ? t("title.view", { view: view.title, graph: graph.name })
     : t("title.none");

@@ -76,10 +76,21 @@ export function trouble(error, { retry } = {}) {
     icon("warning"),
     h(
       "div",
-      h("p.what", problem.message),
+      problem.diagnostics.length ? mistakes(problem) : h("p.what", problem.message),
       problem.help ? h("p.help", problem.help) : null,
       h("p.code", problem.code),
       retry ? button(t("retry"), { onclick: retry }) : null,
     ),
   );
+}
+
+/** The mistakes in a text, each in its words; the editor shows where. */
+function mistakes({ message, diagnostics }) {
+  return [
+    h("p.what", message.split("\n", 1)[0]),
+    h(
+      "ul",
+      diagnostics.map((one) => h("li", one.message, one.suggestion ? h("span.help", ` – ${one.suggestion}`) : null)),
+    ),
+  ];
 }

@@ -64,11 +64,9 @@ export function isNumeric(type) {
   return /^(I|U|F)\d+\??$|^Decimal|^(u?int|float|double|decimal)/.test(type ?? "");
 }
 
-/** What an entity is called: its key, or what looks like a name. */
+/** What an entity is called: what looks like a name, else its key. */
 export function nameOf(type, id, data = {}) {
-  const keys = Array.isArray(type?.key) ? type.key : [];
-  const held = keys.map((key) => data?.[key]).filter((one) => one !== undefined && one !== null);
-  if (keys.length && held.length === keys.length && keys[0] !== "id") return held.map(value).join(", ");
   for (const key of ["name", "title", "label"]) if (data?.[key]) return value(data[key]);
-  return id;
+  const held = (type?.key ?? []).map((key) => data?.[key]).filter((one) => one !== undefined);
+  return held.length ? held.map(value).join(", ") : id;
 }

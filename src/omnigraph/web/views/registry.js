@@ -3,7 +3,7 @@
  * says what it is and opens it. docs/dev/web.md tells how one is added.
  */
 
-const MODULES = ["./overview.js"];
+const MODULES = ["./overview.js", "./ask.js", "./look.js", "./search.js", "./schema.js"];
 
 /** Every view, by name. A module is loaded once. */
 export const views = new Map(
