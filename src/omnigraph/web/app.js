@@ -83,10 +83,11 @@ async function show(place) {
     return;
   }
   const ref = place.params.ref || "main";
-  if (shown && shown.identity === identity(place) && shown.handle?.update) {
+  if (shown?.identity === identity(place) && (!shown.opened || shown.handle?.update)) {
     shown.context.path = place.path;
     shown.context.params = place.params;
-    shown.handle.update(shown.context);
+    if (shown.opened) shown.handle.update(shown.context);
+    else shown.moved = true;
     return;
   }
   const graph = new GraphApi(place.graph);
@@ -149,13 +150,16 @@ async function openView(view, graph, at, root, key) {
       show(readPlace());
     },
   };
-  const mine = { identity: key, context, stop, handle: null };
+  const mine = { identity: key, context, stop, handle: null, opened: false, moved: false };
   shown = mine;
   try {
     const handle = await view.open(context);
+    mine.opened = true;
     if (shown === mine) mine.handle = handle;
     else handle?.close?.();
+    if (shown === mine && mine.moved) handle?.update?.(context);
   } catch (error) {
+    mine.opened = true;
     if (!stop.signal.aborted) replace(root, trouble(error, { retry: context.again }));
   }
 }

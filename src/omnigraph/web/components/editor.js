@@ -96,7 +96,7 @@ export function editor({ label, text = "", language, complete, check, onchange, 
     syntaxHighlighting(COLOURS),
     LOOK,
     EditorView.lineWrapping,
-    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false" }),
+    EditorView.contentAttributes.of({ "aria-label": label, spellcheck: "false", tabindex: "0" }),
     EditorState.readOnly.of(readonly),
     EditorState.tabSize.of(4),
     keymap.of([

@@ -39,6 +39,7 @@ class Looking {
     this.wayFrom = null;
     this.selected = [];
     this.list = null;
+    this.told = context.params.n;
   }
 
   async begin() {
@@ -179,11 +180,12 @@ class Looking {
     const nodes = this.drawing.cy.nodes().map((one) => this.drawing.nodeOf(one));
     const few = nodes.length <= IN_ADDRESS && this.past.length > 0;
     const [one] = this.selected;
+    this.told = few ? JSON.stringify(keysOf(nodes)) : this.past.length ? undefined : this.context.params.n;
     this.context.go(
       {
         path: this.selected.length === 1 ? [one.type, one.id] : [],
         params: {
-          n: few ? JSON.stringify(keysOf(nodes)) : this.past.length ? null : this.context.params.n,
+          n: this.told ?? null,
           f: this.filters.length ? JSON.stringify(this.filters) : null,
         },
       },
@@ -192,6 +194,10 @@ class Looking {
   }
 
   follow(context) {
+    if (context.params.n !== this.told) {
+      context.again();
+      return;
+    }
     const [type, id] = context.path;
     if (!type || !id) return;
     if (this.selected.length === 1 && this.selected[0].type === type && this.selected[0].id === id) return;
