@@ -133,7 +133,10 @@ def test_an_answer_is_downloaded_with_all_of_its_rows(
 
 
 def test_more_rows_than_a_page_are_loaded_when_wanted(page: Page, site: Site) -> None:
-    text = "match { $a: Paper $b: Paper $c: Venue $a.year >= $b.year } return { $a.doi, $b.doi, $c.name }"
+    text = (
+        "match { $a: Paper $b: Paper $c: Venue $a.year >= $b.year } "
+        "return { $a.doi, $b.doi, $c.name }"
+    )
     page.goto(site.at("ask", q=text, run="1"))
     expect(page.get_by_text("1,000 rows")).to_be_visible()
     expect(page.get_by_text("and more")).to_be_visible()

@@ -33,7 +33,8 @@ def place_of(page: Page, type: str, id: str) -> dict[str, float]:
 def ids(page: Page, selector: str = "node") -> set[str]:
     """What is drawn and not hidden."""
     found: list[str] = page.evaluate(
-        f"selector => {CANVAS}.elements(selector).filter(one => !one.hasClass('gone')).map(one => one.id())",
+        f"""selector => {CANVAS}.elements(selector)
+            .filter(one => !one.hasClass('gone')).map(one => one.id())""",
         selector,
     )
     return set(found)

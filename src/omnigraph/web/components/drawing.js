@@ -58,7 +58,13 @@ export function drawing({ types, label, onselect, onexpand, onopen, onlegend, ma
   const nodeOf = (one) => ({ type: one.data("type"), id: one.data("key"), data: one.data("data") });
 
   cy.on("select unselect", "node", () => onselect?.(cy.nodes(":selected").map(nodeOf)));
-  cy.on("dbltap", "node", (event) => (onexpand ?? onopen)?.(nodeOf(event.target)));
+  let tapped = { id: null, at: 0 };
+  // Cytoscape takes two quick taps on two nodes for a double one.
+  cy.on("tap", "node", ({ target, timeStamp }) => {
+    const twice = tapped.id === target.id() && timeStamp - tapped.at < 400;
+    tapped = { id: twice ? null : target.id(), at: timeStamp };
+    if (twice) (onexpand ?? onopen)?.(nodeOf(target));
+  });
   cy.on("mouseover", "node", (event) => event.target.connectedEdges().addClass("near"));
   cy.on("mouseout", "node", (event) => event.target.connectedEdges().removeClass("near"));
   const resized = new ResizeObserver(() => {
