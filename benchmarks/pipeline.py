@@ -20,7 +20,7 @@ from typing import Any
 import omnigraph
 import omnigraph.spark
 from benchmarks.measure import Line, Moment, Spent, median_spent, spent_on
-from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.progress import LoadProgress
 from omnigraph.settings import Settings
 
 EDGES, NODES, ROUNDS = 10_000_000, 1_000_000, 3

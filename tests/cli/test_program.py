@@ -27,7 +27,7 @@ from omnigraph.cli.output import Output, Streams
 from omnigraph.cli.progress import waiting
 from omnigraph.cli.run import run
 from omnigraph.cli.table import draw_table, fit_widths
-from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.progress import LoadProgress
 from omnigraph.telemetry import Ledger, watch_requests
 from tests.bench.aging import HOUR, PassingTime, at_point
 from tests.bench.s3 import S3Server

@@ -85,6 +85,9 @@ READS: dict[str, Callable[[Graph], Any]] = {
     ).to_pylist(),
     "schema of a result": lambda g: g.query("match { $p: Person } return { $p.age }").schema,
     "commit of a result": lambda g: g.query("match { $p: Person } return { $p.age }").commit,
+    "prepared": lambda g: g.prepare(
+        "query q($n: I32) { match { $p: Person $p.age > $n } return { $p.name } }"
+    )({"n": 3}).to_pylist(),
     "explain": lambda g: g.explain("match { $p: Person $p.age > 3 } return { $p.name }"),
     "scan": lambda g: rows(g.scan("Person").read_all().to_pylist()),
     "scan where": lambda g: rows(g.scan("Person", filter="age > 36").read_all().to_pylist()),
@@ -147,6 +150,7 @@ def test_a_read_gives_the_same(both: Both, read: Callable[[Graph], Any]) -> None
 
 
 REFUSED: dict[str, Callable[[Graph], Any]] = {
+    "prepared wrongly": lambda g: g.prepare("match { $p: Persn } return { $p.name }"),
     "no such type": lambda g: g.query("match { $p: Persn } return { $p.name }"),
     "no parameter": lambda g: g.query(
         "query q($n: I32) { match { $p: Person $p.age > $n } return { $p.name } }"

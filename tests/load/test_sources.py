@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from omnigraph import Graph
-from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.progress import LoadProgress
 from omnigraph.errors import EngineMissing, InvalidArgument, TypeNotFound
 from tests.contract.graphs import rows
 from tests.load.world import knows, new_graph, person, refused, write_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.progress import LoadProgress
 from tests.load.world import new_graph
 
 

@@ -19,7 +19,8 @@ from omnigraph.client.remote_jobs import await_job
 from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.writing import RemoteWrite, Sent, commit_in, landed, send
 from omnigraph.engine.load.options import LoadOptions
-from omnigraph.engine.load.result import LoadProgress, LoadResult, OnLoadProgress
+from omnigraph.engine.load.progress import LoadProgress, OnLoadProgress
+from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.sources import InputSource, find_sources
 from omnigraph.errors import InvalidArgument, NotRemote
 from omnigraph.model.changes import TypeCounts

@@ -23,11 +23,11 @@ from omnigraph.client.understanding import understanding
 from omnigraph.client.upkeep import optimized_of, run_job
 from omnigraph.client.writing import Sent, commit_in, landed, send_json, signed
 from omnigraph.engine.algorithms.result import AlgorithmResult
-from omnigraph.engine.algorithms.scope import Edges, Where
 from omnigraph.engine.history.cursor import BEGINNING
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.load.options import LoadOptions
-from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+from omnigraph.engine.load.progress import OnLoadProgress
+from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.merge.run import Merge
 from omnigraph.engine.mutation.result import MutationResult
 from omnigraph.engine.reads import check_limit
@@ -36,6 +36,7 @@ from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
 from omnigraph.engine.write.migration import Applied, schema_text
 from omnigraph.engine.write.queries import QueriesStored
 from omnigraph.errors import InvalidArgument, NotRemote
+from omnigraph.model.call_types import AlgorithmFilter, Edges
 from omnigraph.model.changes import TypeCounts
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
@@ -257,7 +258,7 @@ class RemoteBranch(RemoteReads):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         write_to: str | None = None,
         **options: Any,

@@ -19,6 +19,7 @@ from omnigraph.arguments import checked_methods
 from omnigraph.client.connection import SILENCE
 from omnigraph.client.exports import export_rows
 from omnigraph.client.past import RemoteDiff, RemoteLog, begun
+from omnigraph.client.prepared_query import RemotePreparedQuery
 from omnigraph.client.remote_blob import RemoteBlob, open_blob
 from omnigraph.client.row_streams import ask_rows, pinned_at, require_here
 from omnigraph.client.served_graph import SchemaAt, ServedGraph
@@ -26,8 +27,6 @@ from omnigraph.client.told import change_of, commit_of, origin_of, plan_of
 from omnigraph.client.understanding import understanding
 from omnigraph.engine import manifest
 from omnigraph.engine.algorithms.result import AlgorithmResult
-from omnigraph.engine.algorithms.scope import Edges, Where
-from omnigraph.engine.condition import Filter
 from omnigraph.engine.export import ExportFormat, ExportResult
 from omnigraph.engine.graph_view import find_type
 from omnigraph.engine.history.blame import Origin
@@ -49,6 +48,7 @@ from omnigraph.errors import (
 from omnigraph.lang.gq.checking import CheckedText
 from omnigraph.lang.gq.stored import StoredQuery
 from omnigraph.model.arrow import row_schema
+from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
 from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import MigrationPlan
 from omnigraph.telemetry import Ledger
@@ -95,6 +95,11 @@ class RemoteReads(ABC):
         body: dict[str, Any] = {"query": text, "name": name, "params": params}
         body |= {"ref": self._ref(), "timeout": timeout, "memory_limit": memory_limit}
         return self._asked("/query", body, timeout)
+
+    def prepare(self, text: str, name: str | None = None) -> RemotePreparedQuery:
+        """Reads and checks a query once, to be asked many times: call what it returns with the
+        parameters."""
+        return RemotePreparedQuery(self.query, text, name, self._schema_now().catalog)
 
     def run_query(
         self,
@@ -249,7 +254,7 @@ class RemoteReads(ABC):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         **options: Any,
     ) -> AlgorithmResult:
@@ -377,7 +382,7 @@ def read_log_words(shown: LogWords) -> LogWords:
     return shown
 
 
-def texts_of(where: Where) -> Any:
+def texts_of(where: AlgorithmFilter) -> Any:
     """Conditions of an algorithm, as they travel."""
     if where is None or isinstance(where, str):
         return where

@@ -23,12 +23,12 @@ from omnigraph.client.remote_reads import substrait_of
 from omnigraph.client.served_graph import TYPED, SchemaAt, ServedGraph, broken, json_body
 from omnigraph.client.understanding import understanding
 from omnigraph.client.writing import RemoteWrite, commit_in, landed, send
-from omnigraph.engine.condition import Filter
 from omnigraph.engine.graph_view import find_type
 from omnigraph.engine.query.expand import Kernel
 from omnigraph.engine.query.result import Result
 from omnigraph.engine.write.work import refuse
 from omnigraph.errors import Conflict, InvalidArgument
+from omnigraph.model.call_types import Filter
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit
 from omnigraph.plan.rows.typed import shape_rows

@@ -17,11 +17,14 @@ from omnigraph.engine.access import Access
 from omnigraph.engine.asking import ask_branch, ask_new_branch, ask_resolved
 from omnigraph.engine.graph_view import view_of
 from omnigraph.engine.history.cursor import BEGINNING
+from omnigraph.engine.load.progress import OnLoadProgress
 from omnigraph.engine.reads import Reads, check_limit
 from omnigraph.engine.session import Session
 from omnigraph.engine.snapshot import Snapshot, snapshot_of
-from omnigraph.engine.vectors.result import COMMIT_EVERY
+from omnigraph.engine.upkeep.optimize_report import OnProgress
+from omnigraph.engine.vectors.result import COMMIT_EVERY, OnEmbedProgress
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.call_types import AlgorithmFilter, Edges
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
@@ -29,14 +32,13 @@ from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import AlgorithmResult
-    from omnigraph.engine.algorithms.scope import Edges, Where
     from omnigraph.engine.executor_protocol import Executor
     from omnigraph.engine.history.feed import FeedBlock
-    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+    from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.merge.run import Merge
     from omnigraph.engine.mutation.result import MutationResult
-    from omnigraph.engine.upkeep.optimize_report import OnProgress, Optimized
-    from omnigraph.engine.vectors.result import Embedded, OnEmbedProgress
+    from omnigraph.engine.upkeep.optimize_report import Optimized
+    from omnigraph.engine.vectors.result import Embedded
     from omnigraph.engine.write.migration import Applied
     from omnigraph.engine.write.queries import QueriesStored
     from omnigraph.engine.write.transaction import Transaction
@@ -351,7 +353,7 @@ class Branch(Reads):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         write_to: str | None = None,
         **options: Any,

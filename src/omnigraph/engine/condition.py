@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,15 +17,13 @@ from omnigraph.errors import InvalidArgument, InvalidQuery
 from omnigraph.lang.gq import compile_query
 from omnigraph.lang.gq.checked import Delete, Expression, RowProperty, RowSystem
 from omnigraph.model.arrow import row_schema
+from omnigraph.model.call_types import Filter
 from omnigraph.model.catalog import Catalog, GraphType
 from omnigraph.plan.lookups import split_tests
 from omnigraph.plan.values import holds
 from omnigraph.plan.values.push import is_comparable, pushed
 from omnigraph.plan.values.rows import Bindings, RowLeaves, used_columns
 from omnigraph.telemetry import Ledger
-
-Filter: TypeAlias = str | pc.Expression
-"""A condition as callers write it, wherever a condition is accepted."""
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from omnigraph.engine.permissions import Sight
 from omnigraph.engine.session import Session
 from omnigraph.errors import Corrupt, InvalidArgument, Reclaimed, TypeNotFound
 from omnigraph.lang.suggestions import near
+from omnigraph.model.call_types import Filter
 from omnigraph.model.catalog import Catalog, GraphType, declared
 from omnigraph.model.version import Commit, GraphVersion, TablePin
 from omnigraph.store.versions import version_key
@@ -21,7 +22,6 @@ from omnigraph.telemetry import Ledger
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from omnigraph.engine.condition import Filter
     from omnigraph.engine.overlay import Overlay
     from omnigraph.engine.view import TableView
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, TypeVar, Unpack
 
+from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.engine.algorithms.result import AlgorithmResult
-    from omnigraph.engine.algorithms.scope import Edges, Where
     from omnigraph.engine.blob import BlobLike
-    from omnigraph.engine.condition import Filter
     from omnigraph.engine.export import ExportFormat, ExportResult
     from omnigraph.engine.history.blame import Origin
     from omnigraph.engine.history.diff import DiffLike
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from omnigraph.engine.history.log import LogLike, LogWords
     from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.index_state import IndexState
-    from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+    from omnigraph.engine.load.progress import OnLoadProgress
+    from omnigraph.engine.load.result import LoadResult
     from omnigraph.engine.merge.run import Merge
     from omnigraph.engine.mutation.result import MutationResult
     from omnigraph.engine.query.expand import Kernel
@@ -51,6 +52,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class PreparedLike(Protocol):
+    """A query that has been checked, to be asked with parameters."""
+
+    def __call__(
+        self,
+        params: Mapping[str, Any] | None = None,
+        *,
+        timeout: float | None = None,
+        memory_limit: int | None = None,
+        kernel: Kernel = "auto",
+    ) -> Result: ...
+
+
 class SnapshotLike(Protocol):
     """Every read."""
 
@@ -73,6 +87,8 @@ class SnapshotLike(Protocol):
         kernel: Kernel = "auto",
         engine: Literal["local", "spark"] = "local",
     ) -> Result: ...
+
+    def prepare(self, text: str, name: str | None = None) -> PreparedLike: ...
 
     def queries(self) -> dict[str, StoredQuery]: ...
 
@@ -139,7 +155,7 @@ class SnapshotLike(Protocol):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         **options: Any,
     ) -> AlgorithmResult: ...
@@ -338,7 +354,7 @@ class BranchLike(SnapshotLike, Protocol):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         write_to: str | None = None,
         **options: Any,

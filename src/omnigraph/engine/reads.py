@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 from omnigraph.arguments import checked_methods
 from omnigraph.engine.graph_view import GraphView, shown_version, view_of
+from omnigraph.engine.history.log import LogWords
 from omnigraph.engine.session import Session
 from omnigraph.errors import Denied, InvalidArgument
+from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
@@ -21,14 +23,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from omnigraph.engine.algorithms.result import AlgorithmResult
-    from omnigraph.engine.algorithms.scope import Edges, Where
     from omnigraph.engine.blob import Blob
-    from omnigraph.engine.condition import Filter
     from omnigraph.engine.executor_protocol import Executor
     from omnigraph.engine.export import ExportFormat, ExportResult
     from omnigraph.engine.history.blame import Origin
     from omnigraph.engine.history.diff import Diff
-    from omnigraph.engine.history.log import Log, LogWords
+    from omnigraph.engine.history.log import Log
     from omnigraph.engine.history.timeline import Moment
     from omnigraph.engine.index_state import IndexState
     from omnigraph.engine.query.ask import PreparedQuery
@@ -331,7 +331,7 @@ class Reads(ABC):
         *,
         edges: Edges = None,
         direction: Literal["out", "in", "both"] | None = None,
-        where: Where = None,
+        where: AlgorithmFilter = None,
         engine: Literal["auto", "local", "spark"] = "auto",
         **options: Any,
     ) -> AlgorithmResult:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from omnigraph.engine.load.options import LoadOptions
-from omnigraph.engine.load.result import LoadResult, OnLoadProgress
+from omnigraph.engine.load.progress import OnLoadProgress
+from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.load.sources import InputSource
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.options import CommitWords, read_options

@@ -8,8 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.condition import Filter, read_condition
+from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
+from omnigraph.model.call_types import Filter
 from omnigraph.model.catalog import GraphType
 from omnigraph.spark.columns import shown_schema, spark_schema, struct_type, to_spark
 from omnigraph.spark.pinned import PinnedTable, pin_table, read_catalog, share_fragments

@@ -24,6 +24,8 @@ from omnigraph.settings import Settings
 SCHEMA = "node Person { name: String @key age: I32? }\n"
 WIDER = SCHEMA + "node Note { text: String? }\n"
 COUNTER = itertools.count()
+BRANCHES = ("delete_branch", "may", "protect", "unprotect")
+"""What concerns a branch, and is asked of the graph."""
 
 
 @pytest.fixture
@@ -242,4 +244,4 @@ def test_a_graph_is_its_branch_main_and_repeats_no_signature() -> None:
             given = inspect.signature(method).parameters
             assert "from_" not in given, name
             assert "into" not in given, name
-            assert "branch" not in given or name in ("delete_branch", "protect", "unprotect"), name
+            assert "branch" not in given or name in BRANCHES, name

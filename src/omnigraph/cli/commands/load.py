@@ -23,7 +23,8 @@ from omnigraph.wire.values import json_text, plain
 
 if TYPE_CHECKING:
     from omnigraph.cli.invocation import Invocation
-    from omnigraph.engine.load.result import LoadProgress, LoadResult
+    from omnigraph.engine.load.progress import LoadProgress
+    from omnigraph.engine.load.result import LoadResult
 
 _SHOWN = 5
 _SMALL = 64 << 20

@@ -16,11 +16,12 @@ from omnigraph.engine.algorithms.registry import (
     read_options,
 )
 from omnigraph.engine.algorithms.result import AlgorithmResult, Computed, Target
-from omnigraph.engine.algorithms.scope import AlgorithmScope, Edges, Where, read_scope
+from omnigraph.engine.algorithms.scope import AlgorithmScope, read_scope
 from omnigraph.engine.executors import Startable, configured_master, find_executor, registered
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
 from omnigraph.errors import InvalidArgument, PreconditionFailed
+from omnigraph.model.call_types import AlgorithmFilter, Edges
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.types import type_text
 from omnigraph.model.version import Commit
@@ -50,7 +51,7 @@ class AlgorithmCall:
     name: str
     edges: Edges
     direction: str | None
-    where: Where
+    where: AlgorithmFilter
     engine: str
     options: Mapping[str, Any]
 

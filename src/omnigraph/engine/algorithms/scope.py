@@ -5,21 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import pyarrow.compute as pc
 
-from omnigraph.engine.condition import Condition, Filter, read_condition
+from omnigraph.engine.condition import Condition, read_condition
 from omnigraph.errors import InvalidArgument, TypeNotFound
 from omnigraph.lang.suggestions import near
+from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
 from omnigraph.model.catalog import Catalog, EdgeType, GraphType, NodeType
 
 Direction = Literal["out", "in", "both"]
 DIRECTIONS = ("out", "in", "both")
-Edges = str | Sequence[str] | Mapping[str, str] | None
-"""Edge types by name, or each with its direction, or None for all types."""
-Where: TypeAlias = Filter | Mapping[str, Filter] | None
-"""Conditions by the name of a type, or a single one for the only edge type."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +34,7 @@ class AlgorithmScope:
 
 
 def read_scope(
-    catalog: Catalog, edges: Edges, direction: str, where: Where, now: int
+    catalog: Catalog, edges: Edges, direction: str, where: AlgorithmFilter, now: int
 ) -> AlgorithmScope:
     """The scope that the arguments describe, checked against the schema."""
     given = _read_edges(catalog, edges, direction)
@@ -74,7 +71,7 @@ def _read_edges(catalog: Catalog, edges: Edges, direction: str) -> dict[str, str
 
 
 def _read_where(
-    edges: Sequence[EdgeType], nodes: Sequence[NodeType], where: Where
+    edges: Sequence[EdgeType], nodes: Sequence[NodeType], where: AlgorithmFilter
 ) -> list[tuple[GraphType, Filter]]:
     if where is None:
         return []

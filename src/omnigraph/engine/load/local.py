@@ -18,8 +18,8 @@ from omnigraph.engine.load.local_relations import LocalRelations
 from omnigraph.engine.load.local_rows import LocalRows
 from omnigraph.engine.load.options import LoadOptions
 from omnigraph.engine.load.phases import Pinned, ReadRows, Resolved, require_kinds
+from omnigraph.engine.load.progress import LoadProgress
 from omnigraph.engine.load.reading import SourceReader
-from omnigraph.engine.load.result import LoadProgress
 from omnigraph.engine.load.sources import InputSource
 from omnigraph.engine.load.spool import GatheredRows, Room, Spool
 from omnigraph.engine.load.staging import StagedFiles, stage_load

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from omnigraph.engine.load.result import OnLoadProgress
+from omnigraph.engine.load.progress import OnLoadProgress
 from omnigraph.engine.session import hash_call
 from omnigraph.engine.write.published import hash_key
 from omnigraph.errors import InvalidArgument

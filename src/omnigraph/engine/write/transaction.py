@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from omnigraph.arguments import checked_methods
-from omnigraph.engine.condition import Filter, scan_rows
+from omnigraph.engine.condition import scan_rows
 from omnigraph.engine.graph_view import GraphView, as_seen, find_type
 from omnigraph.engine.query.ask import ask
 from omnigraph.engine.query.expand import Kernel
@@ -30,6 +30,7 @@ from omnigraph.engine.write.statements import (
 )
 from omnigraph.engine.write.work import Work, refuse
 from omnigraph.errors import InvalidArgument, InvalidData, OmnigraphError, TypeNotFound
+from omnigraph.model.call_types import Filter
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.options import CommitOptions
 from omnigraph.model.permission import BranchAction

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from omnigraph.engine.load.result import LoadProgress, OnLoadProgress
+from omnigraph.engine.load.progress import LoadProgress, OnLoadProgress
 from omnigraph.runtime import Runtime
 
 OFTEN = 0.5
