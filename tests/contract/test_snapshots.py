@@ -105,7 +105,7 @@ def test_a_scan_of_what_is_not_there_says_so_at_once(g: Graph) -> None:
         snapshot.scan("Person", columns=["age", "age"])
     with pytest.raises(InvalidArgument, match="nope"):
         snapshot.scan("Person", filter=field("nope") == 1)
-    with pytest.raises(InvalidArgument, match=r"a text or a pyarrow.compute expression, not int"):
+    with pytest.raises(InvalidArgument, match="is a text, an Expression or None, not 1"):
         snapshot.scan("Person", filter=1)
     with pytest.raises(InvalidQuery, match=r"does not fit Person.*nope"):
         snapshot.scan("Person", filter="nope > 1")

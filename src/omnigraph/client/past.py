@@ -16,7 +16,7 @@ from omnigraph.client.told import change_of, commit_of, query_changes_of, steps_
 from omnigraph.client.understanding import understanding
 from omnigraph.engine.history.diff import QueryChange
 from omnigraph.engine.history.feed import FeedBlock
-from omnigraph.engine.history.log import LogWords, entry_of
+from omnigraph.engine.history.log import LogWords, entry_of, require_limit
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.changes import Change, Op
 from omnigraph.model.version import Commit
@@ -42,8 +42,7 @@ class RemoteLog(Iterator[Commit]):
         self.io = Ledger()
         self._served = served
         limit = shown.get("limit")
-        if limit is not None and (not isinstance(limit, int) or limit < 0):
-            raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
+        require_limit(limit)
         asked = {
             "ref": ref,
             "actor": shown.get("actor"),

@@ -306,6 +306,8 @@ class RemoteTransaction:
         headers = {"Accept": accept, "Content-Type": kind, **served.holding}
         if self._options.if_commit is not None:
             headers["If-Match"] = f'"{self._options.if_commit}"'
+        if self._options.idempotency_key is not None:
+            headers["Idempotency-Key"] = self._options.idempotency_key
         answer = served.connection.repeat(
             lambda: served.connection.once(
                 "POST",

@@ -362,6 +362,27 @@ $ omnigraph completion powershell
 ! help: See 'omnigraph completion --help'.
 [exit 2]
 
+# A server is named by its address.
+$ omnigraph login ftp://x
+! error: ftp://x is no server.
+! help: Give its address: https://graphs.example.com.
+[exit 2]
+
+$ omnigraph logout nowhere
+! error: nowhere is no server.
+! help: Give its address: https://graphs.example.com.
+[exit 2]
+
+$ omnigraph whoami --root g
+! error: g is no server.
+! help: Give its address: https://graphs.example.com.
+[exit 2]
+
+$ omnigraph web g --port many
+! error: Invalid value for --port: unable to convert "many" into int.
+! help: See 'omnigraph web --help'.
+[exit 2]
+
 # The same for programs.
 $ omnigraph entity Prson Ada --json
 ! {"code": "type_not_found", "error": "There is no type 'Prson'.", "help": "Did you mean Person?", "retryable": false, "exit_code": 3, "kind": "not_found"}

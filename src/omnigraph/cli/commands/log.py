@@ -67,8 +67,10 @@ def log(
         omnigraph log --actor ada --since 2026-01-01 --format jsonl
     """
     from omnigraph.cli.views.commits import Seen, graph_lines, log_lines
+    from omnigraph.engine.history.log import require_limit
     from omnigraph.wire.rows import commit_row
 
+    require_limit(limit)
     with cli.reading() as g:
         shown: LogWords = {
             "actor": actor,

@@ -64,6 +64,11 @@ class LogWords(TypedDict, total=False):
     first_parent: bool
 
 
+def require_limit(limit: int | None) -> None:
+    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
+        raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
+
+
 def all_ends(session: Session, ledger: Ledger) -> list[GraphVersion]:
     """The starts of the log of every branch."""
     return [end for end in History(session, ledger).ends() if not end.deleted]
@@ -82,8 +87,7 @@ def make_log(
     first_parent: bool = False,
 ) -> Log:
     """The starts are pinned. The commits behind them are read as the log is iterated."""
-    if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
-        raise InvalidArgument(f"The limit of a log is a number of commits, not {limit!r}.")
+    require_limit(limit)
     wanted = LogFilter(limit, actor, kind, _moment(since, 0), _moment(until, _DAY - 1))
     return Log(session, starts, wanted, first_parent=first_parent, ledger=ledger or Ledger())
 

@@ -165,9 +165,9 @@ def _publish(
 def _preview(
     call: GraphCall, graph: Graph, body: TransactionBody, parts: dict[str, bytes]
 ) -> Response:
-    """What the statements would do, and what would then be read; nothing of it stays."""
-    words = call.words(body.message) | {"idempotency_key": None}
-    tx = graph.branch(body.branch).transaction(**words)
+    """What the statements would do, and what would then be read; nothing of it stays. A key that is
+    known already lets a repeated call through that would be refused for what it did itself."""
+    tx = graph.branch(body.branch).transaction(**call.words(body.message))
     with contextlib.ExitStack() as undone:
         undone.callback(lambda: tx.__exit__(KeyboardInterrupt, None, None))
         _require_unchanged(graph, tx, body)
