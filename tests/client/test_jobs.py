@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph
 from omnigraph.client.remote_graph import RemoteGraph
-from omnigraph.engine.load.result import LoadProgress
+from omnigraph.engine.load.progress import LoadProgress
 from omnigraph.engine.upkeep.optimize_report import Progress
 from omnigraph.errors import InvalidArgument, InvalidData, JobNotFound
 from tests.client.conftest import SCHEMA

@@ -21,7 +21,8 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.engine.graph import Graph
-from omnigraph.engine.load.result import LoadProgress, LoadResult
+from omnigraph.engine.load.progress import LoadProgress
+from omnigraph.engine.load.result import LoadResult
 from omnigraph.engine.upkeep.jobs import GraphJob, JobContext, Work
 from omnigraph.errors import Denied, InvalidArgument
 from omnigraph.server.limits import ServerLimits
