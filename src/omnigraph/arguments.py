@@ -8,19 +8,14 @@ checks its meaning: which names exist, which numbers make sense.
 
 from __future__ import annotations
 
-import ast
 import builtins
 import functools
-import importlib
 import inspect
-import itertools
 import math
 import os
-import textwrap
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 from omnigraph.errors import InvalidArgument
@@ -43,55 +38,34 @@ def checked(function: F) -> F:
     """A function that checks the types of its arguments first."""
 
     @functools.cache
-    def names() -> tuple[str, ...]:
-        return tuple(inspect.signature(function).parameters)
-
-    @functools.cache
-    def known(name: str) -> tuple[_Check, str] | None:
-        hint = _hint_of(inspect.unwrap(function), name)
-        return None if hint is None or not _expected(hint) else (_check(hint), _expected(hint))
+    def checks() -> tuple[tuple[str, ...], dict[str, tuple[_Check, str]]]:
+        signature = inspect.signature(function)
+        hints: dict[str, Any] = {}
+        held = _hints(function)
+        for one in signature.parameters.values():
+            if one.kind is one.VAR_KEYWORD and get_origin(held.get(one.name)) is typing.Unpack:
+                hints |= typing.get_type_hints(get_args(held[one.name])[0])
+            elif one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL) and one.name in held:
+                hints[one.name] = held[one.name]
+        found = {name: (_check(hint), _expected(hint)) for name, hint in hints.items()}
+        return tuple(signature.parameters), {name: one for name, one in found.items() if one[1]}
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(names(), args, strict=False)) | kwargs
+        names, known = checks()
+        given = dict(zip(names, args, strict=False)) | kwargs
         for name, value in given.items():
-            if (wanted := known(name)) is not None and not wanted[0](value):
+            if name in known and not known[name][0](value):
                 raise InvalidArgument(
-                    f"{name} of {function.__name__}() is {wanted[1]}, not {_shown(value)}."
+                    f"{name} of {function.__name__}() is {known[name][1]}, not {_shown(value)}."
                 )
         return function(*args, **kwargs)
 
     return typing.cast(F, call)
 
 
-def _hint_of(function: Callable[..., Any], name: str) -> Any:
-    """What the annotation of a parameter says; None where it has none. It is read when the argument
-    is given for the first time: what it names may not be imported before."""
-    words = None
-    for one in inspect.signature(function).parameters.values():
-        if one.kind is one.VAR_KEYWORD:
-            words = one.name
-        elif one.name == name and one.kind is not one.VAR_POSITIONAL:
-            return _evaluated(function, name)
-    held = None if words is None else _evaluated(function, words)
-    if get_origin(held) is not typing.Unpack:
-        return None
-    return typing.get_type_hints(get_args(held)[0]).get(name)
-
-
-def _evaluated(function: Callable[..., Any], name: str) -> Any:
-    written = function.__annotations__.get(name)
-    if not isinstance(written, str):
-        return written
-    try:
-        return eval(written, {}, _Names(function.__globals__))
-    except (AttributeError, TypeError):  # a part of a name that is not there
-        return None
-
-
 class _Names(dict[str, Any]):
-    """The names that annotations use, those among them that a module imports for type checkers.
-    What cannot be found accepts anything."""
+    """The names that annotations use. Some exist only for type checkers; these accept anything."""
 
     def __init__(self, known: Mapping[str, Any]) -> None:
         self._known = known
@@ -99,27 +73,7 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         if name.startswith("__"):  # code that inspects frames asks for it
             raise KeyError(name)
-        if name in self._known:
-            return self._known[name]
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
-        place = _imported_for_checkers(str(self._known.get("__file__", ""))).get(name)
-        return _Unknown if place is None else getattr(importlib.import_module(place), name)
-
-
-@functools.cache
-def _imported_for_checkers(file: str) -> Mapping[str, str]:
-    """The module of each name that is imported where only type checkers look. Whoever gives such
-    an argument calls what imports it anyway."""
-    try:
-        source = Path(file).read_text(encoding="utf-8")
-    except OSError:  # there are only compiled files
-        return {}
-    lines = source.partition("\nif TYPE_CHECKING:\n")[2].splitlines()
-    block = itertools.takewhile(lambda line: not line or line.startswith(" "), lines)
-    found = ast.parse(textwrap.dedent("\n".join(block))).body
-    imports = [one for one in found if isinstance(one, ast.ImportFrom) and one.module]
-    return {name.asname or name.name: str(one.module) for one in imports for name in one.names}
+        return self._known.get(name, vars(builtins).get(name, _Unknown))
 
 
 class _OfUnknown(type):
@@ -135,6 +89,13 @@ class _Unknown(metaclass=_OfUnknown):
 
     def __class_getitem__(cls, _of: object) -> type:
         return cls
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return typing.get_type_hints(function, localns=_Names(function.__globals__))
+    except (AttributeError, TypeError):  # a part of a name that is not there
+        return {}
 
 
 def check_fields(held: Any, hints: Mapping[str, Any]) -> None:
