@@ -188,7 +188,12 @@ class JobsLike(Protocol):
     """Long work that was asked for, in whatever process it runs."""
 
     def submit(
-        self, kind: JobKind, arguments: Mapping[str, Any] | None = None, *, actor: str | None = None
+        self,
+        kind: JobKind,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        actor: str | None = None,
+        idempotency_key: str | None = None,
     ) -> GraphJob: ...
 
     def list(self) -> list[GraphJob]: ...
