@@ -16,8 +16,8 @@ from tests.docs.test_index import SOURCE, TOP
 
 MOST_CLASSES = 23
 """Class names that stand in several modules. It only ever becomes smaller."""
-MOST_SINGLE_CLIENTS = 143
-"""Modules that only one other module imports."""
+MOST_SINGLE_CLIENTS = 0.225
+"""The share of modules that only one other module imports. It was 0.276 before the redesign."""
 
 
 def module_of(path: str) -> str:
@@ -58,8 +58,9 @@ def single_clients(imports: Mapping[str, set[str]]) -> dict[str, str]:
 
 def test_few_modules_have_one_client() -> None:
     """Those that are left are nouns, or stand on the other side of a layer."""
-    found = single_clients(imports(trees()))
-    assert len(found) <= MOST_SINGLE_CLIENTS, sorted(found.items())
+    all_imports = imports(trees())
+    found = single_clients(all_imports)
+    assert len(found) <= MOST_SINGLE_CLIENTS * len(all_imports), sorted(found.items())
 
 
 def test_a_single_client_would_be_seen() -> None:
