@@ -105,7 +105,25 @@ class Expressions:
         self.data = data
         self.catalog: Catalog = data.catalog
         self.parameters = parameters
+        self.paths: list[str] = []
+        """Named paths of the pattern, outside blocks."""
         self.pattern: Callable[[list[Known], int], tuple[str, list[Known]]]
+
+    # Paths.
+
+    def on_path(self, name: str) -> str:
+        pick = self.chance.random()
+        if pick < 0.6:
+            return f"length(${name}) {self.chance.choice(ORDERED)} {self.chance.randint(0, 3)}"
+        if pick < 0.8:
+            return f"size(nodes(${name})) > {self.chance.randint(0, 2)}"
+        return f"size(edges(${name})) < {self.chance.randint(1, 4)}"
+
+    def of_path(self) -> tuple[str, bool]:
+        """Something to return, and whether rows may be ordered by it."""
+        name = self.chance.choice(self.paths)
+        part = self.chance.choice(["nodes", "edges", "length"])
+        return f"{part}(${name})", part == "length"
 
     # References.
 

@@ -25,7 +25,8 @@ WANTED = frozenset(
     + ["late filter", "not block", "block in a block", "both ends bound", "a loop in the pattern"]
     + ["components", "distinct", "group", "no key", "order", "descending", "order by expression"]
     + ["limit", "offset", "limit parameter", "default", "parameter is null", "outer filter"]
-    + ["optional after optional", "list column", "entity column"]
+    + ["optional after optional", "list column", "entity column", "no upper bound"]
+    + ["path nodes", "path edges", "path length", "one shortest", "all shortest"]
 )
 
 
@@ -96,6 +97,7 @@ def _of_traversals(match: c.Match) -> Iterator[str]:
         yield from ["edge variable"] if traversal.edge is not None else []
         yield from ["bounds"] if traversal.high > 1 else []
         yield from ["from zero"] if traversal.low == 0 else []
+        yield from ["no upper bound"] if traversal.high == c.UNBOUNDED else []
         source, target = traversal.source, traversal.target
         if {source, target} & own == set():
             yield "both ends bound"
@@ -121,6 +123,9 @@ def _of_expression(value: c.Expression, depth: int = 0) -> Iterator[str]:
                     yield f"moved by {length.unit}s"
                 else:
                     yield f"arithmetic {sign}"
+            case c.PathValue(part=asked, every=every):
+                yield f"path {asked}"
+                yield "all shortest" if every else "one shortest"
             case c.TextTest(operator=word):
                 yield f"text {word}"
             case c.PatternAggregate(function=function):

@@ -222,7 +222,7 @@ class Oracle:
                 return _at_width(self.parameters[node.name], node.type.kind)
             case c.ListValue():
                 return tuple(self.value(item, frame) for item in node.items)
-            case c.PropertyValue() | c.SystemValue() | c.EntityValue():
+            case c.PropertyValue() | c.SystemValue() | c.EntityValue() | c.PathValue():
                 return self._reference(node, frame)
             case c.KeyValue() | c.AggregateValue() | c.OutputValue():
                 return _result(node, frame)
@@ -245,8 +245,11 @@ class Oracle:
                 assert_never(node)
 
     def _reference(
-        self, node: c.PropertyValue | c.SystemValue | c.EntityValue, frame: Frame
+        self, node: c.PropertyValue | c.SystemValue | c.EntityValue | c.PathValue, frame: Frame
     ) -> Any:
+        if isinstance(node, c.PathValue):
+            source, target = node.traversal.source, node.traversal.target
+            return self.paths.part(node, frame.variables[source], frame.variables[target])
         entity = frame.variables[node.variable]
         if entity is None or isinstance(node, c.EntityValue):
             return entity

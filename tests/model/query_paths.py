@@ -49,6 +49,10 @@ def _edge(kind: str, row: Mapping[str, Any]) -> Entity:
     return Entity(kind, row["id"], properties, row["src"], row["dst"], is_edge=True)
 
 
+def _ids(entities: tuple[Entity, ...]) -> list[tuple[str, str]]:
+    return [(one.id, one.type) for one in entities]
+
+
 class Paths:
     def __init__(self, world: World) -> None:
         self.world = world
@@ -81,6 +85,59 @@ class Paths:
             )
         distance = self._distances_from(source, traversal.steps).get(target)
         return distance is not None and traversal.low <= distance <= traversal.high
+
+    def part(self, value: c.PathValue, source: Entity | None, target: Entity | None) -> Any:
+        """What is asked of a named traversal. Every way of the shortest length is written out."""
+        if source is None or target is None:
+            return None
+        ways = self._shortest(source, target, value.traversal)
+        if not ways:
+            return None
+        if value.part == "length":
+            return len(ways[0]) // 2
+        side = slice(0, None, 2) if value.part == "nodes" else slice(1, None, 2)
+        if not value.every:
+            first = min(ways, key=lambda w: (_ids(w[::2]), _ids(w[1::2])))
+            return tuple(one.id for one in first[side])
+        steps = zip(*(way[side] for way in ways), strict=True)
+        return tuple(
+            entity.id
+            for step in steps
+            for entity in sorted(set(step), key=lambda one: (one.id, one.type))
+        )
+
+    def _shortest(
+        self, source: Entity, target: Entity, traversal: c.Traversal
+    ) -> list[tuple[Entity, ...]]:
+        """Nodes and edges in turn. A way never comes back to where it was, but for a loop."""
+        if source == target and traversal.low == 0:
+            return [(source,)]
+        if source == target:
+            return [
+                (source, edge, stop)
+                for edge, stop in self._out(source, traversal.steps)
+                if stop == target
+            ]
+        distance = self._distances_from(source, traversal.steps).get(target)
+        ways: list[tuple[Entity, ...]] = [(source,)]
+        for _ in range(distance or 0):
+            ways = [
+                (*way, edge, stop)
+                for way in ways
+                for edge, stop in self._out(way[-1], traversal.steps)
+                if stop not in way
+            ]
+        return [way for way in ways if distance and way[-1] == target]
+
+    def _out(self, node: Entity, steps: tuple[c.EdgeStep, ...]) -> list[tuple[Entity, Entity]]:
+        """The edges that leave a node, each once for each node that it leads to."""
+        return [
+            (edge, stop)
+            for step in steps
+            for edge in self.world.edges.get(step.edge.name, [])
+            for start, stop in sorted(self._ways(edge, step), key=lambda way: way[1].id)
+            if start == node
+        ]
 
     def _ways(self, edge: Entity, step: c.EdgeStep) -> set[tuple[Entity, Entity]]:
         """From which node to which the step goes by this edge."""

@@ -32,6 +32,9 @@ class Returns:
         distinct = self.chance.random() < 0.2
         for _ in range(self.chance.randint(0 if grouped else 1, 3)):
             self._plain()
+        if self.expressions.paths and self.chance.random() < 0.7:
+            written, is_key = self.expressions.of_path()
+            self._add("way", f"{written} as way", is_key=is_key)
         if grouped:
             self._aggregates()
         order = self._order(is_output=grouped or distinct)

@@ -14,7 +14,22 @@ from tests.model.query_expressions import Expressions, Known, Parameters, family
 from tests.model.query_returns import Returns
 from tests.model.query_worlds import draw_value
 
-BOUNDS = ("", "", "", "{1,2}", "{0,2}", "{2}", "{0}", "{1,3}", "{2,3}", "{1,20}", "{0,1}")
+BOUNDS = (
+    "",
+    "",
+    "",
+    "{1,2}",
+    "{0,2}",
+    "{2}",
+    "{0}",
+    "{1,3}",
+    "{2,3}",
+    "{1,20}",
+    "{0,1}",
+    "{1,}",
+    "{0,}",
+    "{2,}",
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +49,7 @@ class Writer:
         self.expressions = Expressions(chance, data, self.parameters)
         self.expressions.pattern = self.block
         self.count = 0
+        self.inner = 0
 
     # Patterns.
 
@@ -45,6 +61,13 @@ class Writer:
 
     def block(self, outer: list[Known], depth: int) -> tuple[str, list[Known]]:
         """`{ clauses }` that mostly hang on an outer variable, and the variables in it."""
+        self.inner += 1
+        try:
+            return self._block(outer, depth)
+        finally:
+            self.inner -= 1
+
+    def _block(self, outer: list[Known], depth: int) -> tuple[str, list[Known]]:
         inner = list(outer)
         clauses: list[str] = []
         is_joined = self._join(outer, clauses) if self.chance.random() < 0.15 else False
@@ -182,7 +205,21 @@ class Writer:
                 return [f"${left.name} $_:{hop} ${right.name}"]
             scope.append(bound)
             return [f"${left.name} ${bound.name}:{hop} ${right.name}"]
-        return [f"${left.name} {hop}{bounds} ${right.name}"]
+        walked = f"${left.name} {hop}{bounds} ${right.name}"
+        is_named = "_" not in (left.name, right.name)
+        return self._path(walked) if is_named and self.chance.random() < 0.3 else [walked]
+
+    def _path(self, walked: str) -> list[str]:
+        """A named path, asked for in the same pattern or, outside blocks, in the result."""
+        self.count += 1
+        name = f"p{self.count}"
+        word = self.chance.choice(["", "", "shortest ", "all shortest "])
+        clauses = [f"${name} = {word}{walked}"]
+        if not self.inner:
+            self.expressions.paths.append(name)
+        if self.inner or self.chance.random() < 0.4:
+            clauses.append(self.expressions.on_path(name))
+        return clauses
 
     def _end(
         self, scope: list[Known], start: Known, types: frozenset[str], *, new_only: bool

@@ -74,6 +74,7 @@ def test_no_history_changes_an_answer(seed: int) -> None:
 SMALL = {
     "engine.query.expand": {"CHUNK": 2, "_FEW": 1, "_LARGE": 2, "_TOUCHES": 1},
     "engine.query.distances": {"_BITS": 128},
+    "engine.query.ways": {"_CODES": 64},
     "engine.query.adjacency.arrays": {"_SHARE": 1},
     "engine.query.adjacency.cache": {"_VERSIONS": 1, "_WORTH_WRITING": 1},
     "engine.query.pattern": {"_FIRST": 1, "_MERGE": 2, "_LOOSE": 0},

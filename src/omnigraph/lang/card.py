@@ -9,7 +9,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS, TEXT_TESTS, Taken
+from omnigraph.lang.gq.check.functions import (
+    AGGREGATES,
+    COALESCE,
+    FUNCTIONS,
+    PATH_PARTS,
+    TEXT_TESTS,
+    Taken,
+)
 from omnigraph.lang.gq.check.searches import FUNCTIONS as SEARCHES
 from omnigraph.lang.gq.grammar import grammar_text as gq_text
 from omnigraph.model.types import Base
@@ -46,6 +53,9 @@ the edge itself has a name, and properties:
 one to three steps; either way; any of several; $_ is anything:
     match { $d: Doc $d cites{1,3} $e $e <cites> $f $p (wrote|cites) $f $f cites $_ }
     return distinct { $p.@type, $f.slug }
+ways:
+    match { $d: Doc { slug: "a" } $p = all shortest $d cites{1,} $e }
+    return { nodes($p) as way }
 what is not there, and what may be:
     match { $d: Doc not { $d cites $_ } optional { $p wrote $d } }
     return { $d.slug, $p.name } order { $d.slug }
@@ -85,7 +95,7 @@ _RULES: Final = """\
 """  # noqa: E501
 _NAMED: Final = frozenset({"NAME", "TYPE", "VAR", "STRING", "INTEGER", "FLOAT", "VALUE"})
 _DECLARED: Final = {
-    "LEAD": "VAR", "NEG": '"-"', "CALL": "NAME", "ARG": "NAME", "REF": "NAME", "CONSTRAINT": '"@"',
+    "LEAD": "VAR", "PATH": "VAR", "NEG": '"-"', "CALL": "NAME", "ARG": "NAME", "REF": "NAME", "CONSTRAINT": '"@"',
     "LT": '"<"', "GT": '">"', "SLASH": '"/"', "MINUS": '"-"', "RESERVED": "NAME",
 }  # fmt: skip
 _SAID_ELSEWHERE: Final = frozenset({"wreck", "branch"})
@@ -132,7 +142,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield from _wrapped([*(_call(name) for name in FUNCTIONS), f"{COALESCE}(value, …)"])
     yield f"Tests, also as operators: {' '.join(TEXT_TESTS)}. Aggregates: {' '.join(AGGREGATES)}."
-    yield f"Searches: {' '.join(SEARCHES)}."
+    yield f"Searches: {' '.join(SEARCHES)}. Of paths: {' '.join(PATH_PARTS)}."
     yield f"Types: {' '.join(Base)}, [Base], enum(a, b), Vector(n)."
     yield ""
     for title, package in (("queries", "omnigraph.lang.gq"), ("schemas", "omnigraph.lang.pg")):

@@ -9,6 +9,8 @@ import numpy as np
 
 from omnigraph.engine.query.entities import NONE
 from omnigraph.engine.query.hops import Reached, TypedHop
+from omnigraph.errors import MemoryLimit
+from omnigraph.lang.gq.checked import MOST_STEPS
 from omnigraph.model.catalog import GraphType
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def _distances(
     for distance in range(1, high + 1):
         if not len(codes):
             break
+        check_steps(distance)
         run.guard.check()
         reached = run.expander.expand(hops, codes % span + base, edges=False)
         origins = (codes // span)[reached.places]
@@ -82,6 +85,16 @@ def _distances(
             found.append(codes)
     joined = np.concatenate([NONE, *found])
     return Reached(joined // span, joined % span + base, None)
+
+
+def check_steps(distance: int) -> None:
+    """Ends a search without a bound that does not come to an end."""
+    if distance > MOST_STEPS:
+        raise MemoryLimit(
+            f"A way without an upper bound is longer than {MOST_STEPS:,} steps.",
+            limit="steps",
+            help="Give it a bound, such as {1,100}, or ask from fewer nodes.",
+        )
 
 
 def _unique(codes: np.ndarray, size: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.engine.query.frame import Frame
+from omnigraph.engine.query.ways import Ways, find_ways
 from omnigraph.lang.gq.checked import (
     Bm25,
     EdgeKind,
@@ -22,6 +23,7 @@ from omnigraph.lang.gq.checked import (
     Nearest,
     NodeKind,
     ParameterValue,
+    PathValue,
     PatternAggregate,
     PropertyValue,
     Rrf,
@@ -49,6 +51,7 @@ class FrameLeaves:
         self.frame = frame
         self._run = run
         self._known: dict[tuple[int, str], pa.Array] = {}
+        self._ways: dict[tuple[int, bool], Ways] = {}
 
     @property
     def rows(self) -> int:
@@ -104,6 +107,20 @@ class FrameLeaves:
             found |= self._run.entities.of_type(kind, numbers)
         return pa.array(found, mask=numbers < 0)
 
+    def path_value(self, value: PathValue) -> Value:
+        traversal = value.traversal
+        key = (id(traversal), value.every)
+        found = self._ways.get(key)
+        if found is None:
+            run, source, target = self._run, traversal.source, traversal.target
+            hops = run.expander.legs_of(
+                traversal, backward=False, here=run.kinds(source), there=run.kinds(target)
+            )
+            starts, ends = self._numbers(source), self._numbers(target)
+            found = find_ways(run, traversal, hops, starts, ends, every=value.every)
+            self._ways[key] = found
+        return found.part(value.part)
+
     def text_search(self, value: TextSearch) -> Value:
         return self._run.searches.matches(value, self)
 
@@ -130,6 +147,7 @@ _VALUES: dict[type, Callable[[FrameLeaves, Any], Value]] = {
     PropertyValue: FrameLeaves.property_value,
     SystemValue: FrameLeaves.system_value,
     EntityValue: FrameLeaves.entity_value,
+    PathValue: FrameLeaves.path_value,
     ParameterValue: FrameLeaves.parameter_value,
     FunctionCall: FrameLeaves.moment,
     SameEntity: FrameLeaves.same_entity,

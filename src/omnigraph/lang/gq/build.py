@@ -202,9 +202,15 @@ class ClauseBuilder:
 
     every_undirected_hop = undirected_hops
 
+    def path(self, children: Children) -> tree.Traversal:
+        name = tree.Path(_variable(children[0]), _has(children, "ALL"), _of(children[0]))
+        traversal: tree.Traversal = children[-1]
+        return msgspec.structs.replace(traversal, path=name, span=_span(children))
+
     def bounds(self, children: Children) -> tree.Bounds:
         numbers = [integer_value(c.text) for c in children if c.type == "INTEGER"]
-        return tree.Bounds(numbers[0], numbers[-1], _span(children))
+        is_open = _has(children, "COMMA") and len(numbers) == 1
+        return tree.Bounds(numbers[0], None if is_open else numbers[-1], _span(children))
 
     def negated(self, children: Children) -> tree.Block:
         return tree.Block("not", children[1].clauses, _span(children))

@@ -64,6 +64,11 @@ class Type:
 
 # Variables and patterns.
 
+UNBOUNDED: Final = 1 << 30
+"""The upper bound of `{m,}`."""
+MOST_STEPS: Final = 10_000
+"""So many steps are followed without a bound; then the query fails, because it would not end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Variable:
@@ -93,7 +98,8 @@ class EdgeStep:
 @dataclass(frozen=True, slots=True)
 class Traversal:
     """One row per distinct target for each source, by any of the steps; with an edge variable, one
-    row per edge. `low` and `high` bound the shortest distance; without bounds both are 1."""
+    row per edge. `low` and `high` bound the shortest distance; without bounds both are 1.
+    `{m,}` is UNBOUNDED above."""
 
     source: int
     target: int
@@ -148,6 +154,19 @@ class PropertyValue:
     type: Type
 
 
+@dataclass(frozen=True, slots=True)
+class PathValue:
+    """`nodes($p)`, `edges($p)` or `length($p)` of a named traversal: of the shortest way whose ids
+    of nodes, and then of edges, come first, or of every shortest way together. It depends on both
+    ends alone, so it is computed where it is asked for."""
+
+    traversal: Traversal
+    part: PathPart
+    every: bool
+    type: Type
+
+
+PathPart = Literal["nodes", "edges", "length"]
 SystemColumn = Literal["id", "src", "dst"]
 
 
@@ -402,6 +421,7 @@ Expression = (
     | PropertyValue
     | SystemValue
     | EntityValue
+    | PathValue
     | RowProperty
     | RowSystem
     | And

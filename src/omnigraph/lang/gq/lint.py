@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -16,6 +17,8 @@ from omnigraph.lang.gq.checked import CheckedQuery, Match, NodeKind, Read
 from omnigraph.lang.gq.walk import all_matches, patterns_of, used_variables
 from omnigraph.model.catalog import Catalog, NodeType
 from omnigraph.model.types import type_text
+
+N = TypeVar("N", tree.Variable, tree.Path)
 
 
 class ColumnInfo(msgspec.Struct, frozen=True):
@@ -176,18 +179,29 @@ def _unused(query: tree.Query, parameters: tuple[str, ...]) -> Iterator[Diagnost
     declared = {parameter.variable.name for parameter in query.parameters}
     seen = [v for v in _variables(query.body) if v.name not in declared]
     counts = Counter(variable.name for variable in seen)
+    paths = {path.span for path in _paths(query.body)}
     for variable in seen:
         if counts[variable.name] == 1 and not variable.is_anonymous:
             message = f"`${variable.name}` is never used"
-            yield _warn("L204", variable.span, message, "write `$_` if it does not matter")
+            is_path = variable.span in paths
+            help_ = "leave it out" if is_path else "write `$_` if it does not matter"
+            yield _warn("L204", variable.span, message, help_)
 
 
 def _variables(value: object) -> Iterator[tree.Variable]:
-    """Every occurrence of a variable, in text order."""
+    """Every occurrence of a variable, in text order but for the names of paths."""
+    return _of_type(tree.Variable, value)
+
+
+def _paths(value: object) -> Iterator[tree.Path]:
+    return _of_type(tree.Path, value)
+
+
+def _of_type(wanted: type[N], value: object) -> Iterator[N]:
     stack = [value]
     while stack:
         top = stack.pop()
-        if isinstance(top, tree.Variable):
+        if isinstance(top, wanted):
             yield top
         elif isinstance(top, tuple):
             stack.extend(reversed(top))

@@ -29,6 +29,7 @@ _OPENING: Final = frozenset({"LPAR", "LSQB", "LBRACE"})
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
 _ARGUMENTS: Final = 4096
 """How many tokens are looked through for the comma between two arguments."""
+_WAYS: Final = ("all", "shortest")
 _BLOCKS: Final = frozenset({"OPTIONAL", "EXISTS", "COUNT"})
 _HEADS: Final = frozenset({"MATCH", "RETURN", "ORDER"})
 _REF = re.compile(r"[A-Za-z0-9_.\-]+(?:/[A-Za-z0-9_.\-]+)*")
@@ -94,6 +95,8 @@ class Reader:
         if token.type == "VAR":
             if self._leads(token) and expects("LEAD"):
                 return Token("LEAD", token.text, token.start)
+            if self._names_path(token) and expects("PATH"):
+                return Token("PATH", token.text, token.start)
         elif token.type == "MINUS":
             if not expects("MINUS"):
                 return Token("NEG", token.text, token.start)
@@ -189,7 +192,41 @@ class Reader:
             return True
         if after.type == "NAME":
             return after.text not in OPERATOR_WORDS or self._is_hop(token)
-        return after.type == "LT" and self._is_undirected()
+        return after.type == "LT" and self._is_undirected(1)
+
+    def _names_path(self, token: Token) -> bool:
+        """Whether `$p =` names the traversal that follows. Else it is a filter, and what follows
+        its right side is another clause: `$a = $b  $c: Person`."""
+        if self.ahead(1).type != "EQUAL" or token.text == "$_" or token.text in self.parameters:
+            return False
+        word = self.ahead(2)
+        if word.text in _WAYS and word.type == "NAME":
+            return True
+        if word.type != "VAR" or word.text in self.parameters:
+            return False
+        after = self.ahead(3).type
+        if after in _NAMES:
+            return self._is_end(4)
+        if after == "STAR":
+            return self._is_end(4) and self.ahead(4).text not in self.parameters
+        if after == "LT":
+            return self._is_undirected(3)
+        return after == "LPAR" and self._is_choice(4)
+
+    def _is_end(self, distance: int) -> bool:
+        """Whether a hop can end before this token: with its bounds, or its other end."""
+        kind = self.ahead(distance).type
+        return kind == "VAR" or (kind == "LBRACE" and self.ahead(distance + 1).type == "INTEGER")
+
+    def _is_choice(self, distance: int) -> bool:
+        """Whether `a|b)` and what a hop ends with stands here."""
+        while self.ahead(distance).type in _NAMES:
+            if self.ahead(distance + 1).type == "RPAR":
+                return self._is_end(distance + 2)
+            if self.ahead(distance + 1).type != "PIPE":
+                return False
+            distance += 2
+        return False
 
     def _is_hop(self, token: Token) -> bool:
         """Whether `contains` and the like are edges: they are between two bare variables of a
@@ -201,10 +238,11 @@ class Reader:
             return False
         return token.text not in self.parameters and following.text not in self.parameters
 
-    def _is_undirected(self) -> bool:
-        if self.ahead(2).type == "STAR":
-            return self.ahead(3).type == "GT"
-        distance = 2
+    def _is_undirected(self, distance: int) -> bool:
+        """Whether the `<` here begins a hop: `<name|name>` or `<*>`."""
+        distance += 1
+        if self.ahead(distance).type == "STAR":
+            return self.ahead(distance + 1).type == "GT"
         while self.ahead(distance).type in _NAMES:
             if self.ahead(distance + 1).type == "GT":
                 return True

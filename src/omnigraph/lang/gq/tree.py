@@ -180,8 +180,18 @@ class Hop(msgspec.Struct, frozen=True):
 
 
 class Bounds(msgspec.Struct, frozen=True, gc=False):
+    """`{m,n}`; `high` is None for `{m,}`."""
+
     low: int
-    high: int
+    high: int | None
+    span: Span
+
+
+class Path(msgspec.Struct, frozen=True):
+    """`$p =` before a traversal. `is_every` means all shortest ways together, and not one."""
+
+    variable: Variable
+    is_every: bool
     span: Span
 
 
@@ -192,6 +202,7 @@ class Traversal(msgspec.Struct, frozen=True):
     bounds: Bounds | None
     target: Variable
     span: Span
+    path: Path | None = None
 
 
 class Block(msgspec.Struct, frozen=True):

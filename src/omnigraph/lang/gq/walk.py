@@ -11,6 +11,7 @@ from omnigraph.lang.gq.checked import (
     Exists,
     Expression,
     Match,
+    PathValue,
     PatternAggregate,
     SameEntity,
 )
@@ -46,6 +47,8 @@ def used_variables(value: Expression) -> frozenset[int]:
     for part in walk(value):
         if isinstance(part, SameEntity):
             found |= {part.left, part.right}
+        elif isinstance(part, PathValue):
+            found |= {part.traversal.source, part.traversal.target}
         elif isinstance(part, Exists | PatternAggregate):
             found.update(part.match.outer)
         elif (variable := getattr(part, "variable", None)) is not None:

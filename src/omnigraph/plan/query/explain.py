@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from omnigraph.lang.gq.checked import Direction, Traversal, Variable
+from omnigraph.lang.gq.checked import UNBOUNDED, Direction, Traversal, Variable
 from omnigraph.plan.query.logical import Candidate, Pattern, inner_patterns, outputs
 from omnigraph.plan.query.steps import (
     Check,
@@ -88,7 +88,8 @@ def _traversal(plan: Plan, traversal: Traversal, *, backward: bool = False) -> s
     along = any(step.direction is Direction.FORWARD for step in traversal.steps)
     bounds = ""
     if (traversal.low, traversal.high) != (1, 1):
-        bounds = f"{{{traversal.low},{traversal.high}}}"
+        high = "" if traversal.high == UNBOUNDED else traversal.high
+        bounds = f"{{{traversal.low},{high}}}"
     edge = f"{_name(plan, traversal.edge)}:" if traversal.edge is not None else ""
     source, target = _name(plan, traversal.source), _name(plan, traversal.target)
     forward = along != backward

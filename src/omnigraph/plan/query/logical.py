@@ -17,6 +17,7 @@ from omnigraph.lang.gq.checked import (
     Match,
     OrderKey,
     ParameterValue,
+    PathValue,
     PatternAggregate,
     Read,
     Traversal,
@@ -125,6 +126,11 @@ def inner_patterns(value: Expression) -> Iterator[Exists | PatternAggregate]:
     for part in walk(value):
         if isinstance(part, Exists | PatternAggregate):
             yield part
+
+
+def asks_path(value: Expression) -> bool:
+    """Whether the value is about a way, which is searched for each pair of ends."""
+    return any(isinstance(part, PathValue) for part in walk(value))
 
 
 def uses(values: Iterator[Expression] | tuple[Expression, ...]) -> frozenset[int]:

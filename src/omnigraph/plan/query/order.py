@@ -13,15 +13,17 @@ from omnigraph.lang.gq.checked import (
     Expression,
     Membership,
     NullTest,
+    PathValue,
     PatternAggregate,
     Read,
     Traversal,
     Variable,
 )
-from omnigraph.lang.gq.walk import all_variables, used_variables
+from omnigraph.lang.gq.walk import all_variables, used_variables, walk
 from omnigraph.plan.query.logical import (
     Candidate,
     Pattern,
+    asks_path,
     inner_patterns,
     outputs,
     pattern_of,
@@ -286,14 +288,19 @@ class _Steps:
         self._forget()
 
     def _filter(self) -> None:
-        ready = [f for f in self.filters if used_variables(f) <= self.bound]
+        ready = [f for f in self.filters if used_variables(f) <= self.bound and self._walked(f)]
         if ready:
             self.filters = [f for f in self.filters if f not in ready]
             self._test(ready)
 
+    def _walked(self, condition: Expression) -> bool:
+        """Whether the ways that a condition is about are known to be there."""
+        paths = (part.traversal for part in walk(condition) if isinstance(part, PathValue))
+        return not any(path in self.traversals for path in paths)
+
     def _test(self, conditions: list[Expression]) -> None:
         # Cheap conditions come first: patterns inside conditions cost the most.
-        cheap = tuple(c for c in conditions if not any(inner_patterns(c)))
+        cheap = tuple(c for c in conditions if not (any(inner_patterns(c)) or asks_path(c)))
         costly = tuple(c for c in conditions if c not in cheap)
         for group in (cheap, costly):
             if group:

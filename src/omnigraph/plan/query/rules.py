@@ -27,6 +27,7 @@ from omnigraph.plan.query.logical import (
     KeyTest,
     Pattern,
     Query,
+    asks_path,
     inner_patterns,
     outputs,
     pattern_variables,
@@ -55,7 +56,8 @@ def place_conditions(pattern: Pattern) -> Pattern:
     rest = []
     for condition in pattern.filters:
         used = used_variables(condition)
-        if len(used) == 1 and used <= own and not any(inner_patterns(condition)):
+        costly = any(inner_patterns(condition)) or asks_path(condition)
+        if len(used) == 1 and used <= own and not costly:
             tests.setdefault(next(iter(used)), []).append(condition)
         else:
             rest.append(condition)

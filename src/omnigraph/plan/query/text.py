@@ -33,6 +33,7 @@ from omnigraph.lang.gq.checked import (
     Or,
     OutputValue,
     ParameterValue,
+    PathValue,
     PatternAggregate,
     PropertyValue,
     RowProperty,
@@ -70,6 +71,9 @@ class _Text:
                 return f"{self._name(key)}.@{column}"
             case EntityValue(variable=key):
                 return self._name(key)
+            case PathValue(traversal=traversal, part=part):
+                ends = f"{self._name(traversal.source)} … {self._name(traversal.target)}"
+                return f"{part}({ends})"
             case RowProperty(property=held):
                 return held.name
             case RowSystem(column=column):

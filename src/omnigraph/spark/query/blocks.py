@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import functions as sql
 
 from omnigraph.lang.gq.check.functions import AGGREGATES
-from omnigraph.lang.gq.checked import Exists, Expression, PatternAggregate
+from omnigraph.lang.gq.checked import Exists, Expression, PathValue, PatternAggregate
 from omnigraph.lang.gq.walk import parts, used_variables
 from omnigraph.plan.query import PatternPlan, argument_variables
 from omnigraph.plan.query.logical import inner_patterns
@@ -21,10 +21,13 @@ from omnigraph.plan.query.steps import Check, Degrees, Expand, Optional, ScanEdg
 from omnigraph.spark.query.aggregates import AggregateArgument, fold
 from omnigraph.spark.query.arrow_types import spark_type
 from omnigraph.spark.query.context import Compiling
+from omnigraph.spark.query.edges import FAR, FAR_TYPE, NEAR, NEAR_TYPE
 from omnigraph.spark.query.frame import COUNT, SparkFrame, same
-from omnigraph.spark.query.scope import Leaf, named
+from omnigraph.spark.query.scope import Leaf, attached_key, named
 from omnigraph.spark.query.values import leaf_of
+from omnigraph.spark.query.ways import EDGES, LENGTH, NODES, ways_of
 
+_IDS = pa.list_(pa.string())
 Run = Callable[[Compiling, PatternPlan, SparkFrame], SparkFrame]
 
 
@@ -130,28 +133,56 @@ def _solutions(
 
 def attach(
     c: Compiling, values: Sequence[Expression], frame: SparkFrame, run: Run
-) -> tuple[SparkFrame, dict[int, Leaf]]:
-    """The frame with a column for each pattern in the values, and which columns these are. The
-    frame does not list these columns, so they disappear with the next step."""
-    wanted = {id(part.match): part for value in values for part in _outermost(value)}
+) -> tuple[SparkFrame, dict[tuple[int, str, bool], Leaf]]:
+    """The frame with a column for each pattern and path in the values, and which columns these
+    are. The frame does not list these columns, so they disappear with the next step."""
+    wanted = {attached_key(part): part for value in values for part in _outermost(value)}
     if not wanted:
         return frame, {}
     frame = c.shared(frame)
     data = frame.data
-    found: dict[int, Leaf] = {}
+    found: dict[tuple[int, str, bool], Leaf] = {}
+    for path in [one for one in wanted.values() if isinstance(one, PathValue)]:
+        if attached_key(path) not in found:
+            data, ways = _with_ways(c, path, frame, data)
+            found |= ways
     for key, part in wanted.items():
+        if isinstance(part, PathValue):
+            continue
         name = f"p{c.number()}"
         data, kind = _attached(c, part, frame, run, data, name)
         found[key] = named(name, kind)
     return replace(frame, data=data, read=False), found
 
 
-def _outermost(value: Expression) -> Iterator[Exists | PatternAggregate]:
-    """The patterns in an expression, but not those in their arguments."""
+def _with_ways(
+    c: Compiling, value: PathValue, frame: SparkFrame, data: Any
+) -> tuple[Any, dict[tuple[int, str, bool], Leaf]]:
+    """Rows of the frame, joined with all that may be asked of a path."""
+    traversal, number = value.traversal, c.number()
+    ways = ways_of(c, value, frame)
+    ends = [(frame.bound[traversal.source], NEAR, NEAR_TYPE)]
+    ends.append((frame.bound[traversal.target], FAR, FAR_TYPE))
+    pairs = []
+    for place, (bound, id_, type_) in enumerate(ends):
+        names = [f"p{number}_{place}", f"p{number}_{place}_t"]
+        ways = ways.withColumnRenamed(id_, names[0]).withColumnRenamed(type_, names[1])
+        pairs += list(zip(bound.identity, names, strict=False))
+    kinds = {NODES: _IDS, EDGES: _IDS, LENGTH: pa.int64()}
+    found = {}
+    for part, kind in kinds.items():
+        name = f"p{number}_{part}"
+        ways = ways.withColumnRenamed(part, name)
+        found[id(traversal), part, value.every] = named(name, kind)
+    return data.join(ways, same(pairs), "left"), found
+
+
+def _outermost(value: Expression) -> Iterator[Exists | PatternAggregate | PathValue]:
+    """The patterns and paths in an expression, but not those in their arguments."""
     waiting = [value]
     while waiting:
         top = waiting.pop()
-        if isinstance(top, Exists | PatternAggregate):
+        if isinstance(top, Exists | PatternAggregate | PathValue):
             yield top
         else:
             waiting.extend(parts(top))

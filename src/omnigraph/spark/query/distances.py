@@ -8,6 +8,8 @@ from typing import Any
 
 from pyspark.sql import functions as sql
 
+from omnigraph.engine.query.distances import check_steps
+from omnigraph.lang.gq.checked import UNBOUNDED
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.edges import (
     FAR,
@@ -31,7 +33,7 @@ def pairs_within(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
     """`near` and `far` by the distance between them, in the form of edges. None if there can be no
     such pairs."""
     low, high = hop.traversal.low, hop.traversal.high
-    starts = _starts(c, hop, frame)
+    starts = starts_of(c, hop, frame)
     edges = pairs_of(c, hop)
     parts = []
     if edges is None:
@@ -57,7 +59,7 @@ def pairs_within(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
     return _fitting(c, hop, whole)
 
 
-def _starts(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
+def starts_of(c: Compiling, hop: EdgeHop, frame: SparkFrame) -> Any:
     """The distinct nodes in the rows of a frame."""
     bound = frame.bound[hop.start]
     kind = bound.variable.kind.types[0]
@@ -72,8 +74,9 @@ def _rounds(c: Compiling, reached: Any, edges: Any, high: int) -> Any:
         if not c.dry:
             return _search(reached, edges, high)
         rounds = _UNROLLED
+        of = "any number of" if high == UNBOUNDED else high
         c.notes.append(
-            f"A search of {high} rounds is shown with {rounds}; each of its rounds is a job, and "
+            f"A search of {of} rounds is shown with {rounds}; each of its rounds is a job, and "
             "it ends when nothing new is reached."
         )
     for distance in range(1, rounds + 1):
@@ -86,6 +89,7 @@ def _search(reached: Any, edges: Any, high: int) -> Any:
     with all edges, and joined with them as such."""
     latest = whole = reached
     for distance in range(1, high + 1):
+        check_steps(distance)
         ahead = _ahead(edges)
         on = sql.expr(f"{_NODE} = `from` and {_NODE_TYPE} = from_t")
         found = latest.join(ahead, on).select(

@@ -16,6 +16,7 @@ from omnigraph.lang.gq.checked import (
     Exists,
     Expression,
     KeyValue,
+    PathValue,
     PatternAggregate,
     PropertyValue,
     SameEntity,
@@ -49,8 +50,16 @@ class FrameScope(Protocol):
         """Any column, for values that depend on none."""
 
 
-Attached = Mapping[int, Leaf]
-"""The values of patterns, by the `id()` of their match."""
+Attached = Mapping[tuple[int, str, bool], Leaf]
+"""The values of patterns and paths, by `attached_key`."""
+
+
+def attached_key(value: Exists | PatternAggregate | PathValue) -> tuple[int, str, bool]:
+    """The `id()` of the match or traversal, which the query keeps alive, and what is asked of
+    it."""
+    if isinstance(value, PathValue):
+        return id(value.traversal), value.part, value.every
+    return id(value.match), "", False
 
 
 @dataclass(frozen=True)
@@ -78,8 +87,8 @@ class RowScope:
                 return Leaf(self._same(value), pa.bool_())
             case TypeTest():
                 return Leaf(self._typed(value), pa.bool_())
-            case Exists(match=match) | PatternAggregate(match=match):
-                return self.attached[id(match)]
+            case Exists() | PatternAggregate() | PathValue():
+                return self.attached[attached_key(value)]
             case _:
                 return None
 

@@ -10,11 +10,19 @@ from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check import operators, searches
 from omnigraph.lang.gq.check.checker import Checker
-from omnigraph.lang.gq.check.functions import AGGREGATES, COALESCE, FUNCTIONS, TEXT_TESTS
+from omnigraph.lang.gq.check.functions import (
+    AGGREGATES,
+    COALESCE,
+    FUNCTIONS,
+    LENGTH,
+    PATH_PARTS,
+    TEXT_TESTS,
+)
 from omnigraph.lang.gq.check.kinds import (
     BOOL,
     DATE,
     DATETIME,
+    I64,
     NULL,
     fitted,
     is_entity,
@@ -30,13 +38,16 @@ from omnigraph.lang.gq.checked import (
     FunctionCall,
     Kind,
     NullKind,
+    PathPart,
+    PathValue,
     PatternAggregate,
     Type,
 )
 from omnigraph.lang.values import PATTERN_HELP, MisfitError, pattern_error
+from omnigraph.model.types import Base, ListType
 
 SCALARS: Final = (*FUNCTIONS, COALESCE, *TEXT_TESTS)
-NAMES: Final = (*SCALARS, *AGGREGATES, *searches.FUNCTIONS)
+NAMES: Final = (*SCALARS, *PATH_PARTS, *AGGREGATES, *searches.FUNCTIONS)
 _COUNTS: Final = ("nothing", "one value", "two values", "three values")
 
 
@@ -55,6 +66,8 @@ def check_call(checker: Checker, node: tree.Call, depth: int) -> Expression | No
         return searches.check_search(checker, node, depth)
     if not _is_plain(checker, node):
         return None
+    if name in PATH_PARTS and (name != LENGTH or _names_path(checker, node)):
+        return _of_path(checker, node, PATH_PARTS[name])
     if name in AGGREGATES:
         return _aggregate(checker, node, depth)
     if name in TEXT_TESTS:
@@ -62,6 +75,27 @@ def check_call(checker: Checker, node: tree.Call, depth: int) -> Expression | No
     arguments = [checker.check(a.value, depth + 1) for a in node.arguments]
     held = [a for a in arguments if a is not None]
     return _scalar(checker, node, held) if len(held) == len(arguments) else None
+
+
+def _names_path(checker: Checker, node: tree.Call) -> bool:
+    """`length` is also of texts and lists."""
+    given = [argument.value for argument in node.arguments]
+    return any(isinstance(one, tree.Variable) and checker.path(one.name) for one in given)
+
+
+def _of_path(checker: Checker, node: tree.Call, part: PathPart) -> Expression | None:
+    name = node.function.text
+    given = node.arguments[0].value if len(node.arguments) == 1 else None
+    found = checker.path(given.name) if isinstance(given, tree.Variable) else None
+    if found is None:
+        message = f"`{name}` takes a path"
+        checker.add("T7", node.span, message, "name one: `$p = $a knows{1,3} $b`")
+        return None
+    path, may_be_null = found
+    if path.traversal is None:  # its mistake was told
+        return None
+    kind = I64 if part == "length" else ListType(Base.STRING)
+    return PathValue(path.traversal, part, path.every, Type(kind, may_be_null))
 
 
 def _is_plain(checker: Checker, node: tree.Call) -> bool:

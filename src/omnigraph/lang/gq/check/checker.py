@@ -11,7 +11,7 @@ from typing import Protocol
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Help
 from omnigraph.lang.gq import tree
-from omnigraph.lang.gq.check.scope import Scope
+from omnigraph.lang.gq.check.scope import KnownPath, Scope
 from omnigraph.lang.gq.checked import Expression, Match
 
 
@@ -29,6 +29,9 @@ class Checker(Protocol):
 
     def pattern(self, clauses: Sequence[tree.Clause]) -> tuple[Match, Scope]:
         """A pattern inside the expression."""
+
+    def path(self, name: str) -> tuple[KnownPath, bool] | None:
+        """The path of this name, and whether it may be null here."""
 
     def inside(self, scope: Scope) -> Checker:
         """A checker for the expressions inside that pattern."""

@@ -28,7 +28,7 @@ from omnigraph.lang.gq.check.kinds import (
     kinds_together,
     shown,
 )
-from omnigraph.lang.gq.check.scope import Context, Known, Scope, report_unknown
+from omnigraph.lang.gq.check.scope import Context, Known, KnownPath, Scope, report_unknown
 from omnigraph.lang.gq.checked import (
     Conditional,
     Constant,
@@ -166,10 +166,19 @@ class Expressions:
             self.add("T6", node.span, "`$_` stands for any node and has no value", "name it")
             return None
         found = self.scope.find(node.name)
+        if found is None and self.scope.path(node.name) is not None:
+            name = node.name
+            message = f"`${name}` is a path, which has no value of its own"
+            help_ = f"ask for `nodes(${name})`, `edges(${name})` or `length(${name})`"
+            self.add("T6", node.span, message, help_)
+            return None
         if found is None:
             self.unknown(node)
             return None
         return None if found[0].is_broken else found
+
+    def path(self, name: str) -> tuple[KnownPath, bool] | None:
+        return self.scope.path(name)
 
     def unknown(self, node: tree.Variable) -> None:
         report_unknown(node.name, node.span, self.scope, self.context)

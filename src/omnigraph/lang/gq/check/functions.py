@@ -26,7 +26,7 @@ from omnigraph.lang.gq.check.kinds import (
     is_text,
     item_kind,
 )
-from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind
+from omnigraph.lang.gq.checked import EdgeKind, EntityListKind, Kind, NodeKind, PathPart
 from omnigraph.model.types import Base, ListType, ScalarType
 
 
@@ -113,6 +113,9 @@ FUNCTIONS: Final[dict[str, Function]] = {
 }
 TEXT_TESTS: Final = ("contains", "starts_with", "ends_with")
 """Operators that may also be written as calls of two values."""
+LENGTH: Final = "length"
+PATH_PARTS: Final[dict[str, PathPart]] = {"nodes": "nodes", "edges": "edges", LENGTH: "length"}
+"""Functions of a named path."""
 COALESCE: Final = "coalesce"
 """The one function that is not null where an argument is; it takes any number of one type."""
 

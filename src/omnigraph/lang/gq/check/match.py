@@ -8,7 +8,7 @@ from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.expressions import Expressions
 from omnigraph.lang.gq.check.kinds import BOOL, shown
-from omnigraph.lang.gq.check.scope import Context, Known, Scope
+from omnigraph.lang.gq.check.scope import Context, Known, KnownPath, Scope
 from omnigraph.lang.gq.check.traversals import Open, resolve
 from omnigraph.lang.gq.checked import Exists, Expression, Match, Not, NullKind, Type, TypeTest
 from omnigraph.lang.gq.walk import used_variables
@@ -27,6 +27,9 @@ class Patterns:
         open_ = self._introduce(clauses, scope)
         outer = _outer_ids(scope)
         traversals = resolve(open_, outer, self.context)
+        for one in open_:
+            if one.node.path is not None and (path := scope.paths.get(one.node.path.variable.name)):
+                path.traversal = one.found
         for known in (*scope.own.values(), *scope.anonymous):
             # Its types are unknown only after an error, which has been reported.
             known.is_broken |= not known.edges if known.is_edge else known.types is None
@@ -58,6 +61,8 @@ class Patterns:
                 source = self._end(clause.source, scope, optional)
                 target = self._end(clause.target, scope, optional)
                 edge = self._edge(clause.edge, scope) if clause.edge else None
+                if clause.path is not None:
+                    self._path(clause, clause.path, scope)
                 if source is not None and target is not None:
                     found.append(Open(clause, source, target, edge))
         return found
@@ -111,6 +116,10 @@ class Patterns:
             message = f"`${variable.name}` is a parameter and cannot be bound"
             findings.add("T5", variable.span, message, "use another name")
             return None
+        if scope.path(variable.name) is not None:
+            message = f"`${variable.name}` is a path, and a node is needed here"
+            findings.add("T23", variable.span, message)
+            return None
         found = scope.find(variable.name)
         if found is None:
             known = scope.own[variable.name] = self.context.known(variable.name, variable.span)
@@ -147,6 +156,21 @@ class Patterns:
         scope.own[variable.name] = known
         return known
 
+    def _path(self, clause: tree.Traversal, path: tree.Path, scope: Scope) -> None:
+        name, findings = path.variable.name, self.context.findings
+        if clause.edge is not None:
+            message = f"the edges of a path are `edges(${name})`, so it takes no edge variable"
+            findings.add("T23", clause.edge.span, message)
+        for end in (clause.source, clause.target):
+            if end.is_anonymous:  # else rows that differ by their ways would have no order
+                findings.add("T23", end.span, "a path goes between ends that have names", "name it")
+        taken = scope.find(name) is not None or scope.path(name) is not None
+        if taken or name in self.context.parameters or path.variable.is_anonymous:
+            message = f"`${name}` is already used, and a path needs its own name"
+            findings.add("T23", path.span, message)
+        else:
+            scope.paths[name] = KnownPath(path.is_every)
+
     # Blocks and filters.
 
     def _optionals(self, clauses: Sequence[tree.Clause], scope: Scope) -> Iterator[Match]:
@@ -155,6 +179,7 @@ class Patterns:
                 match, inner = self.check(clause.clauses, scope, is_optional=True)
                 scope.optional.update(inner.own)
                 scope.optional.update(inner.optional)
+                scope.optional_paths |= inner.paths | inner.optional_paths
                 yield match
 
     def _filters(self, clauses: Sequence[tree.Clause], scope: Scope) -> Iterator[Expression]:

@@ -32,6 +32,7 @@ from omnigraph.lang.gq.checked import (
     OrderKey,
     OutputValue,
     ParameterValue,
+    PathValue,
     PatternAggregate,
     PropertyValue,
     Read,
@@ -42,7 +43,15 @@ from omnigraph.lang.gq.checked import (
 )
 from omnigraph.lang.gq.walk import has_aggregate, rewrite, walk
 
-_ROWS = (PropertyValue, SystemValue, EntityValue, SameEntity, Exists, PatternAggregate)
+_ROWS = (
+    PropertyValue,
+    SystemValue,
+    EntityValue,
+    PathValue,
+    SameEntity,
+    Exists,
+    PatternAggregate,
+)
 """Expressions that have a value in each row, but not in each group."""
 
 

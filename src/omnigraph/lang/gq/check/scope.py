@@ -8,7 +8,7 @@ from itertools import count
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Findings, Fix
 from omnigraph.lang.gq.check.names import Names
-from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Variable
+from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Parameter, Traversal, Variable
 from omnigraph.lang.suggestions import near
 from omnigraph.model.catalog import EdgeType
 
@@ -43,6 +43,14 @@ class Known:
         return Variable(self.id, self.name, self.kind(names), self.is_optional)
 
 
+class KnownPath:
+    """A named traversal. `traversal` is None until its types are known, and after an error."""
+
+    def __init__(self, every: bool) -> None:
+        self.every = every
+        self.traversal: Traversal | None = None
+
+
 class Context:
     """One query: the catalog, its parameters, the findings, and fresh ids."""
 
@@ -67,6 +75,8 @@ class Scope:
         self.own: dict[str, Known] = {}
         self.anonymous: list[Known] = []
         self.optional: dict[str, Known] = {}
+        self.paths: dict[str, KnownPath] = {}
+        self.optional_paths: dict[str, KnownPath] = {}
 
     def find(self, name: str) -> tuple[Known, bool] | None:
         """The variable, and whether it may be null here."""
@@ -76,9 +86,19 @@ class Scope:
             return self.optional[name], True
         return self.parent.find(name) if self.parent else None
 
+    def path(self, name: str) -> tuple[KnownPath, bool] | None:
+        """The path of this name, and whether it may be null here."""
+        if name in self.paths:
+            return self.paths[name], False
+        if name in self.optional_paths:
+            return self.optional_paths[name], True
+        return self.parent.path(name) if self.parent else None
+
     def names(self) -> Iterator[str]:
         yield from self.own
         yield from self.optional
+        yield from self.paths
+        yield from self.optional_paths
         if self.parent:
             yield from self.parent.names()
 

@@ -13,7 +13,7 @@ from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Meant
 from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.scope import Context, Known
-from omnigraph.lang.gq.checked import Direction, EdgeStep, Traversal
+from omnigraph.lang.gq.checked import UNBOUNDED, Direction, EdgeStep, Traversal
 from omnigraph.model.catalog import EdgeType
 
 LARGEST_BOUND: Final = 1_000
@@ -29,6 +29,7 @@ class Open:
         self.target = target
         self.edge = edge
         self.steps: list[EdgeStep] = []
+        self.found: Traversal | None = None
 
     def starts(self) -> frozenset[str]:
         return frozenset(name for step in self.steps for name in _ends(step)[0])
@@ -212,14 +213,19 @@ def _finish(traversal: Open, context: Context) -> Traversal | None:
         traversal.edge.edges = tuple(dict.fromkeys(step.edge for step in steps))
     if not _check_bounds(node, steps, context):
         return None
-    return Traversal(
+    traversal.found = Traversal(
         traversal.source.id,
         traversal.target.id,
         tuple(steps),
         traversal.edge.id if traversal.edge else None,
         node.bounds.low if node.bounds else 1,
-        node.bounds.high if node.bounds else 1,
+        _highest(node.bounds) if node.bounds else 1,
     )
+    return traversal.found
+
+
+def _highest(bounds: tree.Bounds) -> int:
+    return UNBOUNDED if bounds.high is None else bounds.high
 
 
 def _merged(steps: list[EdgeStep]) -> list[EdgeStep]:
@@ -251,15 +257,20 @@ def _check_bounds(node: tree.Traversal, steps: list[EdgeStep], context: Context)
 
 
 def _bounds_problem(bounds: tree.Bounds, steps: list[EdgeStep]) -> str | None:
-    if bounds.low > bounds.high:
-        return f"the lower bound {bounds.low} is above the upper bound {bounds.high}"
-    if bounds.high > LARGEST_BOUND:
-        return f"paths are followed for at most {LARGEST_BOUND} hops"
+    high = _highest(bounds)
+    if bounds.low > high:
+        return f"the lower bound {bounds.low} is above the upper bound {high}"
+    if bounds.high is not None and bounds.high > LARGEST_BOUND:
+        return (
+            f"paths are followed for at most {LARGEST_BOUND} hops; `{{{bounds.low},}}` has no end"
+        )
+    if bounds.low > LARGEST_BOUND:
+        return f"a lower bound is at most {LARGEST_BOUND}"
     mixed = next((s.edge for s in steps if s.edge.source != s.edge.target), None)
-    if mixed is None or (bounds.low, bounds.high) == (1, 1):
+    if mixed is None or (bounds.low, high) == (1, 1):
         return None
     where = f"`{mixed.name}` goes from `{mixed.source}` to `{mixed.target}`"
-    if bounds.high > 1:
+    if high > 1:
         return f"{where}, so it cannot be followed twice"
     return f"{where}, so no node is its own end at distance 0"
 
