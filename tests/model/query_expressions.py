@@ -105,6 +105,7 @@ class Expressions:
         self.data = data
         self.catalog: Catalog = data.catalog
         self.parameters = parameters
+        self.items = 0
         self.paths: list[str] = []
         """Named paths of the pattern, outside blocks."""
         self.pattern: Callable[[list[Known], int], tuple[str, list[Known]]]
@@ -114,9 +115,10 @@ class Expressions:
     def on_path(self, name: str) -> str:
         pick = self.chance.random()
         if pick < 0.6:
-            return f"length(${name}) {self.chance.choice(ORDERED)} {self.chance.randint(0, 3)}"
+            sign = self.chance.choice(["<", "<=", "<=", ">="])
+            return f"length(${name}) {sign} {self.chance.randint(1, 3)}"
         if pick < 0.8:
-            return f"size(nodes(${name})) > {self.chance.randint(0, 2)}"
+            return f"size(nodes(${name})) > {self.chance.randint(0, 1)}"
         return f"size(edges(${name})) < {self.chance.randint(1, 4)}"
 
     def of_path(self) -> tuple[str, bool]:
@@ -124,6 +126,27 @@ class Expressions:
         name = self.chance.choice(self.paths)
         part = self.chance.choice(["nodes", "edges", "length"])
         return f"{part}(${name})", part == "length"
+
+    # Lists.
+
+    def quantified(self, scope: list[Known], depth: int) -> str | None:
+        """A condition on the items of a list, which may ask for the row too."""
+        lists = self.references(scope, "list")
+        if not lists:
+            return None
+        text, prop = self.chance.choice(lists)
+        assert isinstance(prop.type, ListType)
+        item = ScalarType(prop.type.item)
+        self.items += 1
+        name = f"i{self.items}"
+        value = self.constant(draw_value(self.chance, item), item)
+        signs = ORDERED if family(item) in ("int", "float", "text", "date", "datetime") else ()
+        condition = f"${name} {self.chance.choice(['=', '!=', *signs])} {value}"
+        if self.chance.random() < 0.3:
+            joint = self.chance.choice(["and", "or"])
+            condition = f"{condition} {joint} {self.condition(scope, depth - 1)}"
+        word = self.chance.choice(["any", "all", "none"])
+        return f"{word}(${name} in {text} where {condition})"
 
     # References.
 
@@ -339,6 +362,10 @@ class Expressions:
         if pick < 0.38 and scope:
             known = self.chance.choice(scope)
             return f"(${known.name} is {self.chance.choice(['', 'not '])}null)"
+        if pick < 0.41:
+            about = self.quantified(scope, depth)
+            if about is not None:
+                return about
         if pick < 0.75:
             about = self._about_property(scope)
             if about is not None:

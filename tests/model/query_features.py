@@ -26,6 +26,7 @@ WANTED = frozenset(
     + ["components", "distinct", "group", "no key", "order", "descending", "order by expression"]
     + ["limit", "offset", "limit parameter", "default", "parameter is null", "outer filter"]
     + ["optional after optional", "list column", "entity column", "no upper bound"]
+    + ["any", "all", "none", "ItemValue", "Quantified"]
     + ["path nodes", "path edges", "path length", "one shortest", "all shortest"]
 )
 
@@ -123,6 +124,8 @@ def _of_expression(value: c.Expression, depth: int = 0) -> Iterator[str]:
                     yield f"moved by {length.unit}s"
                 else:
                     yield f"arithmetic {sign}"
+            case c.Quantified(word=word):
+                yield word
             case c.PathValue(part=asked, every=every):
                 yield f"path {asked}"
                 yield "all shortest" if every else "one shortest"

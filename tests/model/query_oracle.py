@@ -12,7 +12,7 @@ which filters in another order may differ only by failing more often.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
@@ -33,6 +33,7 @@ class Frame:
     keys: tuple[Any, ...] = ()
     aggregates: tuple[Any, ...] = ()
     outputs: tuple[Any, ...] = ()
+    items: Mapping[int, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ class Oracle:
                 return tuple(self.value(item, frame) for item in node.items)
             case c.PropertyValue() | c.SystemValue() | c.EntityValue() | c.PathValue():
                 return self._reference(node, frame)
-            case c.KeyValue() | c.AggregateValue() | c.OutputValue():
+            case c.KeyValue() | c.AggregateValue() | c.OutputValue() | c.ItemValue():
                 return _result(node, frame)
             case c.FunctionCall() | c.Negative() | c.Arithmetic() | c.Concatenation():
                 return self._computed(node, frame)
@@ -234,7 +235,7 @@ class Oracle:
                 return self._case(node, frame)
             case (
                 c.And() | c.Or() | c.Not() | c.Comparison() | c.SameEntity() | c.TypeTest()
-                | c.Membership() | c.TextTest() | c.NullTest() | c.Exists()
+                | c.Membership() | c.TextTest() | c.NullTest() | c.Exists() | c.Quantified()
             ):  # fmt: skip
                 return self._condition(node, frame)
             case c.Aggregate() | c.RowProperty() | c.RowSystem():
@@ -294,6 +295,19 @@ class Oracle:
                 return v.converted(self.value(result, frame), node.type.kind)
         return v.converted(self.value(node.otherwise, frame), node.type.kind)
 
+    def _quantified(self, node: c.Quantified, frame: Frame) -> bool | None:
+        held = self.value(node.items, frame)
+        if held is None:
+            return None
+        told = [
+            self.value(node.condition, replace(frame, items={**frame.items, node.item.item: one}))
+            for one in held
+        ]
+        if node.word == "all":
+            return False if False in told else None if None in told else True
+        found = True if True in told else None if None in told else False
+        return v.negation(found) if node.word == "none" else found
+
     def _pattern(self, node: c.PatternAggregate, frame: Frame) -> Any:
         rows, error = self.solve(node.match, frame.variables)
         if error is not None:
@@ -306,7 +320,7 @@ class Oracle:
     def _condition(
         self,
         node: c.And | c.Or | c.Not | c.Comparison | c.SameEntity | c.TypeTest | c.Membership
-        | c.TextTest | c.NullTest | c.Exists,
+        | c.TextTest | c.NullTest | c.Exists | c.Quantified,
         frame: Frame,
     ) -> bool | None:  # fmt: skip
         match node:
@@ -319,17 +333,15 @@ class Oracle:
             case c.Comparison():
                 left, right = self.value(node.left, frame), self.value(node.right, frame)
                 return v.comparison(node.operator, left, right)
-            case c.SameEntity():
-                one, other = frame.variables[node.left], frame.variables[node.right]
-                return None if one is None or other is None else (one == other) != node.negated
-            case c.TypeTest():
-                entity = frame.variables[node.variable]
-                return None if entity is None else entity.type in {t.name for t in node.types}
+            case c.SameEntity() | c.TypeTest():
+                return _of_entities(node, frame)
             case c.Membership():
                 return v.membership(self.value(node.item, frame), self.value(node.list, frame))
             case c.TextTest():
                 text, part = self.value(node.text, frame), self.value(node.part, frame)
                 return v.text_test(node.operator, text, part)
+            case c.Quantified():
+                return self._quantified(node, frame)
             case c.NullTest():
                 return (self.value(node.operand, frame) is None) != node.negated
             case c.Exists():
@@ -341,8 +353,18 @@ class Oracle:
                 assert_never(node)
 
 
-def _result(node: c.KeyValue | c.AggregateValue | c.OutputValue, frame: Frame) -> Any:
+def _of_entities(node: c.SameEntity | c.TypeTest, frame: Frame) -> bool | None:
+    if isinstance(node, c.SameEntity):
+        one, other = frame.variables[node.left], frame.variables[node.right]
+        return None if one is None or other is None else (one == other) != node.negated
+    entity = frame.variables[node.variable]
+    return None if entity is None else entity.type in {t.name for t in node.types}
+
+
+def _result(node: c.KeyValue | c.AggregateValue | c.OutputValue | c.ItemValue, frame: Frame) -> Any:
     match node:
+        case c.ItemValue():
+            return frame.items[node.item]
         case c.KeyValue():
             return frame.keys[node.index]
         case c.AggregateValue():

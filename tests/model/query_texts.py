@@ -207,7 +207,7 @@ class Writer:
             return [f"${left.name} ${bound.name}:{hop} ${right.name}"]
         walked = f"${left.name} {hop}{bounds} ${right.name}"
         is_named = "_" not in (left.name, right.name)
-        return self._path(walked) if is_named and self.chance.random() < 0.3 else [walked]
+        return self._path(walked) if is_named and self.chance.random() < 0.25 else [walked]
 
     def _path(self, walked: str) -> list[str]:
         """A named path, asked for in the same pattern or, outside blocks, in the result."""
@@ -217,7 +217,7 @@ class Writer:
         clauses = [f"${name} = {word}{walked}"]
         if not self.inner:
             self.expressions.paths.append(name)
-        if self.inner or self.chance.random() < 0.4:
+        if self.chance.random() < (0.5 if self.inner else 0.2):
             clauses.append(self.expressions.on_path(name))
         return clauses
 

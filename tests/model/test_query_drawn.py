@@ -14,7 +14,7 @@ from tests.model.query_texts import DrawnQuery, draw_query
 from tests.model.query_values import EvaluationError
 from tests.model.query_worlds import draw_dataset
 
-WORLDS, QUERIES = 200, 8
+WORLDS, QUERIES = 350, 8
 
 
 def drawn() -> Iterator[tuple[Dataset, DrawnQuery]]:

@@ -19,6 +19,7 @@ from omnigraph.lang.gq.check.functions import (
 )
 from omnigraph.lang.gq.check.searches import FUNCTIONS as SEARCHES
 from omnigraph.lang.gq.grammar import grammar_text as gq_text
+from omnigraph.lang.gq.reader import QUANTIFIERS
 from omnigraph.model.types import Base
 
 WIDTH: Final = 110
@@ -95,7 +96,8 @@ _RULES: Final = """\
 """  # noqa: E501
 _NAMED: Final = frozenset({"NAME", "TYPE", "VAR", "STRING", "INTEGER", "FLOAT", "VALUE"})
 _DECLARED: Final = {
-    "LEAD": "VAR", "PATH": "VAR", "NEG": '"-"', "CALL": "NAME", "ARG": "NAME", "REF": "NAME", "CONSTRAINT": '"@"',
+    "LEAD": "VAR", "PATH": "VAR", "NEG": '"-"', "CALL": "NAME", "ARG": "NAME", "REF": "NAME",
+    "CONSTRAINT": '"@"', "QUANTIFIER": "NAME",
     "LT": '"<"', "GT": '">"', "SLASH": '"/"', "MINUS": '"-"', "RESERVED": "NAME",
 }  # fmt: skip
 _SAID_ELSEWHERE: Final = frozenset({"wreck", "branch"})
@@ -141,6 +143,7 @@ def _lines() -> Iterator[str]:
     yield "## Functions"
     yield ""
     yield from _wrapped([*(_call(name) for name in FUNCTIONS), f"{COALESCE}(value, …)"])
+    yield f"Of lists: {' '.join(QUANTIFIERS)}, as any($t in $d.tags where $t = 1)."
     yield f"Tests, also as operators: {' '.join(TEXT_TESTS)}. Aggregates: {' '.join(AGGREGATES)}."
     yield f"Searches: {' '.join(SEARCHES)}. Of paths: {' '.join(PATH_PARTS)}."
     yield f"Types: {' '.join(Base)}, [Base], enum(a, b), Vector(n)."

@@ -152,6 +152,11 @@ class ExpressionBuilder:
         otherwise = children[-2] if _has(children[-3:-2], "ELSE") else None
         return tree.Case(_all(children, tree.When), otherwise, _span(children))
 
+    def quantified(self, children: Children) -> tree.Quantified:
+        word: Any = children[0].text
+        variable, items, condition = _variable(children[2]), children[4], children[6]
+        return tree.Quantified(word, variable, items, condition, _span(children))
+
     def branch_of_case(self, children: Children) -> tree.When:
         return tree.When(children[1], children[3], _span(children))
 

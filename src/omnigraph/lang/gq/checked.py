@@ -316,6 +316,27 @@ class Conditional:
     type: Type
 
 
+@dataclass(frozen=True, slots=True)
+class ItemValue:
+    """One item of the list that a `Quantified` goes through; `item` is its number."""
+
+    item: int
+    name: str
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Quantified:
+    """Whether a condition is true of any, all or none of the items of a list. Over no items `any`
+    is false; null where that decides, and of a list that is null."""
+
+    word: Literal["any", "all", "none"]
+    item: ItemValue
+    items: Expression
+    condition: Expression
+    type: Type
+
+
 AggregateFunction: TypeAlias = str
 """A row of `check.functions.AGGREGATES`."""
 
@@ -438,6 +459,8 @@ Expression = (
     | Concatenation
     | FunctionCall
     | Conditional
+    | ItemValue
+    | Quantified
     | Aggregate
     | Exists
     | PatternAggregate

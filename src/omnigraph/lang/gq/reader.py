@@ -29,6 +29,7 @@ _OPENING: Final = frozenset({"LPAR", "LSQB", "LBRACE"})
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
 _ARGUMENTS: Final = 4096
 """How many tokens are looked through for the comma between two arguments."""
+QUANTIFIERS: Final = ("any", "all", "none")
 _WAYS: Final = ("all", "shortest")
 _BLOCKS: Final = frozenset({"OPTIONAL", "EXISTS", "COUNT"})
 _HEADS: Final = frozenset({"MATCH", "RETURN", "ORDER"})
@@ -157,6 +158,8 @@ class Reader:
         return self.ahead(1).type == "LBRACE" and not bounds
 
     def _read_name(self, token: Token, expects: Expects) -> Token:
+        if token.text in QUANTIFIERS and self._quantifies() and expects("QUANTIFIER"):
+            return Token("QUANTIFIER", token.text, token.start)
         keyword = self.keyword(token)
         if keyword is not None and (expects(keyword) or self.is_head(token)):
             if keyword == "QUERY":
@@ -171,6 +174,10 @@ class Reader:
         if after == "EQUAL" and expects("ARG"):
             return Token("ARG", token.text, token.start)
         return token
+
+    def _quantifies(self) -> bool:
+        """Whether `($x in` follows."""
+        return [self.ahead(n).type for n in (1, 2, 3)] == ["LPAR", "VAR", "IN"]
 
     def _declared(self) -> frozenset[str]:
         """The parameters of the query whose first token is here."""

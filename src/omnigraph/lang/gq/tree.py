@@ -130,6 +130,16 @@ class Case(msgspec.Struct, frozen=True):
     span: Span
 
 
+class Quantified(msgspec.Struct, frozen=True):
+    """`any($x in list where condition)`, `all(…)`, `none(…)`."""
+
+    word: Literal["any", "all", "none"]
+    variable: Variable
+    items: Expression
+    condition: Expression
+    span: Span
+
+
 Expression = (
     Constant
     | ListOf
@@ -144,6 +154,7 @@ Expression = (
     | Comparison
     | NullTest
     | Case
+    | Quantified
 )
 
 

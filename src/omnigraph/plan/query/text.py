@@ -23,6 +23,7 @@ from omnigraph.lang.gq.checked import (
     Expression,
     FunctionCall,
     Highlight,
+    ItemValue,
     KeyValue,
     ListValue,
     Membership,
@@ -36,6 +37,7 @@ from omnigraph.lang.gq.checked import (
     PathValue,
     PatternAggregate,
     PropertyValue,
+    Quantified,
     RowProperty,
     RowSystem,
     Rrf,
@@ -107,6 +109,10 @@ class _Text:
                 pairs = zip(conditions, results, strict=True)
                 taken = " ".join(f"when {self.of(a)} then {self.of(b)}" for a, b in pairs)
                 return f"case {taken} else {self.of(otherwise)} end"
+            case ItemValue(name=name):
+                return f"${name}"
+            case Quantified(word=word, item=item, items=items, condition=condition):
+                return f"{word}(${item.name} in {self.of(items)} where {self.of(condition)})"
             case Aggregate(function=function, argument=argument, distinct=distinct):
                 return f"{function}({'distinct ' if distinct else ''}{self.of(argument)})"
             case SameEntity(left=one, right=other, negated=negated):

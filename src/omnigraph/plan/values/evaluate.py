@@ -31,6 +31,7 @@ from omnigraph.lang.gq.checked import (
     NullKind,
     NullTest,
     Or,
+    Quantified,
     TextTest,
 )
 from omnigraph.model.arrow import arrow_type
@@ -49,6 +50,7 @@ from omnigraph.plan.values.kinds import (
     constant,
     is_array,
 )
+from omnigraph.plan.values.quantified import quantify
 from omnigraph.plan.values.texts import test_text
 from omnigraph.plan.values.times import move
 
@@ -239,6 +241,13 @@ def _conditional(choice: Conditional, leaves: Leaves) -> Value:
     return pa.concat_arrays(parts).take(pa.array(order))
 
 
+def _quantified(value: Quantified, leaves: Leaves) -> Value:
+    def truth(condition: Expression, items: Leaves) -> pa.Array:
+        return broadcast(_truth(condition, items), items.rows)
+
+    return quantify(value, evaluate_array(value.items, leaves), leaves, truth)
+
+
 _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
     Constant: _constant,
     And: _and,
@@ -254,4 +263,5 @@ _OPERATORS: Final[dict[type, Callable[[Any, Leaves], Value]]] = {
     ListValue: _listed,
     FunctionCall: _call,
     Conditional: _conditional,
+    Quantified: _quantified,
 }

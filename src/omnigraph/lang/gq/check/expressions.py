@@ -24,6 +24,7 @@ from omnigraph.lang.gq.check.kinds import (
     TEXT,
     U64,
     is_scalar,
+    item_kind,
     joined,
     kinds_together,
     shown,
@@ -36,6 +37,7 @@ from omnigraph.lang.gq.checked import (
     EntityValue,
     Exists,
     Expression,
+    ItemValue,
     ListValue,
     Match,
     NodeKind,
@@ -44,6 +46,7 @@ from omnigraph.lang.gq.checked import (
     ParameterValue,
     PatternAggregate,
     PropertyValue,
+    Quantified,
     SystemValue,
     Type,
     TypeTest,
@@ -78,6 +81,7 @@ class Expressions:
         self.patterns = patterns
         self.aggregates = aggregates
         self.ranks = ranks
+        self.items: dict[str, ItemValue] = {}
 
     def inside(self, scope: Scope) -> Expressions:
         """For expressions in a pattern within the expression."""
@@ -121,8 +125,8 @@ class Expressions:
             case tree.NullTest():
                 operand = self.read(node.operand, depth + 1)
                 return NullTest(operand, node.is_negated, Type(BOOL)) if operand else None
-            case tree.Case():
-                return check_case(self, node, depth)
+            case tree.Case() | tree.Quantified():
+                return self._deciding(node, depth)
             case _:
                 assert_never(node)
 
@@ -143,7 +147,46 @@ class Expressions:
             case _:
                 assert_never(node)
 
+    def _deciding(self, node: tree.Case | tree.Quantified, depth: int) -> Expression | None:
+        if isinstance(node, tree.Case):
+            return check_case(self, node, depth)
+        return self._quantified(node, depth)
+
+    def _quantified(self, node: tree.Quantified, depth: int) -> Expression | None:
+        """The condition knows the item by its name, and nothing else does."""
+        items = self.check(node.items, depth + 1)
+        if items is None:
+            return None
+        kind = item_kind(items.type.kind)
+        if kind is None:
+            message = f"`{node.word}` goes through a list, and this is {shown(items)}"
+            self.add("T7", node.items.span, message)
+            return None
+        name = node.variable.name
+        taken = self.scope.find(name) or self.scope.path(name) or name in self.context.parameters
+        if taken or name in self.items or node.variable.is_anonymous:
+            message = f"`${name}` is already used, and an item needs its own name"
+            self.add("T23", node.variable.span, message)
+            return None
+        may_be_null = isinstance(items, ListValue) and any(i.type.nullable for i in items.items)
+        item = ItemValue(self.context.item(), name, Type(kind, may_be_null))
+        aggregates, self.aggregates = self.aggregates, False
+        self.items[name] = item
+        condition = self.check(node.condition, depth + 1)
+        del self.items[name]
+        self.aggregates = aggregates
+        if condition is None:
+            return None
+        if condition.type.kind != BOOL and not isinstance(condition.type.kind, NullKind):
+            message = f"`where` takes a condition, and this is {shown(condition)}"
+            self.add("T7", node.condition.span, message)
+            return None
+        nullable = items.type.nullable or condition.type.nullable
+        return Quantified(node.word, item, items, condition, Type(BOOL, nullable))
+
     def _variable(self, node: tree.Variable) -> Expression | None:
+        if node.name in self.items:
+            return self.items[node.name]
         parameter = self.parameter(node)
         if parameter is not None:
             return parameter
@@ -166,6 +209,10 @@ class Expressions:
             self.add("T6", node.span, "`$_` stands for any node and has no value", "name it")
             return None
         found = self.scope.find(node.name)
+        if found is None and node.name in self.items:
+            message = f"`${node.name}` is an item of a list and has no properties"
+            self.add("T6", node.span, message)
+            return None
         if found is None and self.scope.path(node.name) is not None:
             name = node.name
             message = f"`${name}` is a path, which has no value of its own"

@@ -61,6 +61,10 @@ class Context:
         self.used: set[str] = set()
         self._ids = count()
 
+    def item(self) -> int:
+        """The number of an item of a list, which no variable has."""
+        return next(self._ids)
+
     def known(self, name: str | None, span: Span, *, is_edge: bool = False) -> Known:
         return Known(next(self._ids), name, span, is_edge=is_edge)
 
