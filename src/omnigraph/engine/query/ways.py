@@ -41,7 +41,7 @@ class Ways:
 
 
 @dataclass(frozen=True)
-class _Level:
+class _SearchLevel:
     """The edges of the search that first reach a node, by the node that they reach."""
 
     befores: np.ndarray
@@ -50,7 +50,7 @@ class _Level:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _OnWays:
     """Nodes or edges on ways: to which pair they belong, at which step, and their numbers."""
 
     pairs: np.ndarray
@@ -70,7 +70,7 @@ def find_ways(
     """The ways between the entities of each row. A number below zero is null."""
     there = np.flatnonzero((starts >= 0) & (ends >= 0))
     pairs, places = np.unique(np.stack([starts[there], ends[there]]), axis=1, return_inverse=True)
-    search = _Search(run, traversal, hops, pairs[0], pairs[1], every=every)
+    search = _WaySearch(run, traversal, hops, pairs[0], pairs[1], every=every)
     found = search.run_all()
     index = np.full(len(starts), -1, np.int64)
     index[there] = places.reshape(-1)
@@ -84,7 +84,7 @@ def find_ways(
     )
 
 
-class _Search:
+class _WaySearch:
     """One search for the distinct pairs of a frame, ordered by their starts."""
 
     def __init__(
@@ -112,9 +112,9 @@ class _Search:
         self.base = min(side.base for side in sides)
         self.span = max(1, max(side.base + side.capacity for side in sides) - self.base)
 
-    def run_all(self) -> tuple[_Found, _Found]:
-        nodes: list[_Found] = []
-        edges: list[_Found] = []
+    def run_all(self) -> tuple[_OnWays, _OnWays]:
+        nodes: list[_OnWays] = []
+        edges: list[_OnWays] = []
         froms = np.unique(self.starts)
         size = max(1, _CODES // self.span)
         for begin in range(0, len(froms), size):
@@ -125,7 +125,7 @@ class _Search:
         return _joined(nodes), _joined(edges)
 
     def _some(
-        self, pairs: np.ndarray, froms: np.ndarray, nodes: list[_Found], edges: list[_Found]
+        self, pairs: np.ndarray, froms: np.ndarray, nodes: list[_OnWays], edges: list[_OnWays]
     ) -> None:
         """The ways of pairs from a few starts."""
         own = np.searchsorted(froms, self.starts[pairs])
@@ -134,7 +134,7 @@ class _Search:
         if self.traversal.low == 0:
             at = pairs[same]
             self.lengths[at] = 0
-            nodes.append(_Found(at, np.zeros(len(at), np.int64), self.starts[at]))
+            nodes.append(_OnWays(at, np.zeros(len(at), np.int64), self.starts[at]))
         elif same.any():
             self._loops(pairs[same], nodes, edges)
         pairs, targets = pairs[~same], targets[~same]
@@ -147,7 +147,7 @@ class _Search:
         else:
             self._one_way(froms, pairs, targets, levels, nodes, edges)
 
-    def _loops(self, pairs: np.ndarray, nodes: list[_Found], edges: list[_Found]) -> None:
+    def _loops(self, pairs: np.ndarray, nodes: list[_OnWays], edges: list[_OnWays]) -> None:
         """A node is one step from itself by an edge of its own."""
         reached = self.run.expander.expand(self.hops, self.starts[pairs], edges=True)
         assert reached.edges is not None
@@ -155,15 +155,17 @@ class _Search:
         at = pairs[reached.places[own]]
         self.lengths[at] = 1
         there = np.unique(at)
-        nodes += [_Found(there, np.full(len(there), n), self.starts[there]) for n in (0, 1)]
-        edges.append(_Found(at, np.ones(len(at), np.int64), reached.edges[own]))
+        nodes += [_OnWays(there, np.full(len(there), n), self.starts[there]) for n in (0, 1)]
+        edges.append(_OnWays(at, np.ones(len(at), np.int64), reached.edges[own]))
 
-    def _levels(self, froms: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, list[_Level]]:
+    def _levels(
+        self, froms: np.ndarray, targets: np.ndarray
+    ) -> tuple[np.ndarray, list[_SearchLevel]]:
         """How far each node is, and the edges that reach the nodes of each distance first."""
         distance = np.full(len(froms) * self.span, -1, np.int32)
         codes = np.arange(len(froms)) * self.span + (froms - self.base)
         distance[codes] = 0
-        levels: list[_Level] = []
+        levels: list[_SearchLevel] = []
         with self.run.guard.booking() as booked:
             booked.add(distance.nbytes)
             while len(codes) and (distance[targets] < 0).any():
@@ -180,7 +182,7 @@ class _Search:
                 nodes = befores // self.span * self.span + (reached.targets - self.base)
                 fresh = np.flatnonzero(distance[nodes] < 0)
                 fresh = fresh[np.argsort(nodes[fresh], kind="stable")]
-                level = _Level(befores[fresh], nodes[fresh], reached.edges[fresh])
+                level = _SearchLevel(befores[fresh], nodes[fresh], reached.edges[fresh])
                 levels.append(level)
                 booked.add(3 * level.nodes.nbytes)
                 codes = np.unique(level.nodes)
@@ -194,9 +196,9 @@ class _Search:
         self,
         pairs: np.ndarray,
         targets: np.ndarray,
-        levels: list[_Level],
-        nodes: list[_Found],
-        edges: list[_Found],
+        levels: list[_SearchLevel],
+        nodes: list[_OnWays],
+        edges: list[_OnWays],
     ) -> None:
         """Back from each end along every edge of the levels."""
         lengths = self.lengths[pairs]
@@ -208,22 +210,22 @@ class _Search:
                 np.concatenate([at, pairs[ending]]),
                 np.concatenate([codes, targets[ending]]),
             )
-            nodes.append(_Found(at, np.full(len(at), step), self._number(codes)))
+            nodes.append(_OnWays(at, np.full(len(at), step), self._number(codes)))
             level = levels[step - 1]
             rows, entries = _matching(codes, level.nodes)
-            edges.append(_Found(at[rows], np.full(len(rows), step), level.edges[entries]))
+            edges.append(_OnWays(at[rows], np.full(len(rows), step), level.edges[entries]))
             before = np.unique(np.stack([at[rows], level.befores[entries]]), axis=1)
             at, codes = before[0], before[1]
-        nodes.append(_Found(at, np.zeros(len(at), np.int64), self._number(codes)))
+        nodes.append(_OnWays(at, np.zeros(len(at), np.int64), self._number(codes)))
 
     def _one_way(
         self,
         froms: np.ndarray,
         pairs: np.ndarray,
         targets: np.ndarray,
-        levels: list[_Level],
-        nodes: list[_Found],
-        edges: list[_Found],
+        levels: list[_SearchLevel],
+        nodes: list[_OnWays],
+        edges: list[_OnWays],
     ) -> None:
         """The way whose ids come first. Each node goes back to the one before it whose own way
         comes first, so ways are compared by ranks within a level and never written out."""
@@ -249,17 +251,17 @@ class _Search:
                 np.concatenate([at, pairs[ending]]),
                 np.concatenate([codes, targets[ending]]),
             )
-            nodes.append(_Found(at, np.full(len(at), step), self._number(codes)))
+            nodes.append(_OnWays(at, np.full(len(at), step), self._number(codes)))
             reached, back = before[step - 1]
             previous = back[np.searchsorted(reached, codes)]
             level = levels[step - 1]
             rows, entries = _matching(codes, level.nodes)
             own = np.flatnonzero(level.befores[entries] == previous[rows])
-            edges.append(_Found(at[rows[own]], np.full(len(own), step), level.edges[entries[own]]))
+            edges.append(_OnWays(at[rows[own]], np.full(len(own), step), level.edges[entries[own]]))
             codes = previous
-        nodes.append(_Found(at, np.zeros(len(at), np.int64), self._number(codes)))
+        nodes.append(_OnWays(at, np.zeros(len(at), np.int64), self._number(codes)))
 
-    def lists(self, found: _Found, kinds: Sequence[GraphType], *, once: bool) -> pa.Array:
+    def lists(self, found: _OnWays, kinds: Sequence[GraphType], *, once: bool) -> pa.Array:
         """The ids of each pair, by step and id. `once` keeps the first of each step."""
         if not len(found.pairs):
             empty = pa.array(np.zeros(len(self.starts) + 1, np.int32))
@@ -291,10 +293,10 @@ def _matching(codes: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rows, shift + np.arange(len(rows))
 
 
-def _joined(parts: list[_Found]) -> _Found:
-    none = _Found(NONE, NONE, NONE)
+def _joined(parts: list[_OnWays]) -> _OnWays:
+    none = _OnWays(NONE, NONE, NONE)
     every = [none, *parts]
-    return _Found(
+    return _OnWays(
         np.concatenate([part.pairs for part in every]),
         np.concatenate([part.steps for part in every]),
         np.concatenate([part.numbers for part in every]),

@@ -152,10 +152,10 @@ class ExpressionBuilder:
         otherwise = children[-2] if _has(children[-3:-2], "ELSE") else None
         return tree.Case(_all(children, tree.When), otherwise, _span(children))
 
-    def quantified(self, children: Children) -> tree.Quantified:
+    def quantified(self, children: Children) -> tree.ItemTest:
         word: Any = children[0].text
         variable, items, condition = _variable(children[2]), children[4], children[6]
-        return tree.Quantified(word, variable, items, condition, _span(children))
+        return tree.ItemTest(word, variable, items, condition, _span(children))
 
     def branch_of_case(self, children: Children) -> tree.When:
         return tree.When(children[1], children[3], _span(children))
@@ -208,7 +208,7 @@ class ClauseBuilder:
     every_undirected_hop = undirected_hops
 
     def path(self, children: Children) -> tree.Traversal:
-        name = tree.Path(_variable(children[0]), _has(children, "ALL"), _of(children[0]))
+        name = tree.PathName(_variable(children[0]), _has(children, "ALL"), _of(children[0]))
         traversal: tree.Traversal = children[-1]
         return msgspec.structs.replace(traversal, path=name, span=_span(children))
 

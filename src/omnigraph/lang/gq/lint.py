@@ -18,7 +18,7 @@ from omnigraph.lang.gq.walk import all_matches, patterns_of, used_variables
 from omnigraph.model.catalog import Catalog, NodeType
 from omnigraph.model.types import type_text
 
-N = TypeVar("N", tree.Variable, tree.Path)
+N = TypeVar("N", tree.Variable, tree.PathName)
 
 
 class ColumnInfo(msgspec.Struct, frozen=True):
@@ -193,8 +193,8 @@ def _variables(value: object) -> Iterator[tree.Variable]:
     return _of_type(tree.Variable, value)
 
 
-def _paths(value: object) -> Iterator[tree.Path]:
-    return _of_type(tree.Path, value)
+def _paths(value: object) -> Iterator[tree.PathName]:
+    return _of_type(tree.PathName, value)
 
 
 def _of_type(wanted: type[N], value: object) -> Iterator[N]:

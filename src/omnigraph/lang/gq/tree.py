@@ -130,7 +130,7 @@ class Case(msgspec.Struct, frozen=True):
     span: Span
 
 
-class Quantified(msgspec.Struct, frozen=True):
+class ItemTest(msgspec.Struct, frozen=True):
     """`any($x in list where condition)`, `all(…)`, `none(…)`."""
 
     word: Literal["any", "all", "none"]
@@ -154,7 +154,7 @@ Expression = (
     | Comparison
     | NullTest
     | Case
-    | Quantified
+    | ItemTest
 )
 
 
@@ -198,7 +198,7 @@ class Bounds(msgspec.Struct, frozen=True, gc=False):
     span: Span
 
 
-class Path(msgspec.Struct, frozen=True):
+class PathName(msgspec.Struct, frozen=True):
     """`$p =` before a traversal. `is_every` means all shortest ways together, and not one."""
 
     variable: Variable
@@ -213,7 +213,7 @@ class Traversal(msgspec.Struct, frozen=True):
     bounds: Bounds | None
     target: Variable
     span: Span
-    path: Path | None = None
+    path: PathName | None = None
 
 
 class Block(msgspec.Struct, frozen=True):

@@ -17,7 +17,7 @@ from omnigraph.lang.gq.checked import Expression, ItemValue, Quantified
 from omnigraph.plan.values.kinds import BOOL, Value, arrow_kind, cast, is_array
 
 
-class Rows(Protocol):
+class OuterRows(Protocol):
     """The rows that a list belongs to."""
 
     @property
@@ -29,7 +29,9 @@ class Rows(Protocol):
 class ItemLeaves:
     """The rows of items: each is a row, and knows to which row its list belongs."""
 
-    def __init__(self, outer: Rows, item: ItemValue, values: pa.Array, parents: pa.Array) -> None:
+    def __init__(
+        self, outer: OuterRows, item: ItemValue, values: pa.Array, parents: pa.Array
+    ) -> None:
         self._outer = outer
         self._item = item.item
         self._values = values
@@ -49,7 +51,7 @@ class ItemLeaves:
 Truth = Callable[[Expression, ItemLeaves], pa.Array]
 
 
-def quantify(value: Quantified, lists: pa.Array, outer: Rows, holds: Truth) -> pa.Array:
+def quantify(value: Quantified, lists: pa.Array, outer: OuterRows, holds: Truth) -> pa.Array:
     """`holds` gives the truth of the condition for each item; it may be null."""
     rows = len(lists)
     if pa.types.is_null(lists.type):

@@ -125,7 +125,7 @@ class Expressions:
             case tree.NullTest():
                 operand = self.read(node.operand, depth + 1)
                 return NullTest(operand, node.is_negated, Type(BOOL)) if operand else None
-            case tree.Case() | tree.Quantified():
+            case tree.Case() | tree.ItemTest():
                 return self._deciding(node, depth)
             case _:
                 assert_never(node)
@@ -147,12 +147,12 @@ class Expressions:
             case _:
                 assert_never(node)
 
-    def _deciding(self, node: tree.Case | tree.Quantified, depth: int) -> Expression | None:
+    def _deciding(self, node: tree.Case | tree.ItemTest, depth: int) -> Expression | None:
         if isinstance(node, tree.Case):
             return check_case(self, node, depth)
         return self._quantified(node, depth)
 
-    def _quantified(self, node: tree.Quantified, depth: int) -> Expression | None:
+    def _quantified(self, node: tree.ItemTest, depth: int) -> Expression | None:
         """The condition knows the item by its name, and nothing else does."""
         items = self.check(node.items, depth + 1)
         if items is None:

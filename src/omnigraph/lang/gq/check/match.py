@@ -156,7 +156,7 @@ class Patterns:
         scope.own[variable.name] = known
         return known
 
-    def _path(self, clause: tree.Traversal, path: tree.Path, scope: Scope) -> None:
+    def _path(self, clause: tree.Traversal, path: tree.PathName, scope: Scope) -> None:
         name, findings = path.variable.name, self.context.findings
         if clause.edge is not None:
             message = f"the edges of a path are `edges(${name})`, so it takes no edge variable"
