@@ -7,49 +7,55 @@ import scala.collection.mutable
 import org.apache.spark.TaskContext
 import org.apache.spark.sql.catalyst.InternalRow
 import org.apache.spark.sql.classic.SparkSession
-import org.apache.spark.sql.connector.metric.{CustomMetric, CustomTaskMetric}
+import org.apache.spark.sql.connector.metric.CustomTaskMetric
 import org.apache.spark.sql.connector.read.{Batch, InputPartition, PartitionReader}
-import org.apache.spark.sql.connector.read.{PartitionReaderFactory, Scan}
+import org.apache.spark.sql.connector.read.PartitionReaderFactory
 import org.apache.spark.sql.execution.datasources.v2.python._
-import org.apache.spark.sql.execution.datasources.v2.python.omnigraph.Origin
+import org.apache.spark.sql.execution.datasources.v2.python.omnigraph.{Origin, Planned, Planning}
 import org.apache.spark.sql.execution.python.omnigraph.{Client, Workers}
 import org.apache.spark.sql.types.{DataType, StringType, StructField, StructType}
 import org.apache.spark.sql.vectorized.{ArrowColumnVector, ColumnarBatch}
 
-/** What a scan in Python gives, some of its columns, as batches. */
-class ColumnarScan(inner: PythonScan, schema: StructType) extends Scan {
-  override def readSchema(): StructType = schema
-  override def description(): String = s"(Python, columnar) ${schema.simpleString}"
-  override def supportedCustomMetrics(): Array[CustomMetric] = inner.supportedCustomMetrics()
-  override def columnarSupportMode(): Scan.ColumnarSupportMode =
-    Scan.ColumnarSupportMode.SUPPORTED
-  override def toBatch: Batch = new ColumnarBatches(PlannedReads.of(inner), schema)
+/** What a query wants of a source: columns, tests that its rows have to pass, and how many rows of
+  * each part are enough.
+  */
+case class Wanted(schema: StructType, tests: Seq[Test], limit: Option[Int]) {
+
+  /** A batch without any column has no number of rows: the smallest column of all tells it. */
+  def asked(whole: => StructType): StructType =
+    if (schema.nonEmpty) schema else StructType(whole.sortBy(_.dataType.defaultSize).take(1))
+
+  def json: String = {
+    val tests = this.tests.map(_.json).mkString("[", ",", "]")
+    s"""{"tests": $tests, "limit": ${limit.fold("null")(_.toString)}}"""
+  }
 }
 
-class ColumnarBatches(reads: PlannedReads, schema: StructType) extends Batch {
-  private lazy val info = reads.info(schema)
-
+/** Equal if the same rows are read. */
+case class GraphBatch(identity: String, wanted: Wanted)(reads: PlannedReads, info: Planned)
+    extends Batch {
   override def planInputPartitions(): Array[InputPartition] =
-    info.partitions.zipWithIndex.map { case (partition, index) =>
+    info.read.partitions.zipWithIndex.map { case (partition, index) =>
       PythonInputPartition(index, partition)
     }.toArray
 
   override def createReaderFactory(): PartitionReaderFactory = {
     val client = Client.of(SparkSession.getActiveSession.orNull)
-    new ColumnarReaderFactory(reads.source, info.func, schema, client)
+    new ColumnarReaderFactory(reads.source, info.read.func, info.asked, wanted.schema, client)
   }
 }
 
-/** What Python has planned of one source, by columns. Spark remembers one plan for a source, whatever
-  * was asked of it, so that one is not taken.
+/** What Python has planned of one source. Spark remembers one plan for a source, whatever was asked of
+  * it, so that one is not taken.
   */
 class PlannedReads(val source: UserDefinedPythonDataSource, made: PythonDataSourceCreationResult) {
-  private val planned = mutable.Map.empty[StructType, PythonDataSourceReadInfo]
+  private val planned = mutable.Map.empty[Wanted, Planned]
 
-  def info(schema: StructType): PythonDataSourceReadInfo = synchronized {
+  def info(wanted: Wanted, whole: => StructType = made.schema): Planned = synchronized {
+    val asked = wanted.asked(whole)
     planned.getOrElseUpdate(
-      schema,
-      source.createReadInfoInPython(made, schema, isStreaming = false)
+      wanted.copy(schema = asked),
+      Planning.run(source.createPythonFunction(made.dataSource), asked, wanted.json)
     )
   }
 }
@@ -59,8 +65,7 @@ object PlannedReads {
   /** As long as there is a DataFrame of the source: values hold nothing of their keys. */
   private val known = new WeakHashMap[PythonDataSourceV2, PlannedReads]
 
-  def of(scan: PythonScan): PlannedReads = synchronized {
-    val origin = new Origin(scan)
+  def of(origin: Origin): PlannedReads = synchronized {
     known.computeIfAbsent(origin.source, _ => new PlannedReads(origin.userDefined, origin.made))
   }
 }
@@ -68,6 +73,7 @@ object PlannedReads {
 class ColumnarReaderFactory(
     source: UserDefinedPythonDataSource,
     read: Array[Byte],
+    asked: StructType,
     schema: StructType,
     client: Client
 ) extends PartitionReaderFactory {
@@ -77,15 +83,24 @@ class ColumnarReaderFactory(
     throw new UnsupportedOperationException("Batches only.")
 
   override def createColumnarReader(partition: InputPartition): PartitionReader[ColumnarBatch] =
-    new ColumnarReader(source, read, schema, client, partition.asInstanceOf[PythonInputPartition])
+    new ColumnarReader(
+      source,
+      read,
+      asked,
+      schema,
+      client,
+      partition.asInstanceOf[PythonInputPartition]
+    )
 }
 
 /** A task: a worker in Python that reads one partition. Its batches are columns of one struct. Each
   * is given back when the next one is asked for; the last one may be read after the task has ended.
+  * What was asked for has at least the columns of the schema.
   */
 class ColumnarReader(
     source: UserDefinedPythonDataSource,
     read: Array[Byte],
+    asked: StructType,
     schema: StructType,
     client: Client,
     partition: PythonInputPartition
@@ -100,7 +115,7 @@ class ColumnarReader(
   }
 
   private var latest: Option[ArrowColumns] = None
-  private val plain = StructType(schema.map(withoutCollation))
+  private val plain = StructType(asked.map(withoutCollation))
 
   override def next(): Boolean = {
     latest.foreach(_.release())
@@ -113,7 +128,7 @@ class ColumnarReader(
     val struct = batch.column(0).asInstanceOf[ArrowColumnVector]
     if (!DataType.equalsIgnoreCompatibleNullability(struct.dataType(), plain))
       throw new IllegalStateException(
-        s"A batch of ${struct.dataType().simpleString} came for ${schema.simpleString}."
+        s"A batch of ${struct.dataType().simpleString} came for ${asked.simpleString}."
       )
     val own = new ArrowColumns(
       schema.indices.map(index => struct.getChild(index).asInstanceOf[ArrowColumnVector])

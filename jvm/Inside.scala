@@ -65,22 +65,78 @@ package org.apache.spark.sql.execution.python.omnigraph {
 }
 
 package org.apache.spark.sql.execution.datasources.v2.python.omnigraph {
-  import org.apache.spark.sql.execution.datasources.v2.python._
+  import java.io.{DataInputStream, DataOutputStream}
 
-  /** What a scan in Python was made from. */
-  class Origin(scan: PythonScan) {
+  import net.razorvine.pickle.Pickler
+
+  import org.json4s.{DefaultFormats, Formats}
+  import org.json4s.jackson.JsonMethods
+
+  import org.apache.spark.api.python.{PythonFunction, PythonWorkerUtils}
+  import org.apache.spark.sql.execution.datasources.v2.python._
+  import org.apache.spark.sql.execution.python.PythonPlannerRunner
+  import org.apache.spark.sql.internal.SQLConf
+  import org.apache.spark.sql.types.StructType
+  import org.apache.spark.sql.util.CaseInsensitiveStringMap
+
+  /** What a table in Python was made from. */
+  class Origin(table: PythonTable, options: CaseInsensitiveStringMap) {
     val source: PythonDataSourceV2 = field("ds")
+    val schema: StructType = field("outputSchema")
 
     def userDefined: UserDefinedPythonDataSource = source.source
 
     /** Made when its schema was asked for, or now. */
     def made: PythonDataSourceCreationResult =
-      source.getOrCreateDataSourceInPython(field("shortName"), field("options"), Some(scan.readSchema()))
+      source.getOrCreateDataSourceInPython(field("shortName"), options, Some(schema))
 
     private def field[T](name: String): T = {
-      val found = classOf[PythonScan].getDeclaredField(name)
+      val found = classOf[PythonTable].getDeclaredField(name)
       found.setAccessible(true)
-      found.get(scan).asInstanceOf[T]
+      found.get(table).asInstanceOf[T]
+    }
+  }
+
+  /** How a source is read, of these columns, and what Python tells of it: the number of rows in all, their
+    * bytes, and a text that two sources share if they read the same rows.
+    */
+  case class Planned(
+      read: PythonDataSourceReadInfo,
+      asked: StructType,
+      rows: Long,
+      bytes: Long,
+      identity: String
+  )
+
+  object Planning {
+    def run(source: PythonFunction, asked: StructType, request: String): Planned =
+      new Planning(source, asked, request).runInPython()
+  }
+
+  /** Asks `spark/planner.py`, by a module that Spark is willing to start. */
+  class Planning(source: PythonFunction, asked: StructType, request: String)
+      extends PythonPlannerRunner[Planned](source) {
+    override val workerModule: String = "pyspark_omnigraph.planner"
+
+    override protected def writeToPython(out: DataOutputStream, pickler: Pickler): Unit = {
+      PythonWorkerUtils.writePythonFunction(source, out)
+      PythonWorkerUtils.writeUTF(asked.json, out)
+      PythonWorkerUtils.writeUTF(request, out)
+      out.writeInt(SQLConf.get.arrowMaxRecordsPerBatch)
+      out.writeBoolean(SQLConf.get.pysparkBinaryAsBytes)
+    }
+
+    override protected def receiveFromPython(in: DataInputStream): Planned = {
+      val read = PythonDataSourceReadInfo.receive(in)
+      val told = JsonMethods.parse(PythonWorkerUtils.readUTF(in))
+      implicit val formats: Formats = DefaultFormats
+      Planned(
+        read,
+        asked,
+        (told \ "rows").extract[Long],
+        (told \ "bytes").extract[Long],
+        (told \ "identity").extract[String]
+      )
     }
   }
 }

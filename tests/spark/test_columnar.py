@@ -49,7 +49,7 @@ def thing(number: int, chance: random.Random, nulls: float) -> dict[str, Any]:
         "at": datetime(1969, 12, 31, 23, 59, 59, 999000, tzinfo=UTC) + timedelta(days=number % 9),
         "texts": pick([[], ["", "ä"], ["x"] * 5]),
         "numbers": pick([[], [1, -1], [2**62]]),
-        "place": pick([[0.0, 1.0, -1.0], [math.inf, 0.5, -0.0]]),
+        "place": pick([[0.0, 1.0, -1.0], [-1e14, 0.5, -0.0]]),
     }
     kept = {key: None if chance.random() < nulls else value for key, value in values.items()}
     return {"name": f"t{number:07}", **kept, "full": number, "never": None}
@@ -143,7 +143,8 @@ def test_only_what_is_needed_is_read_and_scans_do_not_reach_each_other(
     narrow = frame.where("i32 < 0").select("full")
     assert "struct<i32:int,full:bigint>" in plan(narrow)
     assert frame.count() == 3000  # of no column at all
-    assert "struct<ok:boolean>" in plan(frame.groupBy().count())
+    assert "struct<>" in plan(frame.selectExpr("1 as one"))
+    assert frame.selectExpr("1 as one").selectExpr("sum(one) as n").collect()[0].n == 3000
     assert [row.full for row in frame.orderBy("full").limit(3).collect()] == [0, 1, 2]
     assert len(frame.limit(5).collect()[0]) == len(NAMES) + 1  # and the id
     pairs = frame.alias("a").join(frame.alias("b"), "full").selectExpr("a.text", "b.name")

@@ -39,6 +39,16 @@ def spark_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, spark_arrow(f.type), f.nullable) for f in schema])
 
 
+def column_width(kind: pa.DataType) -> int:
+    """About as many bytes as a value takes."""
+    if pa.types.is_list(kind):
+        return 8 * column_width(kind.value_type)
+    try:
+        return int(max(kind.bit_width // 8, 1))
+    except ValueError:  # texts and blobs
+        return 20
+
+
 def to_spark(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Rows under the types of `spark_schema`."""
     arrays = [_cast(batch.column(field.name), field.type) for field in schema]

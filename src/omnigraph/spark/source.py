@@ -55,8 +55,9 @@ class OmnigraphSource(DataSource):  # type: ignore[misc]
     ref), some `ops`, at most `max_commits` in a batch; with `changes` "true" each row says what
     happened to it, and deleted ones are told too.
 
-    Filters of the DataFrame are not pushed down: on Spark 4.3 a filter that was pushed reaches
-    other scans of the same DataFrame too. Columns are, by the extension (`extension.py`)."""
+    Columns, conditions, limits and counts of a query reach the scan by the extension
+    (`extension.py`). Without it Spark itself chooses and tests: on Spark 4.3 a filter that is
+    pushed to a source in Python reaches other scans of the same DataFrame (decision 62)."""
 
     @classmethod
     def name(cls) -> str:
