@@ -1,6 +1,7 @@
 """`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
 
-python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search|startup …]
+python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search|startup
+                      |writers …]
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from benchmarks import (
     search,
     startup,
     storage,
+    writers,
 )
 from benchmarks.measure import Line
 
@@ -35,6 +37,7 @@ ALL: dict[str, Callable[[Path], list[Line]]] = {
     "load": load.run,
     "search": search.run,
     "startup": startup.run,
+    "writers": writers.run,
 }
 
 

@@ -19,28 +19,31 @@ _CHOICES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """`durability`: "full" acknowledges a commit after every file and directory entry is synced;
-    "relaxed" leaves out the last directory sync, so a power cut may lose the newest commits but
-    never leaves a broken one. `grace`: seconds that an unreferenced file is safe from cleanup.
-    `queue`: whether writers of one machine queue behind an advisory lock (the put decides either
-    way). `lookup_rows`: the largest table whose keys are kept in memory. `query_rows`: how many
-    rows a query groups or sorts in memory before duckdb does it, on disk. `cache_bytes`: bytes of
-    rows and arrays that an open graph keeps between calls, all its caches together. `load_memory`:
-    bytes that a load holds before it goes to temporary files. `spark_rows`: estimated rows above
-    which a load runs on Spark, where that is installed. `folding`: whether small fragments are
-    folded into larger ones "inline", by the write that made them too many, in the "background", by
-    a thread of the open graph, or never ("off"). `embed_url`: where the models `openai:...` are,
-    for example "http://localhost:11434/v1"; without it what OPENAI_BASE_URL says, or OpenAI's own.
-    `embed_retry_for`: seconds that a batch of texts is tried again when the provider is down, busy
-    or answers nonsense. `allow_http`: whether a server on another machine may be asked without
-    TLS, where everybody on the way reads the token and the data. A key is no setting: it is in the
-    environment alone.
+    """`durability`: "full" acknowledges a commit after every file and directory entry is
+    synced; "relaxed" leaves out the last directory sync, so a power cut may lose the newest
+    commits but never leaves a broken one. `grace`: seconds that an unreferenced file is safe
+    from cleanup. `queue`: whether writers of one machine queue behind an advisory lock (the put
+    decides either way). `group_commit`: whether threads that add to one branch at the same time
+    have their commits made ready together; each is still a commit of its own. `lookup_rows`:
+    the largest table whose keys are kept in memory. `query_rows`: how many rows a query groups
+    or sorts in memory before duckdb does it, on disk. `cache_bytes`: bytes of rows and arrays
+    that an open graph keeps between calls, all its caches together. `load_memory`: bytes that a
+    load holds before it goes to temporary files. `spark_rows`: estimated rows above which a
+    load runs on Spark, where that is installed. `folding`: whether small fragments are folded
+    into larger ones "inline", by the write that made them too many, in the "background", by a
+    thread of the open graph, or never ("off"). `embed_url`: where the models `openai:...` are,
+    for example "http://localhost:11434/v1"; without it what OPENAI_BASE_URL says, or OpenAI's
+    own. `embed_retry_for`: seconds that a batch of texts is tried again when the provider is
+    down, busy or answers nonsense. `allow_http`: whether a server on another machine may be
+    asked without TLS, where everybody on the way reads the token and the data. A key is no
+    setting: it is in the environment alone.
     """
 
     durability: Literal["full", "relaxed"] = "full"
     grace: float = 3600.0
     retry_for: float = 30.0
     queue: bool = True
+    group_commit: bool = True
     lookup_rows: int = 5_000_000
     query_rows: int = 4_000_000
     cache_bytes: int = 1024 * 1024 * 1024

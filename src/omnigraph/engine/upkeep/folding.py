@@ -68,7 +68,7 @@ class Folding:
         if not due or self._closed:
             return
         if self._inline or late:
-            self._fold(branch, due)
+            self._fold(branch, due, waits=late)
         else:
             self._hand_over(branch, due)
 
@@ -115,24 +115,28 @@ class Folding:
                 self._busy = True
             self._fold(branch, tables)
 
-    def _fold(self, branch: str, tables: set[str]) -> None:
-        with self._one:
-            try:
-                done = optimize(
-                    self._session,
-                    branch,
-                    sorted(tables),
-                    limits=self._limits,
-                    options=CommitOptions(retry_for=_PATIENCE),
-                    ledger=self.io,
-                )
-            except BaseException as error:
-                if not is_failure(error):
-                    raise
-                # The write has landed. The next write will try again.
-                self.failed = f"{type(error).__name__}: {error}"
-                if isinstance(error, OmnigraphError):
-                    self.failed = error.message
-                report_failure(PURPOSE, error)
-                return
-        self.folds += done.commit is not None
+    def _fold(self, branch: str, tables: set[str], *, waits: bool = True) -> None:
+        """If another thread folds already, whoever need not wait for it goes on: the next write
+        looks again."""
+        if not self._one.acquire(blocking=waits):
+            return
+        try:
+            done = optimize(
+                self._session,
+                branch,
+                sorted(tables),
+                limits=self._limits,
+                options=CommitOptions(retry_for=_PATIENCE),
+                ledger=self.io,
+            )
+            self.folds += done.commit is not None
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            # The write has landed. The next write will try again.
+            self.failed = f"{type(error).__name__}: {error}"
+            if isinstance(error, OmnigraphError):
+                self.failed = error.message
+            report_failure(PURPOSE, error)
+        finally:
+            self._one.release()

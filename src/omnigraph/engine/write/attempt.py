@@ -9,15 +9,19 @@ from collections import Counter
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
+import pyarrow as pa
 
 from omnigraph.engine.after_commit import after_commit
 from omnigraph.engine.graph_view import GraphView, find_type, full_view_of
 from omnigraph.engine.lookup import Lookups
 from omnigraph.engine.session import Session, branch_moved
+from omnigraph.engine.write.group import Groups
 from omnigraph.engine.write.integrity import check_integrity
 from omnigraph.engine.write.precondition import require_commit
 from omnigraph.engine.write.published import Published, another_call, find_keyed, hash_key, recalled
 from omnigraph.engine.write.publisher import publish, require_unprotected
+from omnigraph.engine.write.recent import Looked
 from omnigraph.engine.write.recorded_answers import (
     Effects,
     effects_of,
@@ -33,6 +37,7 @@ from omnigraph.engine.write.statements import (
     Statement,
     hash_statements,
 )
+from omnigraph.engine.write.together import Proposal, may_join
 from omnigraph.engine.write.work import Work
 from omnigraph.errors import (
     BranchMoved,
@@ -250,7 +255,7 @@ class Write:
             return None
         self._first = published.first
         with after_commit("carrying lookups"):
-            for table, (old, new) in published.tables.items():
+            for table, (old, new) in published.tables.items() if not published.carried else ():
                 # The written rows are known, so lookups need not read them.
                 rows, hidden = self._staged.rows[table]
                 Lookups.shared_by(self._session).carry(old, new, rows, hidden)
@@ -274,7 +279,7 @@ class Write:
 
     def _publish(self) -> Published:
         try:
-            return publish(self._session, self, self._ledger, retry_for=self._patience)
+            return self._put()
         except BranchMoved:
             # Perhaps before this call: then the branch of that name is meant which there is now.
             if self._fresh:
@@ -287,7 +292,33 @@ class Write:
         self._stage(self.working(reading=False))
         if not self._staged.actions:
             raise _NothingLeftError
-        return publish(self._session, self, self._ledger, retry_for=self._patience)
+        return self._put()
+
+    def _put(self) -> Published:
+        """Alone, or together with other threads."""
+
+        def alone() -> Published:
+            return publish(
+                self._session, self, self._ledger, retry_for=self._patience, additive=self
+            )
+
+        if not self._session.settings.group_commit or not may_join(self.plan):
+            return alone()
+        proposal = Proposal(self._session, self, self._ledger)
+        groups = Groups.shared_by(self._session)
+        return groups.publish(proposal, alone, patience=self._patience)
+
+    # What others need not run again for
+
+    @property
+    def looked(self) -> dict[str, Looked | None]:
+        return {} if self._work is None else self._work.looked
+
+    def added(self, table: str) -> pa.Table | None:
+        return None if self._work is None else self._work.overlays[table].rows
+
+    def staged_rows(self, table: str) -> tuple[pa.Table, np.ndarray]:
+        return self._staged.rows[table]
 
     # What the publisher asks for
 

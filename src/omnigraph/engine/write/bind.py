@@ -191,6 +191,11 @@ def _moved(pin: TablePin, table: Table, changes: Session | None = None) -> Table
     return msgspec.structs.replace(moved, content=changes.runtime.ulid())
 
 
+def advanced(pin: TablePin, table: Table, session: Session) -> TablePin:
+    """The pin of a table's next version, which shows something else."""
+    return _moved(pin, table, session)
+
+
 def _renewed(pin: TablePin, session: Session) -> TablePin:
     """The same table version, which readers see differently."""
     return msgspec.structs.replace(

@@ -101,7 +101,7 @@ def _shared(work: Work, rule: UniqueRule) -> Iterator[Row]:
     rows = overlay.rows
     texts = key_texts(rows, rule.columns)
     held = [text for text in texts if text is not None]
-    found = work.read(rule.kind).find(rule.columns, held, work.ledger)
+    found = work.find(rule.kind, rule.columns, held)
     taken = {held[position] for position in found.base_positions.tolist()}
     seen: set[str] = set()
     for row, text in enumerate(texts):
@@ -120,7 +120,7 @@ def _endless(work: Work, rule: Ends, loosened: Sequence[_Loose]) -> Iterator[Row
         if not _may_move(work, rule.kind, rule.end):
             rows = rows.filter(pa.array(overlay.origins == NEW))
         ids = rows[rule.end].unique().to_pylist()
-        found = work.read(rule.node).find(("id",), ids, work.ledger) if ids else None
+        found = work.find(rule.node, ("id",), ids) if ids else None
         missing = set(ids)
         for position in found.positions.tolist() if found is not None else ():
             missing.discard(ids[position])
@@ -167,10 +167,10 @@ def _wrong_counts(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterato
     if not sources:
         return
     low, high = kind.card.low, kind.card.high
-    found = work.read(kind).find(("src",), sources, work.ledger)
+    found = work.find(kind, ("src",), sources)
     counts = Counter(found.base_positions.tolist() + found.pending_positions.tolist())
     (_, node), _ = ends_of(work.snapshot.catalog, kind)
-    alive = set(work.read(node).find(("id",), sources, work.ledger).positions.tolist())
+    alive = set(work.find(node, ("id",), sources).positions.tolist())
     for position, source in enumerate(sources):
         count = counts[position]
         if (high is not None and count > high) or (count < low and position in alive):
@@ -179,8 +179,9 @@ def _wrong_counts(work: Work, kind: EdgeType, sources: Sequence[str]) -> Iterato
 
 def _changed_sources(work: Work, kind: EdgeType) -> list[str]:
     """The sources of edges that were put, taken away or moved."""
-    view = work.read(kind)
-    overlay = view.overlay
+    overlay = work.overlays[kind.table_key]
+    only_added = not overlay.replaced and not len(overlay.hidden)
+    view = work.view(kind) if only_added else work.read(kind)
     sources = set(overlay.rows["src"].to_pylist())
     if overlay.replaced:
         for batch in view.table.scan(["src"], work.ledger):

@@ -21,13 +21,15 @@ from omnigraph.telemetry import Ledger
 @dataclass(frozen=True)
 class Published:
     """If `repeated`, `commit` is that of an earlier call with the same idempotency key, and `first`
-    is the version that it made. `tables` holds the versions of each table before and after."""
+    is the version that it made. `tables` holds the versions of each table before and after; if they
+    are `carried`, what was looked up before is known of the new ones."""
 
     version: GraphVersion | None
     commit: str
     repeated: bool = False
     first: GraphVersion | None = None
     tables: dict[str, tuple[Table, Table]] = field(default_factory=dict, repr=False)
+    carried: bool = False
 
 
 def hash_key(key: str | None) -> str | None:

@@ -13,6 +13,7 @@ from omnigraph.engine.write.bind import bind_action, merge_pins
 from omnigraph.engine.write.chain import Step, put_with_retry
 from omnigraph.engine.write.precondition import moved_on
 from omnigraph.engine.write.published import Published, recall
+from omnigraph.engine.write.recent import Additive, RecentCommits, changed_rows, commutes
 from omnigraph.errors import (
     Conflict,
     NewerFormat,
@@ -70,10 +71,13 @@ def publish(
     *,
     retry_for: float,
     after: Sequence[Path] = (),
+    additive: Additive | None = None,
 ) -> Published:
     """One commit, or an error that says what became of the write. The files in `after`, and those
-    that the write made itself, are on disk before the commit can be seen."""
-    return _Publication(session, work, ledger, after).run(retry_for)
+    that the write made itself, are on disk before the commit can be seen. If the write says what it
+    looked up and what it adds (`additive`), it need not run again after others that only added
+    other rows."""
+    return _Publication(session, work, ledger, after, additive).run(retry_for)
 
 
 class _Publication:
@@ -81,8 +85,15 @@ class _Publication:
     chain."""
 
     def __init__(
-        self, session: Session, work: Publishable, ledger: Ledger, after: Sequence[Path]
+        self,
+        session: Session,
+        work: Publishable,
+        ledger: Ledger,
+        after: Sequence[Path],
+        additive: Additive | None,
     ) -> None:
+        self._additive = additive
+        self._before = ""
         self._session = session
         self._work = work
         self._ledger = ledger
@@ -106,6 +117,8 @@ class _Publication:
             return self._known
         for _, table in self._bound.tables.values():
             self._session.tables.keep(table)
+        added = changed_rows(self._work.plan, self._additive)
+        RecentCommits.shared_by(self._session).note(self._before, version.token, added)
         return Published(version, version.commit.id, tables=self._bound.tables)
 
     def _propose(self, head: GraphVersion | None) -> Step | None:
@@ -113,6 +126,7 @@ class _Publication:
         assert head is not None  # there is no branch without a version
         if head.deleted or head.incarnation != work.plan.base_incarnation:
             raise branch_moved(head.branch)  # its keys and streams are not ours
+        self._before = head.token
         self._known = recall(self._session, work.plan.lineage, head, self._ledger)
         if self._known is not None:
             return None
@@ -151,6 +165,8 @@ class _Publication:
         verdict = Keep() if same else resolve_rebase(plan, work.base, head)
         if stale and verdict == Keep():
             verdict = Rerun("staged files may be gone")
+        elif isinstance(verdict, Rerun) and not stale and self._additive is not None:
+            verdict = Keep() if commutes(self._session, self._additive, head) else verdict
         match verdict:
             case Keep():
                 pass

@@ -91,6 +91,8 @@ def _stage_type(
     staged = None
     if rows.num_rows:
         staged = stage_rows(view.table, rows, ledger)
+    if staged is not None and not overlay.replaced and not len(overlay.hidden):
+        return _as_append(kind, staged), rows  # it rests on what was looked up, and on no base
     fragments = staged.fragments if staged else ()
     size = staged.bytes if staged else 0
     if overlay.replaced:
@@ -118,8 +120,12 @@ def _stage_append(
     if staged is None:
         staged = stage_rows(view.table, rows, ledger)
         appends.keep(key, appended, staged)
+    return _as_append(view.kind, staged)
+
+
+def _as_append(kind: GraphType, staged: Staged) -> Append:
     return Append(
-        table=key,
+        table=kind.table_key,
         fragments=staged.fragments,
         fields=staged.fields,
         rows=staged.rows,

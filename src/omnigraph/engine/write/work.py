@@ -7,7 +7,7 @@ the new snapshot.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -20,8 +20,9 @@ import pyarrow.dataset as pads
 from omnigraph.engine.condition import read_condition
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.overlay import NEW, Overlay
-from omnigraph.engine.view import TableView
+from omnigraph.engine.view import FoundRows, TableView
 from omnigraph.engine.write.assignments import always_null, set_values
+from omnigraph.engine.write.recent import Looked
 from omnigraph.engine.write.recorded_answers import Effect, Effects
 from omnigraph.engine.write.selection import Selected, fetch_ahead, select_rows
 from omnigraph.engine.write.statements import (
@@ -54,7 +55,8 @@ _MANY_CHUNKS = 64
 
 
 class Work:
-    """Pending rows over a pinned snapshot. `checks` collects the tables that decisions depend on.
+    """Pending rows over a pinned snapshot. `checks` collects the tables that decisions depend on,
+    `looked` the values that were looked up in each, None if it was read in any other way.
     `only_appended` holds for each type the rows of its appends, as long as nothing else has touched
     it. `effects` counts how many entities of each table the statements inserted, updated and
     deleted. If it `moves_edges`, a pending edge without a key may have other ends than the one that
@@ -66,6 +68,7 @@ class Work:
         self.snapshot = snapshot
         self.overlays: dict[str, Overlay] = {}
         self.checks: set[str] = set()
+        self.looked: dict[str, Looked | None] = {}
         self.only_appended: dict[str, list[pa.Table] | None] = {}
         self.effects: Effects = Counter()
 
@@ -79,7 +82,17 @@ class Work:
     def read(self, kind: GraphType) -> TableView:
         """A view whose contents a decision will depend on."""
         self.checks.add(kind.table_key)
+        self.looked[kind.table_key] = None
         return self.view(kind)
+
+    def find(self, kind: GraphType, columns: tuple[str, ...], texts: Sequence[str]) -> FoundRows:
+        """Rows with these values. A decision will depend on which there are, and on nothing else of
+        the table."""
+        self.checks.add(kind.table_key)
+        looked = self.looked.setdefault(kind.table_key, {})
+        if looked is not None:
+            looked.setdefault(columns, set()).update(texts)
+        return self.view(kind).find(columns, texts, self.ledger)
 
     @property
     def touched(self) -> list[GraphType]:
@@ -138,7 +151,7 @@ class Work:
         rows = group.table
         if not statement.generated_ids:
             ids = rows["id"].to_pylist()
-            taken = self.read(kind).find(("id",), ids, self.ledger).positions
+            taken = self.find(kind, ("id",), ids).positions
             refuse(
                 [
                     msgspec.structs.replace(
@@ -157,8 +170,7 @@ class Work:
     def _upsert(self, kind: GraphType, group: RowGroup) -> int:
         given = group.table
         ids = given["id"].to_pylist()
-        view = self.read(kind)
-        found = view.find(("id",), ids, self.ledger)
+        view, found = self.view(kind), self.find(kind, ("id",), ids)
         origins = np.full(len(ids), NEW, dtype=np.uint64)
         origins[found.base_positions] = found.addresses
         overlay = view.overlay
