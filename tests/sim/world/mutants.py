@@ -24,7 +24,7 @@ from omnigraph.engine.merge import run
 from omnigraph.engine.query.adjacency.cache import Adjacencies
 from omnigraph.engine.upkeep import folding, recovery
 from omnigraph.engine.upkeep import optimize as upkeep_of_tables
-from omnigraph.engine.write import attempt, bind, publisher, recent, stage
+from omnigraph.engine.write import attempt, bind, publisher, stage
 from omnigraph.model import keys
 from omnigraph.plan import rebase, successor
 from omnigraph.plan.migrate import properties as migrated
@@ -270,19 +270,6 @@ def rule_9_all_calls_with_a_key_are_the_same(patch: pytest.MonkeyPatch) -> None:
 @mutant
 def rule_9_a_known_key_is_found_when_all_else_is_done(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(attempt.Write, "repeats", lambda self: None)
-
-
-# 10: the put proves the base, and what was looked up is compared row by row
-
-
-@mutant
-def rule_10_what_is_refused_on_an_old_head_is_told(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(attempt.Write, "moved_on", lambda self: False)
-
-
-@mutant
-def rule_10_what_was_looked_up_is_not_compared(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(recent, "untouched", lambda table, looked, commits: True)
 
 
 # Trying them
