@@ -8,7 +8,7 @@ import logging
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,6 +23,14 @@ _METRICS = {
 _LOG = logging.getLogger("omnigraph")
 
 READ_VERBS = frozenset({"get", "head", "list"})
+
+
+_told: list[Callable[[str, str, int], None]] = []
+
+
+def tell_requests(to: Callable[[str, str, int], None]) -> None:
+    """From now on `to` hears of every request on storage: its verb, its purpose, how many."""
+    _told.append(to)
 
 
 def _measure(name: str, value: int, attributes: dict[str, str]) -> None:
@@ -75,6 +83,8 @@ class Ledger:
                 self.read_bytes += size
             else:
                 self.written_bytes += size
+        for tell in _told:
+            tell(verb, purpose, count)
         attributes = {"verb": verb, "purpose": purpose}
         _measure("omnigraph.storage.requests", count, attributes)
         if size:

@@ -52,7 +52,12 @@ class GraphCall:
         if caller.graphs is not None and self.name not in caller.graphs:
             raise no_graph(self.name)
         graph = service.graphs.open(self.name)
-        acting = graph.acting(caller, service.policy, name=self.name, audit=service.audit)
+        acting = graph.acting(
+            caller,
+            service.policy,
+            name=self.name,
+            audit=lambda event: service.hear(event, self.request_id),
+        )
         held = self.request.headers.get(HOLDING)
         return acting if held is None else graph_holding(acting, *read_holding(held))
 

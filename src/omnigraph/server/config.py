@@ -58,6 +58,8 @@ class ServerConfig:
     groups: str | None = None
     mcp: bool = True
     mcp_merge: bool = False
+    file: str | None = None
+    """Where it was read from."""
 
     @property
     def guarded(self) -> bool:
@@ -90,7 +92,7 @@ def read_config(
     bind: str | None = None,
     workers: int | None = None,
 ) -> ServerConfig:
-    config = ServerConfig() if path is None else _from_file(path)
+    config = ServerConfig() if path is None else replace(_from_file(path), file=str(path))
     config = _from_environment(config, environment)
     named = dict(config.graphs)
     for root in roots:

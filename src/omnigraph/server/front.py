@@ -3,6 +3,7 @@ is calling, and what no route may be asked. Pure ASGI: nothing here holds a body
 
 from __future__ import annotations
 
+import asyncio
 import re
 import secrets
 import time
@@ -12,19 +13,23 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope
 
-from omnigraph.errors import Denied, Draining, InvalidArgument, TooLarge
+from omnigraph.errors import Denied, Draining, InvalidArgument, TooLarge, Unauthenticated
+from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import log_request
 from omnigraph.server.problems import known, problem_response
 from omnigraph.server.service import Service
+from omnigraph.server.traces import RequestSpan, traced
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
+_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
 _LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]", "::1"})
 _CORS_HEADERS = (
     b"authorization, content-type, accept, if-match, if-none-match, if-range, range, "
     b"idempotency-key, last-event-id, x-request-id, traceparent"
 )
-OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/version", "/openapi.json"})
+METADATA = "/.well-known/oauth-protected-resource"
+OPEN_PATHS = frozenset({"/", "/healthz", "/readyz", "/version", "/openapi.json", METADATA})
 """What is told to anybody, with the files of the web page."""
 PAGE = "/web/"
 
@@ -48,24 +53,30 @@ class Front:
         answer = _Reply(send, request_id, _allowed_origin(headers, self._service))
         answer.traceparent = headers.get("traceparent")
         answer.keep = not self._service.by_rows or _is_open(scope["path"])
-        try:
-            self._refuse(scope, headers)
-            if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
-                await answer.preflight()
-                return
-            if _is_open(scope["path"]):
-                await self._app(scope, receive, answer.send)
-                return
-            await self._admitted(scope, headers, receive, answer)
-        except Exception as error:
-            if answer.begun:
-                raise
-            await problem_response(known(error), request_id)(scope, receive, answer.send)
-        finally:
-            self._tell(scope, answer, time.monotonic() - began)
+        with traced(scope["method"], answer.traceparent) as span:
+            try:
+                await self._answered(scope, headers, receive, answer)
+            except Exception as error:
+                if answer.begun:
+                    raise
+                await problem_response(known(error), request_id)(scope, receive, answer.send)
+            finally:
+                self._tell(scope, answer, time.monotonic() - began, span)
 
-    def _tell(self, scope: Scope, answer: _Reply, seconds: float) -> None:
+    async def _answered(
+        self, scope: Scope, headers: Headers, receive: Receive, answer: _Reply
+    ) -> None:
+        self._refuse(scope, headers)
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            await answer.preflight()
+        elif _is_open(scope["path"]):
+            await self._app(scope, receive, answer.send)
+        else:
+            await self._admitted(scope, headers, receive, answer)
+
+    def _tell(self, scope: Scope, answer: _Reply, seconds: float, span: RequestSpan) -> None:
         route = getattr(scope.get("route"), "path", "none")
+        span.answered(route, answer.status, answer.problem)
         self._service.metrics.answered(route, scope["method"], answer.status, seconds)
         if answer.problem is not None:
             self._service.metrics.refused(answer.problem, answer.status)
@@ -86,15 +97,23 @@ class Front:
         self, scope: Scope, headers: Headers, receive: Receive, answer: _Reply
     ) -> None:
         service = self._service
-        caller = service.credentials.caller_of(headers.get("authorization"))
+        try:
+            caller = service.credentials.caller_of(headers.get("authorization"))
+        except Unauthenticated as error:
+            host = headers.get("host") or ""
+            if service.issuer is not None and _HOST.fullmatch(host):
+                place = f"{scope['scheme']}://{host}{METADATA}"
+                error.details["challenge"] = f'Bearer resource_metadata="{place}"'
+            raise
         scope["caller"] = caller
+        body = _Body(receive, service.limits)
         if service.draining:
             raise Draining("This server is about to end.", retry_after=1)
         if not service.guarded:
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, body.receive, answer.send)
             return
         with service.admission.actor(caller.actor):
-            await self._app(scope, receive, answer.send)
+            await self._app(scope, body.receive, answer.send)
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
         limits = self._service.limits
@@ -128,6 +147,35 @@ class Headers:
 
     def __contains__(self, name: str) -> bool:
         return name.encode() in self._held
+
+
+class _Body:
+    """The body of a request, which may not come slower than so many bytes a second."""
+
+    def __init__(self, receive: Receive, limits: ServerLimits) -> None:
+        self._receive = receive
+        self._rate = limits.body_rate
+        self._left = limits.header_seconds
+        self._whole = False
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        if self._whole:  # from here on it only tells that the client has gone
+            return await self._receive()
+        began = time.monotonic()
+        try:
+            async with asyncio.timeout(self._left):
+                message = await self._receive()
+        except TimeoutError:
+            raise TooLarge(
+                f"The body comes slower than {self._rate:,} bytes a second.",
+                limit="body_rate",
+                allowed=self._rate,
+            ) from None
+        part = message.get("body", b"")
+        self._left += len(part) / self._rate - (time.monotonic() - began)
+        self._left = max(0.001, self._left)
+        self._whole = not message.get("more_body", False)
+        return message
 
 
 class _Reply:

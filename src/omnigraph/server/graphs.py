@@ -15,6 +15,8 @@ from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.upkeep.graph_deletion import delete as delete_root
 from omnigraph.errors import Denied, GraphNotFound, GraphUnavailable, OmnigraphError
 from omnigraph.settings import Settings
+from omnigraph.store.roots import parse_root
+from omnigraph.store.versions import STAMP_KEY
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _AGAIN = 5.0
@@ -31,16 +33,19 @@ class _Place:
 
 
 class Graphs:
-    """`prefix` is a root below which every graph is served by its last name."""
+    """`prefix` is a root below which every graph is served by its last name; with `create` callers
+    may make and delete graphs there."""
 
     def __init__(
         self,
         roots: Mapping[str, str],
         *,
         prefix: str | None = None,
+        create: bool = True,
         settings: Settings | None = None,
     ) -> None:
         self.prefix = prefix
+        self._create = create
         self._settings = settings
         self._lock = threading.Lock()
         self._places = {name: _Place(root) for name, root in roots.items()}
@@ -50,6 +55,18 @@ class Graphs:
         for."""
         with self._lock:
             return sorted(self._places)
+
+    def listed(self) -> list[str]:
+        """All names: those of the configuration, and of every graph below the prefix."""
+        prefix = self.prefix
+        if prefix is None:
+            return self.names()
+        root = parse_root(prefix)
+        objects = root.objects(self._settings or Settings.from_environment())
+        found = {name for name in objects.groups("") if NAME.fullmatch(name)}
+        if root.directory is not None:  # asking a bucket for each would take too long
+            found = {name for name in found if objects.exists(f"{name}/{STAMP_KEY}")}
+        return sorted({*self.names(), *found})
 
     def roots(self) -> dict[str, str]:
         with self._lock:
@@ -121,8 +138,11 @@ class Graphs:
         delete_root(root)
 
     def _below(self, name: str) -> str:
-        if self.prefix is None:
-            raise Denied("This server neither makes nor deletes graphs: it has no prefix.")
+        if self.prefix is None or not self._create:
+            raise Denied(
+                "This server neither makes nor deletes graphs.",
+                help="That takes a prefix, and create = true: [server.prefix].",
+            )
         with self._lock:
             place = self._places.get(name)
         root = f"{self.prefix.rstrip('/')}/{name}"
@@ -130,13 +150,13 @@ class Graphs:
             raise Denied(f"The graph {name} is not below the prefix of this server.")
         return root
 
-    def replace(self, roots: Mapping[str, str], prefix: str | None) -> None:
+    def replace(self, roots: Mapping[str, str], prefix: str | None, *, create: bool = True) -> None:
         """Other graphs from now on. Handles on those that stay are kept."""
         with self._lock:
             kept = {n: p for n, p in self._places.items() if roots.get(n) == p.root}
             gone = [p for n, p in self._places.items() if n not in kept]
             self._places = {name: kept.get(name) or _Place(root) for name, root in roots.items()}
-            self.prefix = prefix
+            self.prefix, self._create = prefix, create
         for place in gone:
             if place.graph is not None:
                 place.graph.close()

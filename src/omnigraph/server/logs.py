@@ -8,22 +8,27 @@ import json
 import logging
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from omnigraph.errors import InvalidArgument
+from omnigraph.model.permission import AuditEvent
 
 _LOG = logging.getLogger("omnigraph.access")
+_AUDIT = logging.getLogger("omnigraph.audit")
 
 
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
-    """`slow_query` is in seconds; 0 is never. With `query_text` slow queries are told whole."""
+    """`slow_query` is in seconds; 0 is never. With `query_text` slow queries are told whole. The
+    `audit`, a line for each write and denial, goes to the log, to a file, or is "off"."""
 
     format: Literal["json", "text"] = "json"
     slow_query: float = 1.0
     query_text: bool = False
+    audit: str = "log"
 
     def __post_init__(self) -> None:
         if self.format not in ("json", "text"):
@@ -69,6 +74,12 @@ def begin_logging(config: LogConfig) -> None:
 
 def log_request(**told: Any) -> None:
     _LOG.info("request", extra={"told": told})
+
+
+def log_audit(event: AuditEvent, more: Mapping[str, object]) -> None:
+    _AUDIT.info(
+        "audit", extra={"told": {**event.to_dict(), **more, "event": f"audit {event.event}"}}
+    )
 
 
 def log_slow_query(text: str, config: LogConfig, **told: Any) -> None:

@@ -11,10 +11,31 @@ from prometheus_client import (
     generate_latest,
 )
 
+from omnigraph.engine.permissions import Authorizer
+from omnigraph.model.caller import Caller
+from omnigraph.model.catalog import GraphType
+from omnigraph.model.permission import Request, TypeResource, Verdict
+from omnigraph.model.row_rule import RowRule
 from omnigraph.server.admission import Admission
 from omnigraph.server.pools import Pools
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class CountedPolicy:
+    """Who decides, and how often they were asked."""
+
+    def __init__(self, policy: Authorizer, metrics: Metrics) -> None:
+        self._policy = policy
+        self._metrics = metrics
+
+    def decide(self, request: Request) -> Verdict:
+        verdict = self._policy.decide(request)
+        self._metrics.decided(request.action, verdict.allowed)
+        return verdict
+
+    def rows(self, caller: Caller, kind: TypeResource, type: GraphType) -> RowRule:
+        return self._policy.rows(caller, kind, type)
 
 
 class Metrics:

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import FrameType
 
 import uvicorn
@@ -21,6 +22,7 @@ from omnigraph.engine.opening import open as open_graph
 from omnigraph.engine.permissions import Authorizer
 from omnigraph.errors import InvalidArgument, OmnigraphError
 from omnigraph.model.catalog import Catalog
+from omnigraph.policy.audit import AuditLog
 from omnigraph.policy.cedar import CedarPolicies
 from omnigraph.policy.credentials import BearerCredentials
 from omnigraph.policy.oidc import Oidc
@@ -31,24 +33,30 @@ from omnigraph.server.config import ServerConfig
 from omnigraph.server.credentials import Credentials, LocalUser
 from omnigraph.server.door import configure
 from omnigraph.server.graphs import Graphs
-from omnigraph.server.logs import begin_logging
+from omnigraph.server.logs import begin_logging, log_audit
 from omnigraph.server.page import Page
-from omnigraph.server.service import Service
+from omnigraph.server.service import Audit, Service
+from omnigraph.telemetry import tell_requests
 
 _LOG = logging.getLogger("omnigraph.server")
 WORKER = "OMNIGRAPH_WORKER_OF"
 """In the environment of a worker: the process that started it."""
 _PAUSE = 0.2
+_WATCH = 1.0
+"""Seconds between two looks at the files of the configuration."""
 
 
 def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Service:
     """What a process serves. `read` reads the configuration again, when that is asked for."""
     service = Service(
-        Graphs(config.graphs, prefix=config.prefix),
+        Graphs(config.graphs, prefix=config.prefix, create=config.create),
         config.limits,
         credentials=credentials_of(config),
         guarded=config.guarded,
         policy=policy_of(config),
+        by_rows=bool(config.policies),
+        audit=audit_of(config),
+        issuer=None if config.issuer is None else config.issuer.issuer,
         cors=config.cors,
         sources=config.sources,
         log=config.log,
@@ -60,15 +68,28 @@ def make_service(config: ServerConfig, read: Callable[[], ServerConfig]) -> Serv
     def reload() -> None:
         new = read()
         believed, decides = credentials_of(new), policy_of(new)
-        service.graphs.replace(new.graphs, new.prefix)
-        service.credentials, service.policy = believed, decides
+        service.graphs.replace(new.graphs, new.prefix, create=new.create)
+        service.credentials, service.by_rows = believed, bool(new.policies)
+        service.take_policy(decides)
         service.take_limits(new.limits)
         service.cors, service.log = new.cors, new.log
         service.mcp_merge = new.mcp_merge
         _LOG.info("reloaded")
 
     service.reload = reload
+    tell_requests(service.metrics.stored)
     return service
+
+
+def audit_of(config: ServerConfig) -> Audit | None:
+    """Where lines about writes and denials go."""
+    match config.log.audit:
+        case "off":
+            return None
+        case "log":
+            return log_audit
+        case path:
+            return AuditLog(path)
 
 
 def credentials_of(config: ServerConfig) -> Credentials:
@@ -185,9 +206,36 @@ def serve_here(
             threading.Thread(target=ready, args=(address,), daemon=True).start()
 
     server = GraphServer(configured, service, listening)
+    _watch_files(service, config)
     signal.signal(signal.SIGHUP, lambda *_: _reload(service))
     with _ended_with_parent(server):
         server.run(sockets=[sock])
+
+
+def _watch_files(service: Service, config: ServerConfig) -> None:
+    """Takes a changed configuration, changed tokens and policies by itself."""
+    files = [config.file, config.tokens, config.groups, *config.policies]
+    watched = [Path(name) for name in files if name is not None]
+
+    def look() -> None:
+        seen = [_mark(path) for path in watched]
+        while True:
+            time.sleep(_WATCH)
+            now = [_mark(path) for path in watched]
+            if now != seen:
+                seen = now
+                _reload(service)
+
+    if watched:
+        threading.Thread(target=look, name="omnigraph-files", daemon=True).start()
+
+
+def _mark(path: Path) -> tuple[int, int, int] | None:
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return told.st_mtime_ns, told.st_size, told.st_ino
 
 
 def _reload(service: Service) -> None:

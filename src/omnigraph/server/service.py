@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from starlette.types import ASGIApp
@@ -17,9 +17,11 @@ from omnigraph.server.graphs import Graphs
 from omnigraph.server.jobs import JobRunner
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import LogConfig
-from omnigraph.server.metrics import Metrics
+from omnigraph.server.metrics import CountedPolicy, Metrics
 from omnigraph.server.page import Page
 from omnigraph.server.pools import Pools
+
+Audit = Callable[[AuditEvent, Mapping[str, object]], None]
 
 
 def _no_reload() -> None:
@@ -42,7 +44,8 @@ class Service:
     policy: Authorizer | None = None
     by_rows: bool = False
     """Whether callers may see different rows of one version. Then no answer is kept by anybody."""
-    audit: Callable[[AuditEvent], None] | None = None
+    audit: Audit | None = None
+    issuer: str | None = None
     page: Page | None = field(default_factory=Page)
     reload: Callable[[], None] = _no_reload
     mcp_wanted: bool = True
@@ -56,6 +59,7 @@ class Service:
         self.metrics = Metrics()
         self.pools = Pools.of(self.limits, self.metrics.waited)
         self.admission = Admission(self.limits)
+        self.take_policy(self.policy)
         self.jobs = JobRunner(self.limits.job_threads, self.limits.waiting, self.metrics)
 
     def take_limits(self, limits: ServerLimits) -> None:
@@ -65,12 +69,36 @@ class Service:
         for pool in self.pools.all():
             pool.waiting, pool.patience = limits.waiting, limits.patience
 
-    def require(self, action: Action, caller: Caller) -> None:
+    def take_policy(self, policy: Authorizer | None) -> None:
+        """Who decides from now on. What is asked is counted."""
+        self.policy = None if policy is None else CountedPolicy(policy, self.metrics)
+
+    def hear(self, event: AuditEvent, request_id: str | None) -> None:
+        """A commit or a denial."""
+        if event.event == "write":
+            self.metrics.committed(event.graph, event.action)
+        if self.audit is not None:
+            self.audit(event, {"request_id": request_id})
+
+    def require(self, action: Action, caller: Caller, request_id: str | None = None) -> None:
         """Raises unless the caller may do this to the server itself."""
         if self.policy is None:
             return
         asked = Request(caller, action, ServerResource())
-        if not self.policy.decide(asked).allowed:
+        verdict = self.policy.decide(asked)
+        if not verdict.allowed:
+            self.hear(
+                AuditEvent(
+                    "denied",
+                    caller.actor,
+                    caller.token,
+                    "",
+                    action,
+                    "server",
+                    policies=verdict.policies,
+                ),
+                request_id,
+            )
             raise Denied(f"{caller.actor!r} may not {action}: the server.", action=action)
 
     def warm(self) -> None:

@@ -257,7 +257,9 @@ def take_up(service: Service, name: str) -> None:
             return None  # not asked for here
         with contextlib.suppress(OmnigraphError, KeyError, TypeError, ValueError):
             caller = Caller(job.actor, frozenset(by["groups"]), frozenset(by["roles"]))
-            acting = graph.acting(caller, service.policy, name=name, audit=service.audit)
+            acting = graph.acting(
+                caller, service.policy, name=name, audit=lambda event: service.hear(event, None)
+            )
             return _work_here(acting, _bare(job), service)
         return None
 

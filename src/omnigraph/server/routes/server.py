@@ -9,7 +9,7 @@ from pydantic import Field
 from starlette.responses import Response
 
 from omnigraph import __version__
-from omnigraph.errors import Draining, InvalidArgument, Overloaded
+from omnigraph.errors import Draining, InvalidArgument, NotFound, Overloaded
 from omnigraph.model.caller import Caller
 from omnigraph.plan.digest import digest_values
 from omnigraph.server.answers import answer, check_items, page_of
@@ -70,9 +70,11 @@ async def graphs(request: Request, limit: int | None = None, cursor: str | None 
     service: Service = request.scope["service"]
     seen = request.scope["caller"].graphs
     most = check_items(limit, service.limits.list_items, service.limits.most_list_items)
+    caller: Caller = request.scope["caller"]
+    found = await service.pools.read.run(caller.actor, service.graphs.listed)
     items = [
         {"name": name, "open": service.graphs.is_open(name)}
-        for name in service.graphs.names()
+        for name in found
         if seen is None or name in seen
     ]
     return answer(page_of(items, most, cursor, digest_values(["graphs"])))
@@ -127,6 +129,20 @@ async def metrics(request: Request) -> Response:
 async def openapi() -> Response:
     """The description of all routes."""
     return Response(description(), media_type="application/json")
+
+
+@router.get("/.well-known/oauth-protected-resource", include_in_schema=False)
+async def protected_resource(request: Request) -> Response:
+    """Where tokens for this server come from (RFC 9728)."""
+    service: Service = request.scope["service"]
+    if service.issuer is None:
+        raise NotFound("There is nothing at this address.", help="See /openapi.json.")
+    told = {
+        "resource": f"{request.url.scheme}://{request.url.netloc}",
+        "authorization_servers": [service.issuer],
+        "bearer_methods_supported": ["header"],
+    }
+    return answer(told)
 
 
 @router.post("/reload")
