@@ -46,10 +46,13 @@ async def ask(call: GraphCall, asked: QueryAsked) -> Response:
     if asked.shape == "graph":
         return await _network(call, asked)
     form = choose_form(call.request.headers.get("accept"))
-    of = digest_values([*asked.of, call.name])
+
+    def of() -> str:
+        return digest_values([*asked.of, call.name])
+
     ref, offset = asked.ref or "main", 0
     if asked.cursor is not None:
-        cursor = read_cursor(asked.cursor, of)
+        cursor = read_cursor(asked.cursor, of())
         if asked.ref is not None:
             raise InvalidArgument("A cursor says itself of which commit it is; leave ref away.")
         ref, offset = cursor.commit, cursor.offset

@@ -98,6 +98,7 @@ class Door(HttpToolsProtocol):
         self._done_waiting()
         self._refuse_ambiguous()
         super().on_headers_complete()
+        self.scope["cycle"] = self.cycle  # type: ignore[typeddict-unknown-key]
 
     def _refuse_ambiguous(self) -> None:
         """Two readers of one connection must not disagree about where a request ends."""

@@ -14,11 +14,12 @@ from urllib.parse import unquote_to_bytes, urlsplit
 from starlette.types import ASGIApp, Receive, Scope
 
 from omnigraph.errors import Denied, Draining, InvalidArgument, TooLarge, Unauthenticated
+from omnigraph.server.direct import DirectRoutes
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.logs import log_request
+from omnigraph.server.metrics import RequestSpan, traced
 from omnigraph.server.problems import known, problem_response
 from omnigraph.server.service import Service
-from omnigraph.server.traces import RequestSpan, traced
 
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _ID = re.compile(r"[\x21-\x7e]{1,128}")
@@ -37,13 +38,14 @@ PAGE = "/web/"
 class Front:
     """Around the application. Whatever goes wrong within becomes a problem here at the latest."""
 
-    def __init__(self, app: ASGIApp, service: Service) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, service: Service, direct: DirectRoutes) -> None:
+        self._long_way = app
+        self._direct = direct
         self._service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await self._long_way(scope, receive, send)
             return
         headers = Headers(scope)
         request_id = _request_id(headers)
@@ -70,7 +72,7 @@ class Front:
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             await answer.preflight()
         elif _is_open(scope["path"]):
-            await self._app(scope, receive, answer.send)
+            await self._long_way(scope, receive, answer.send)
         else:
             await self._admitted(scope, headers, receive, answer)
 
@@ -106,14 +108,15 @@ class Front:
                 error.details["challenge"] = f'Bearer resource_metadata="{place}"'
             raise
         scope["caller"] = caller
-        body = _Body(receive, service.limits)
+        body = _Body(receive, service.limits, scope.pop("cycle", None))
         if service.draining:
             raise Draining("This server is about to end.", retry_after=1)
+        answers = self._direct.answer_to(scope) or self._long_way
         if not service.guarded:
-            await self._app(scope, body.receive, answer.send)
+            await answers(scope, body.receive, answer.send)
             return
         with service.admission.actor(caller.actor):
-            await self._app(scope, body.receive, answer.send)
+            await answers(scope, body.receive, answer.send)
 
     def _refuse(self, scope: Scope, headers: Headers) -> None:
         limits = self._service.limits
@@ -152,15 +155,17 @@ class Headers:
 class _Body:
     """The body of a request, which may not come slower than so many bytes a second."""
 
-    def __init__(self, receive: Receive, limits: ServerLimits) -> None:
+    def __init__(self, receive: Receive, limits: ServerLimits, cycle: Any) -> None:
+        """`cycle` is what the door knows of the request: most bodies have arrived with the head."""
         self._receive = receive
+        self._cycle = cycle
         self._rate = limits.body_rate
         self._left = limits.header_seconds
         self._whole = False
 
     async def receive(self) -> MutableMapping[str, Any]:
-        if self._whole:  # from here on it only tells that the client has gone
-            return await self._receive()
+        if self._whole or (self._cycle is not None and not self._cycle.more_body):
+            return await self._receive()  # nothing is to come but that the client has gone
         began = time.monotonic()
         try:
             async with asyncio.timeout(self._left):

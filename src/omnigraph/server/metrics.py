@@ -1,6 +1,12 @@
-"""Owns the counters of one server process, as Prometheus reads them."""
+"""Owns what is measured of one server process: counters, as Prometheus reads them, and a span for
+each request, for whoever collects traces by OpenTelemetry."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -51,6 +57,7 @@ class Metrics:
             ("route", "method", "status"),
             registry=self.registry,
         )
+        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._seconds = Histogram(
             "omnigraph_http_request_seconds",
             "Until the last byte of the answer",
@@ -130,8 +137,14 @@ class Metrics:
         self._decisions.labels(action, "allow" if allowed else "deny").inc()
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        asked = (route, method, status)
+        held = self._answered.get(asked)
+        if held is None:
+            counter = self._requests.labels(route, method, str(status))
+            held = self._answered[asked] = (counter, self._seconds.labels(route))
+        counter, histogram = held
+        counter.inc()
+        histogram.observe(seconds)
 
     def refused(self, code: str, status: int) -> None:
         """A problem that was told."""
@@ -149,3 +162,45 @@ class Metrics:
         self._streams.set(admission.streams)
         self._memory.set(admission.reserved)
         return bytes(generate_latest(self.registry))
+
+
+# Traces
+
+
+class RequestSpan:
+    """What is told of one request; without a span, nothing."""
+
+    def __init__(self, span: Any = None, method: str = "") -> None:
+        self._span = span
+        self._method = method
+
+    def answered(self, route: str, status: int, code: str | None) -> None:
+        span = self._span
+        if span is None:
+            return
+        span.update_name(f"{self._method} {route}")
+        span.set_attribute("http.request.method", self._method)
+        span.set_attribute("http.route", route)
+        span.set_attribute("http.response.status_code", status)
+        if code is not None:
+            span.set_attribute("error.type", code)
+        if status >= 500:
+            from opentelemetry.trace import StatusCode
+
+            span.set_status(StatusCode.ERROR)
+
+
+@contextmanager
+def traced(method: str, traceparent: str | None) -> Iterator[RequestSpan]:
+    """Whoever collects traces has imported OpenTelemetry's SDK; nobody else pays for it."""
+    if "opentelemetry.sdk.trace" not in sys.modules:
+        yield RequestSpan()
+        return
+    from opentelemetry import propagate, trace
+
+    context = propagate.extract({} if traceparent is None else {"traceparent": traceparent})
+    tracer = trace.get_tracer("omnigraph.server")
+    with tracer.start_as_current_span(
+        method, context=context, kind=trace.SpanKind.SERVER, record_exception=False
+    ) as span:
+        yield RequestSpan(span, method)

@@ -65,11 +65,12 @@ def found_by(result: Result, ref: str, *, seen: bool) -> Found:
 
 @dataclass(frozen=True)
 class RowsWanted:
-    """How much of the rows is wanted: from `offset` on at most `limit`; `of` is the digest of what
-    was asked, which a cursor repeats; `seconds` and `memory` are its bounds."""
+    """How much of the rows is wanted: from `offset` on at most `limit`; `of` gives the digest of
+    what was asked, which a cursor repeats, if there can be one; `seconds` and `memory` are its
+    bounds."""
 
     form: Form
-    of: str
+    of: Callable[[], str] | None
     limit: int | None
     offset: int = 0
     seconds: float | None = None
@@ -148,7 +149,9 @@ class _Page:
             if (closing := getattr(batches, "close", None)) is not None:
                 closing()
         after = self._wanted.offset + len(self._rows)
-        cursor = PageCursor(found.commit, self._wanted.of, after)
+        cursor = None
+        if self._more and found.ordered and self._wanted.of is not None:
+            cursor = PageCursor(found.commit, self._wanted.of(), after).text
         told = {
             "columns": columns_of(found.schema),
             "rows": msgspec.Raw(b"[" + b",".join(self._rows) + b"]"),
@@ -156,7 +159,7 @@ class _Page:
             "commit": found.commit,
             "row_count": len(self._rows),
             "truncated": self._more,
-            "cursor": cursor.text if self._more and found.ordered else None,
+            "cursor": cursor,
             "io": told_io(found.io),
         }
         return msgspec.json.encode(told)

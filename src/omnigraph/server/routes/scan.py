@@ -41,10 +41,14 @@ class ScanBody(RequestBody):
 async def scan(call: TheCall, body: ScanBody) -> Response:
     """The rows of a type that meet a condition, in the order of the table."""
     form = choose_form(call.request.headers.get("accept"))
-    of = digest_values(["scan", call.name, body.type, body.columns, body.filter, body.substrait])
+
+    def of() -> str:
+        asked = [body.type, body.columns, body.filter, body.substrait]
+        return digest_values(["scan", call.name, *asked])
+
     ref, offset = body.ref or "main", 0
     if body.cursor is not None:
-        place = read_cursor(body.cursor, of)
+        place = read_cursor(body.cursor, of())
         if body.ref is not None:
             raise InvalidArgument("A cursor says itself of which commit it is; leave ref away.")
         ref, offset = place.commit, place.offset

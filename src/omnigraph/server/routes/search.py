@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from omnigraph.engine.graph import Graph
-from omnigraph.plan.digest import digest_values
 from omnigraph.server.answers import answer, read_at
 from omnigraph.server.bodies import RequestBody
 from omnigraph.server.call import TheCall
@@ -41,8 +40,7 @@ async def search(call: TheCall, body: SearchBody) -> Response:
         found = snapshot.search(body.text, types=body.types, limit=body.limit, by=body.by)
         return found_by(found, body.ref, seen=call.has_seen(snapshot))
 
-    of = digest_values(["search", call.name, body.text])
-    wanted = RowsWanted(form, of, None, 0, limits.timeout, limits.query_memory, body.text)
+    wanted = RowsWanted(form, None, None, 0, limits.timeout, limits.query_memory, body.text)
     return await answer_rows(call, find, wanted)
 
 
