@@ -10,16 +10,48 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from omnigraph.engine.session import Session
 
+T = TypeVar("T")
 Key = tuple[Any, ...]
 """The first part names the cache."""
 
 ENTRY = 256
 """Bytes that are booked for the overhead of an entry: its key and its objects."""
+
+
+_PAUSE = 0.05
+_asking = threading.local()
+
+
+@contextmanager
+def stopped_by(check: Callable[[], None]) -> Iterator[None]:
+    """While it lasts, whatever this thread waits for looks by `check` whether it should stop."""
+    before = getattr(_asking, "check", None)
+    _asking.check = check
+    try:
+        yield
+    finally:
+        _asking.check = before
+
+
+def checkpoint() -> None:
+    """A place where long work stops, if the query that it is for was cancelled."""
+    check = getattr(_asking, "check", None)
+    if check is not None:
+        check()
+
+
+class _Turn:
+    """One value that is being made."""
+
+    def __init__(self) -> None:
+        self.ended = threading.Event()
+        self.made: Any = None
 
 
 class Cache:
@@ -35,6 +67,7 @@ class Cache:
         """How often something had to go or could not be kept."""
         self._lock = threading.Lock()
         self._held: OrderedDict[Key, tuple[Any, int]] = OrderedDict()
+        self._turns: dict[Key, _Turn] = {}
         self._listeners: list[Callable[[], None]] = []
 
     def listen(self, evicted: Callable[[], None]) -> None:
@@ -74,6 +107,33 @@ class Cache:
             for evicted in self._listeners:
                 evicted()
         return kept
+
+    def once(self, key: Key, find: Callable[[], T | None], make: Callable[[], T]) -> T:
+        """What is found, or made: by one thread, however many ask for it at the same time. The
+        others wait, and get what it made even if it is not kept. If it fails, the next one makes
+        it."""
+        while True:
+            found = find()
+            if found is not None:
+                return found
+            with self._lock:
+                turn = self._turns.get(key)
+                if mine := turn is None:
+                    turn = self._turns[key] = _Turn()
+            if not mine:
+                while not turn.ended.wait(_PAUSE):
+                    checkpoint()
+                if turn.made is not None:
+                    made: T = turn.made
+                    return made
+                continue
+            try:
+                turn.made = made = make()
+                return made
+            finally:
+                with self._lock:
+                    del self._turns[key]
+                turn.ended.set()
 
     def rebook(self, key: Key, value: Any, size: int) -> None:
         """Books a new size after a value has grown, which counts as a use. Does nothing if the

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.cache import Cache, Key
+from omnigraph.engine.cache import Cache, Key, checkpoint
 from omnigraph.engine.session import Session
 from omnigraph.store.fragments import FragmentMark
 from omnigraph.store.tables import ADDRESS, Table
@@ -51,14 +51,31 @@ class Columns:
         found = {mark.id: self.held(table, mark, column) for mark in marks}
         missing = [mark for mark in marks if found[mark.id] is None]
         if missing:
-            rows = table.read_physical([column], [m.id for m in missing], ledger)[column]
-            start = 0
-            for mark in missing:
-                part = rows.slice(start, mark.physical).combine_chunks()
-                start += mark.physical
-                found[mark.id] = part
-                self.keep(_key(table, mark, column), part, part.nbytes)
+            keys = [_key(table, mark, column) for mark in missing]
+            parts = self._cache.once(
+                ("reading", *keys),
+                lambda: self._held_all(keys),
+                lambda: self._read_missing(table, missing, column, ledger),
+            )
+            found |= {mark.id: part for mark, part in zip(missing, parts, strict=True)}
         return [found[mark.id] for mark in marks]
+
+    def _held_all(self, keys: Sequence[Key]) -> list[pa.Array] | None:
+        held = [self.get(key) for key in keys]
+        return None if any(part is None for part in held) else held
+
+    def _read_missing(
+        self, table: Table, missing: Sequence[FragmentMark], column: str, ledger: Ledger
+    ) -> list[pa.Array]:
+        checkpoint()
+        rows = table.read_physical([column], [mark.id for mark in missing], ledger)[column]
+        parts, start = [], 0
+        for mark in missing:
+            part = rows.slice(start, mark.physical).combine_chunks()
+            start += mark.physical
+            parts.append(part)
+            self.keep(_key(table, mark, column), part, part.nbytes)
+        return parts
 
     def worth_reading(self, table: Table, mark: FragmentMark, column: str, rows: int) -> bool:
         """Whether to read the whole column of a fragment for some of its rows: if it is small, if
@@ -104,10 +121,15 @@ class Columns:
     # Other values that are derived from immutable files
 
     def remember(self, key: Key, make: Callable[[], Any]) -> Any:
-        found = self.get(key)
+        def kept() -> Any:
+            checkpoint()
+            made = make()
+            self.keep(key, made, int(made.nbytes))
+            return made
+
+        found = self.get(key)  # most often it is here
         if found is None:
-            found = make()
-            self.keep(key, found, int(found.nbytes))
+            found = self._cache.once(("making", *key), lambda: self.get(key), kept)
         return found
 
     def get(self, key: Key) -> Any:

@@ -64,8 +64,11 @@ class Lookups:
         known = tuple(table.column(name) for name in columns)
         index = self._known(table, known, ledger)
         if index is None and self._worth_building(table, columns, len(texts)):
-            keys, addresses = _read_keys(table, columns, ledger, fragments=None)
-            index = self._keep(table, known, KeyIndex.build(table.marks.values(), keys, addresses))
+            index = self._cache.once(
+                ("indexing", table.location, table.version, *known),
+                lambda: self._held(table, known),
+                lambda: self._built(table, columns, known, ledger),
+            )
         if index is None:
             return _find_through_lance(table, columns, texts, ledger)
         return index.find(texts)
@@ -92,6 +95,21 @@ class Lookups:
         """After maintenance, rows have moved. Only the rewritten fragments are read again."""
         for columns, index in self._of_version(old):
             self._keep(new, columns, _extended(index, new, columns, ledger))
+
+    def _held(self, table: Table, columns: tuple[TableColumn, ...]) -> KeyIndex | None:
+        with self._lock:
+            known: Indexes = self._cache.get(_key(table)) or {}
+            return known.get(columns, {}).get(table.version)
+
+    def _built(
+        self,
+        table: Table,
+        columns: tuple[str, ...],
+        known: tuple[TableColumn, ...],
+        ledger: Ledger,
+    ) -> KeyIndex:
+        keys, addresses = _read_keys(table, columns, ledger, fragments=None)
+        return self._keep(table, known, KeyIndex.build(table.marks.values(), keys, addresses))
 
     # What is kept
 

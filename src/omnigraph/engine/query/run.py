@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.engine.cache import stopped_by
 from omnigraph.engine.query.frame import Frame
 from omnigraph.engine.query.gather import amount, batches
 from omnigraph.engine.query.groups import pattern_aggregate
@@ -69,7 +70,17 @@ class Run:
         return Searches(self, self._embed)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        return batches(self, self.plan, self.frames())
+        made = batches(self, self.plan, self.frames())
+        try:
+            while True:
+                with stopped_by(self.guard.check):
+                    batch = next(made, None)
+                if batch is None:
+                    return
+                yield batch
+        finally:
+            if (close := getattr(made, "close", None)) is not None:
+                close()
 
     def frames(self) -> Iterator[Frame]:
         """The rows of the match or, for a rank with a limit, those that can be among the best."""

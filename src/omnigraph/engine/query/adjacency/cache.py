@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.engine.cache import Cache, Key
+from omnigraph.engine.cache import Cache, Key, checkpoint
 from omnigraph.engine.columns import Columns
 from omnigraph.engine.query.adjacency.arrays import NOTHING, Adjacency, changed, derive, no_edges
 from omnigraph.engine.query.adjacency.file import artefact_key, decode_endpoints, encode_endpoints
@@ -191,14 +191,34 @@ class Adjacencies:
     ) -> Adjacency:
         numbers = (self.vertices(source).serial, self.vertices(target).serial)
         key = (edge.view.table.version, *numbers)
+        return self._cache.once(
+            ("arranging", edge.view.table.location, *key),
+            lambda: self._known(edge, key),
+            lambda: self._arranged(edge, source, target, key, ledger),
+        )
+
+    def _known(self, edge: TypeRows, key: tuple[str, int, int]) -> Adjacency | None:
         with self._lock:
             held: _Held = self._cache.get(_key(edge)) or {}
             found = held.pop(key, None)
             if found is not None:
                 held[key] = found  # the last one that was asked for
-                return found
-            related = [a for known, a in reversed(held.items()) if known[1:] == numbers]
+            return found
+
+    def _arranged(
+        self,
+        edge: TypeRows,
+        source: TypeRows,
+        target: TypeRows,
+        key: tuple[str, int, int],
+        ledger: Ledger,
+    ) -> Adjacency:
+        with self._lock:
+            held: _Held = self._cache.get(_key(edge)) or {}
+            related = [a for known, a in reversed(held.items()) if known[1:] == key[1:]]
+        checkpoint()
         src, dst = self._endpoints(edge, source, target, ledger)
+        checkpoint()
         count = self._count(source, target)
         made = next(
             (m for a in related if (m := derive(a, edge, src, dst, count)) is not None),
