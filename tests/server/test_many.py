@@ -43,11 +43,12 @@ def all_at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
 def patient(call: Callable[[], Answer]) -> Answer:
     """Sent again while the server says that it has too much to do."""
+    answer = call()
     for _ in range(200):
-        answer = call()
         if answer.status not in (429, 503):
-            return answer
+            break
         time.sleep(0.05)
+        answer = call()
     return answer
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph
 from omnigraph.engine.cache import Cache, stopped_by
-from omnigraph.engine.query.adjacency import cache as adjacencies
+from omnigraph.engine.query.adjacency.arrays import Adjacency
 from omnigraph.errors import Cancelled
 from omnigraph.store.tables import Table
 
@@ -51,7 +51,7 @@ def test_eight_cold_queries_read_and_arrange_once(
     root: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: Counter[str] = Counter()
-    read, arrange = Table.read_physical, adjacencies.Adjacency.__init__
+    read, arrange = Table.read_physical, Adjacency.__init__
 
     def reading(self: Table, columns: Any, *rest: Any) -> Any:
         counted[",".join(columns)] += 1
@@ -64,7 +64,7 @@ def test_eight_cold_queries_read_and_arrange_once(
         arrange(self, *given, **words)
 
     monkeypatch.setattr(Table, "read_physical", reading)
-    monkeypatch.setattr(adjacencies.Adjacency, "__init__", arranging)
+    monkeypatch.setattr(Adjacency, "__init__", arranging)
     with omnigraph.open(root) as g:
         g.query(TEXT).to_pylist()
     alone, counted = dict(counted), Counter()
