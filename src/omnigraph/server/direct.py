@@ -42,7 +42,7 @@ class DirectRoutes:
             assert issubclass(model, BaseModel)
             self._routes[route.path.rpartition("/")[2]] = (route, model)
 
-    def answer_to(self, scope: Scope) -> _Answer | None:
+    def answer_to(self, scope: Scope) -> _ShortWay | None:
         """None if the request has to go the long way."""
         path: str = scope["path"]
         if scope["method"] != "POST" or not path.startswith(_BEFORE):
@@ -52,10 +52,10 @@ class DirectRoutes:
         if found is None or _NAME.fullmatch(name) is None:
             return None
         scope["route"], scope["path_params"] = found[0], {"graph": name}
-        return _Answer(name, found[0].endpoint, found[1])
+        return _ShortWay(name, found[0].endpoint, found[1])
 
 
-class _Answer:
+class _ShortWay:
     def __init__(self, name: str, endpoint: Endpoint, model: type[BaseModel]) -> None:
         self._name = name
         self._endpoint = endpoint

@@ -108,7 +108,7 @@ class Front:
                 error.details["challenge"] = f'Bearer resource_metadata="{place}"'
             raise
         scope["caller"] = caller
-        body = _Body(receive, service.limits, scope.pop("cycle", None))
+        body = _TimelyBody(receive, service.limits, scope.pop("cycle", None))
         if service.draining:
             raise Draining("This server is about to end.", retry_after=1)
         answers = self._direct.answer_to(scope) or self._long_way
@@ -152,7 +152,7 @@ class Headers:
         return name.encode() in self._held
 
 
-class _Body:
+class _TimelyBody:
     """The body of a request, which may not come slower than so many bytes a second."""
 
     def __init__(self, receive: Receive, limits: ServerLimits, cycle: Any) -> None:
