@@ -26,6 +26,7 @@ WANTED = frozenset(
     + ["components", "distinct", "group", "no key", "order", "descending", "order by expression"]
     + ["limit", "offset", "limit parameter", "default", "parameter is null", "outer filter"]
     + ["optional after optional", "list column", "entity column", "no upper bound"]
+    + ["union", "union all"]
     + ["any", "all", "none", "ItemValue", "Quantified"]
     + ["path nodes", "path edges", "path length", "one shortest", "all shortest"]
 )
@@ -35,6 +36,9 @@ def features(query: c.CheckedQuery) -> set[str]:
     assert isinstance(query.body, c.Read)
     read = query.body
     found = set(_of_match(read.match)) | set(_of_return(read))
+    for part in read.parts:
+        found |= {"union" if read.distinct else "union all"}
+        found |= set(_of_match(part.match)) | set(_of_return(part))
     for parameter in query.parameters:
         found |= {"default"} if parameter.has_default else set()
         found |= {"parameter is null"} if parameter.nullable else set()

@@ -69,6 +69,8 @@ class Oracle:
     # Reads.
 
     def read(self, read: c.Read) -> Answer:
+        if read.parts:
+            return self._union(read)
         rows, error = self.solve(read.match, {})
         if error is not None:
             raise error
@@ -88,6 +90,21 @@ class Oracle:
             0 if offset is None else offset,
             self._amount(read.limit),
         )
+
+    def _union(self, read: c.Read) -> Answer:
+        kinds = [column.type.kind for column in read.columns]
+        frames = [
+            Frame(outputs=tuple(map(v.converted, row, kinds)))
+            for part in read.parts
+            for row in self.read(part).rows
+        ]
+        if read.distinct:
+            frames = v.distinct_by(frames, lambda f: tuple(map(v.order_key, f.outputs)))
+        if read.order:
+            frames = self._sorted(replace(read, distinct=True), frames)
+        rows = [frame.outputs for frame in frames]
+        offset = self._amount(read.offset) or 0
+        return Answer(read.columns, rows, bool(read.order), offset, self._amount(read.limit))
 
     def _with_outputs(self, frame: Frame, columns: tuple[c.Column, ...]) -> Frame:
         outputs = tuple(self.value(column.value, frame) for column in columns)

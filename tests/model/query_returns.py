@@ -40,7 +40,20 @@ class Returns:
         order = self._order(is_output=grouped or distinct)
         word = "return distinct" if distinct else "return"
         columns = ", ".join(self.columns.values())
-        return f"{word} {{ {columns} }}{order}{self._amounts()}"
+        self.shown = f"{word} {{ {columns} }}"
+        return f"{self.shown}{order}{self._amounts()}"
+
+    @property
+    def has_entities(self) -> bool:
+        """Whether a column holds entities, which a union has none of."""
+        own = {f"${known.name}" for known in self.scope}
+        return bool(own & set(self.columns.values())) or "gathered" in self.columns
+
+    def order_of_union(self) -> str:
+        if not self.keys or self.chance.random() < 0.4:
+            return self._amounts()
+        key = self.columns[self.chance.choice(self.keys)].split(" as ")[-1]
+        return f" order {{ {key}{self.chance.choice(['', ' desc'])} }}{self._amounts()}"
 
     def _add(self, name: str, written: str, *, is_key: bool) -> None:
         if name not in self.columns:

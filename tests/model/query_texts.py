@@ -297,12 +297,22 @@ class Writer:
 
     def query(self) -> DrawnQuery:
         clauses, scope = self.clauses()
-        returned = Returns(self.chance, self.expressions, self.parameters, scope).text()
+        returns = Returns(self.chance, self.expressions, self.parameters, scope)
+        returned = returns.text()
         body = f"match {{ {' '.join(clauses)} }} {returned}"
+        if self.chance.random() < 0.1 and not returns.has_entities:
+            body = self._union(clauses, scope, returns)
         declared = self.parameters.declared
         if declared or self.chance.random() < 0.1:
             body = f"query q({', '.join(declared)}) {{ {body} }}"
         return DrawnQuery(body, self.parameters.values)
+
+    def _union(self, clauses: list[str], scope: list[Known], returns: Returns) -> str:
+        """The rows of a query beside those of the same query with another condition."""
+        other = [*clauses, self.expressions.condition(scope, 1)]
+        word = self.chance.choice(["union", "union all"])
+        parts = [f"match {{ {' '.join(_separated(c))} }} {returns.shown}" for c in (clauses, other)]
+        return f"{f' {word} '.join(parts)}{returns.order_of_union()}"
 
 
 def _alternatives(names: list[str]) -> str:

@@ -37,6 +37,8 @@ def agree(data: Dataset, query: DrawnQuery) -> bool:
         return False
     found = [tuple(plain(x) for x in row) for row in rows]
     assert isinstance(checked.body, Read)
+    if checked.body.parts:
+        return False
     if is_total(checked.body):
         assert found == expected, query
     else:

@@ -60,6 +60,8 @@ ways:
 what is not there, and what may be:
     match { $d: Doc not { $d cites $_ } optional { $p wrote $d } }
     return { $d.slug, $p.name } order { $d.slug }
+several patterns as one result, each row once (`union all`: every row):
+    match { $p: Person } return { $p.name as n } union match { $d: Doc } return { $d.title as n }
 groups: what is no aggregate forms them:
     match { $p: Person $p wrote $d }
     return { $p.role, count(distinct $d) as docs, max($d.at) as last, collect($d.slug) }

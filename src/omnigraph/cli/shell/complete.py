@@ -13,7 +13,8 @@ KEYWORDS = (
     "match", "return", "order", "limit", "offset", "optional", "not", "exists", "count", "distinct",
     "as", "asc", "desc", "and", "or", "is", "in", "null", "true", "false", "contains",
     "starts_with", "ends_with", "insert", "update", "set", "where", "delete", "query",
-    "case", "when", "then", "else", "end", "shortest", "all shortest", "any(", "all(", "none(",
+    "case", "when", "then", "else", "end", "union", "union all", "shortest", "all shortest",
+    "any(", "all(", "none(",
     "branch create", "branch list", "branch delete", "branch merge", "explain",
 )  # fmt: skip
 _BEFORE_BRANCH = re.compile(r"(?:^|\s)(?:from|into|merge|delete|\\use|--branch|-b|--ref)\s+$")

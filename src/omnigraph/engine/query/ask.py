@@ -28,6 +28,7 @@ from omnigraph.engine.query.search.everywhere import (
 )
 from omnigraph.engine.query.search.ranking import narrowed
 from omnigraph.engine.query.shape import schema_of
+from omnigraph.engine.query.unions import joined_result
 from omnigraph.engine.query.workspace import Workspace, Workspaces
 from omnigraph.engine.view import TableView
 from omnigraph.errors import InvalidArgument, InvalidParameters
@@ -95,6 +96,28 @@ def ask(
     with pending rows."""
     _check_bounds(timeout, memory_limit, kernel, engine)
     values = bound(prepared, parameters)
+
+    def one(part: Prepared, timeout: float | None) -> Result:
+        return _asked(session, snapshot, part, values, timeout, memory_limit, kernel, view, engine)
+
+    if prepared.parts:
+        clock = session.runtime.monotonic
+        guard = Guard(clock, timeout=timeout, memory_limit=memory_limit)
+        return joined_result(prepared, values, one, guard, clock, timeout)
+    return one(prepared, timeout)
+
+
+def _asked(
+    session: Session,
+    snapshot: GraphView,
+    prepared: Prepared,
+    values: Mapping[str, Any],
+    timeout: float | None,
+    memory_limit: int | None,
+    kernel: Kernel,
+    view: Callable[[GraphType], TableView] | None,
+    engine: Engine,
+) -> Result:
     pins = snapshot.graph_version.pins
     # A plan shows how many rows it counts on: those that are seen.
     plan = prepared.plan({name: snapshot.count(name) for name in prepared.types if name in pins})

@@ -22,8 +22,10 @@ from omnigraph.lang.gq.checked import (
     EdgeKind,
     EntityValue,
     Expression,
+    FunctionCall,
     KeyValue,
     NodeKind,
+    ParameterValue,
 )
 from omnigraph.lang.gq.walk import used_variables
 from omnigraph.plan.query import Plan
@@ -126,7 +128,7 @@ def _grouped(run: QueryContext, plan: Plan, frame: Frame | None) -> Rows:
         for one in group.aggregates:
             found.append(_aggregated(run, one, frame, leaves, codes, count))
             booked.add(found[-1].nbytes)
-    groups = GroupLeaves(keys, found, count)
+    groups = GroupLeaves(run, keys, found, count)
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
 
 
@@ -197,7 +199,7 @@ def _grouped_by_duckdb(run: QueryContext, plan: Plan, frames: Iterator[Frame]) -
             found.append(_listed_objects(run, one.argument, column))
         else:
             found.append(_fitting(one, column))
-    groups = GroupLeaves(keys, found, count)
+    groups = GroupLeaves(run, keys, found, count)
     return Rows([_group_value(c.value, groups) for c in plan.query.columns], count)
 
 
@@ -344,9 +346,13 @@ def _key_value(key: Expression, firsts: FrameLeaves) -> Value:
 
 
 class GroupLeaves:
-    """The keys and aggregates of groups, for expressions over them."""
+    """The keys and aggregates of groups, for expressions over them. Parameters and the time are
+    the same for all groups."""
 
-    def __init__(self, keys: Sequence[Value], found: Sequence[Value], rows: int) -> None:
+    def __init__(
+        self, run: QueryContext, keys: Sequence[Value], found: Sequence[Value], rows: int
+    ) -> None:
+        self._fixed = FrameLeaves(Frame({}, rows), run)
         self._keys = keys
         self._found = found
         self.rows = rows
@@ -357,6 +363,8 @@ class GroupLeaves:
                 return self._keys[index]
             case AggregateValue(index=index):
                 return self._found[index]
+            case ParameterValue() | FunctionCall():
+                return self._fixed.leaf(expression)
             case _:
                 raise TypeError(f"{type(expression).__name__} has no value in a group")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from omnigraph.engine.graph_view import GraphView
@@ -32,6 +32,8 @@ class Prepared:
     query: CheckedQuery
     types: tuple[str, ...]
     plans: dict[tuple[int, ...], Plan] = field(default_factory=dict)
+    parts: tuple[Prepared, ...] = ()
+    """Those of a union, each a query of its own."""
 
     @property
     def statements(self) -> tuple[Mutation, ...]:
@@ -124,15 +126,19 @@ def _prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:
         count = f"{len(errors)} mistake{'s' if len(errors) != 1 else ''}"
         shown = render_all(errors, text, "query")
         raise InvalidQuery(f"The query has {count}.\n{shown}", diagnostics=errors)
-    return Prepared(checked.query, _types(checked.query))
+    return _prepared(checked.query)
+
+
+def _prepared(query: CheckedQuery) -> Prepared:
+    parts = query.body.parts if isinstance(query.body, Read) else ()
+    held = tuple(_prepared(replace(query, body=part)) for part in parts)
+    return Prepared(query, _types(query), parts=held)
 
 
 def _types(query: CheckedQuery) -> tuple[str, ...]:
     """Every table whose size may affect the plan."""
-    if not isinstance(query.body, Read):
-        return ()
     found: set[str] = set()
-    for match in all_matches(query.body.match):
+    for match in (m for read in query.reads for m in all_matches(read.match)):
         for variable in all_variables(match):
             found |= {kind.table_key for kind in variable.kind.types}
         for traversal in match.traversals:

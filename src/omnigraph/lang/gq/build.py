@@ -5,6 +5,7 @@ The methods are named after the rules in gq.lark; the parser calls them as it re
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -231,15 +232,27 @@ class ClauseBuilder:
 
 
 class BodyBuilder:
-    def read(self, children: Children) -> tree.Read:
-        orders = _all(children, _Keys)
+    def part(self, children: Children) -> tree.Read:
         return tree.Read(
             children[1].clauses,
             _has(children, "DISTINCT"),
             _all(children, tree.Projection),
-            orders[0].all if orders else (),
-            _all(children, tree.Amount),
+            (),
+            (),
             _span(children),
+        )
+
+    def read(self, children: Children) -> tree.Read:
+        if len(children) == 1:
+            return children[0]  # type: ignore[no-any-return]
+        orders, parts = _all(children, _Keys), _all(children, tree.Read)
+        return msgspec.structs.replace(
+            parts[0],
+            order=orders[0].all if orders else (),
+            amounts=_all(children, tree.Amount),
+            span=_span(children),
+            others=parts[1:],
+            unions=tuple(_is(b, "ALL") for a, b in pairwise(children) if _is(a, "UNION")),
         )
 
     def projection(self, children: Children) -> tree.Projection:

@@ -515,7 +515,8 @@ class OrderKey:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """With `distinct` or a group, each order key is an OutputValue."""
+    """With `distinct` or a group, each order key is an OutputValue. A union has `parts`, no pattern
+    of its own, and columns that stand for theirs."""
 
     match: Match
     group: Group | None
@@ -524,6 +525,7 @@ class Read:
     order: tuple[OrderKey, ...]
     limit: int | ParameterValue | None
     offset: int | ParameterValue | None
+    parts: tuple[Read, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -571,6 +573,13 @@ class CheckedQuery:
     description: str | None
     instruction: str | None
     body: Read | tuple[Mutation, ...]
+
+    @property
+    def reads(self) -> tuple[Read, ...]:
+        """The patterns that are read: one, or the parts of a union; none for a mutation."""
+        if not isinstance(self.body, Read):
+            return ()
+        return self.body.parts or (self.body,)
 
     @property
     def columns(self) -> tuple[Column, ...]:

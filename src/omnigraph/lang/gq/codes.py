@@ -47,6 +47,7 @@ TITLES: Final[dict[str, str]] = {
     "T23": "Edge variable in the wrong place",
     "T24": "Blob as a value",
     "T25": "Result column given twice",
+    "T26": "Parts of a union that do not fit",
     # Lint.
     "L201": "Nullable property that nothing sets",
     "L202": "Mutation without parameters",

@@ -140,13 +140,12 @@ def _query(plan: Plan, query: tree.Query) -> None:
 
 
 def _read(plan: Plan, read: tree.Read, depth: int) -> None:
-    brace = plan.brace_before(read.clauses[0].span.start)
-    plan.open(brace, [clause.span for clause in read.clauses], depth)
-    _clauses(plan, read.clauses, depth + 1)
-    brace = plan.brace_before(read.projections[0].span.start)
-    start = plan.starts[brace - (2 if read.is_distinct else 1)]
-    plan.lines[start] = depth
-    _list(plan, start, brace, [p.span for p in read.projections], depth)
+    for part, is_all in zip(read.parts, (None, *read.unions), strict=True):
+        if is_all is not None:
+            start = plan.at(part.span.start)
+            plan.lines[plan.starts[start - (2 if is_all else 1)]] = depth
+            plan.lines[part.span.start] = depth
+        _part(plan, part, depth)
     if read.order:
         brace = plan.brace_before(read.order[0].span.start)
         plan.lines[plan.starts[brace - 1]] = depth
@@ -154,6 +153,16 @@ def _read(plan: Plan, read: tree.Read, depth: int) -> None:
     for index, amount in enumerate(read.amounts):
         if not index:
             plan.lines[amount.span.start] = depth
+
+
+def _part(plan: Plan, read: tree.Read, depth: int) -> None:
+    brace = plan.brace_before(read.clauses[0].span.start)
+    plan.open(brace, [clause.span for clause in read.clauses], depth)
+    _clauses(plan, read.clauses, depth + 1)
+    brace = plan.brace_before(read.projections[0].span.start)
+    start = plan.starts[brace - (2 if read.is_distinct else 1)]
+    plan.lines[start] = depth
+    _list(plan, start, brace, [p.span for p in read.projections], depth)
 
 
 def _list(plan: Plan, start: int, brace: int, items: Sequence[Span], depth: int) -> None:

@@ -57,8 +57,9 @@ def lint_file(file: tree.File, catalog: Catalog) -> Linted:
             continue
         found.append(describe_query(result.query, catalog))
         warnings.extend(_unused(query, result.unused))
-        if isinstance(result.query.body, Read):
-            warnings.extend(_cross_products(query, result.query.body.match))
+        if isinstance(query.body, tree.Read):
+            for part, read in zip(query.body.parts, result.query.reads, strict=True):
+                warnings.extend(_cross_products(part, read.match))
         elif isinstance(query.body, tuple):
             mutations.extend(query.body)
             warnings.extend(_without_parameters(query))
@@ -72,7 +73,7 @@ def describe_query(query: CheckedQuery, catalog: Catalog) -> QueryInfo:
         ColumnInfo(c.name, kind_text(c.type.kind), c.type.nullable) for c in query.columns
     )
     if isinstance(query.body, Read):
-        reads = sorted(set(_read_types(query.body)))
+        reads = sorted({name for read in query.reads for name in _read_types(read)})
         return QueryInfo(query.name, "read", parameters, columns, tuple(reads), ())
     writes = sorted({name for m in query.body for name in _written(m, catalog)})
     reads = sorted({m.type.name for m in query.body if isinstance(m, _SEARCHING)})
@@ -138,9 +139,8 @@ def _without_parameters(query: tree.Query) -> Iterator[Diagnostic]:
         yield _warn("L202", query.name.span, message, "take them as parameters")
 
 
-def _cross_products(query: tree.Query, match: Match) -> Iterator[Diagnostic]:
-    assert isinstance(query.body, tree.Read)
-    spans = {v.name: v.span for v in _variables(query.body)}
+def _cross_products(read: tree.Read, match: Match) -> Iterator[Diagnostic]:
+    spans = {v.name: v.span for v in _variables(read)}
     names = {v.id: v.name for m in all_matches(match) for v in m.variables}
     for pattern in all_matches(match):
         groups = _components(pattern)
@@ -149,7 +149,7 @@ def _cross_products(query: tree.Query, match: Match) -> Iterator[Diagnostic]:
         first, second = (min(group) for group in groups[:2])
         shown = " and ".join(f"`${names[i] or '_'}`" for i in (first, second))
         message = f"nothing joins {shown}: every row of the one meets every row of the other"
-        span = spans.get(names[second] or "_", query.body.span)
+        span = spans.get(names[second] or "_", read.span)
         yield _warn("L203", span, message, "join them by a traversal or an equality")
 
 
@@ -176,10 +176,15 @@ def _unused(query: tree.Query, parameters: tuple[str, ...]) -> Iterator[Diagnost
             yield _warn("L204", parameter.variable.span, message)
     if not isinstance(query.body, tree.Read):
         return
+    for part in query.body.parts:
+        yield from _unused_variables(part if query.body.others else query.body, query)
+
+
+def _unused_variables(read: tree.Read, query: tree.Query) -> Iterator[Diagnostic]:
     declared = {parameter.variable.name for parameter in query.parameters}
-    seen = [v for v in _variables(query.body) if v.name not in declared]
+    seen = [v for v in _variables(read) if v.name not in declared]
     counts = Counter(variable.name for variable in seen)
-    paths = {path.span for path in _paths(query.body)}
+    paths = {path.span for path in _paths(read)}
     for variable in seen:
         if counts[variable.name] == 1 and not variable.is_anonymous:
             message = f"`${variable.name}` is never used"

@@ -256,12 +256,23 @@ class Amount(msgspec.Struct, frozen=True):
 
 
 class Read(msgspec.Struct, frozen=True):
+    """With `others` a union, whose order and amounts are about all rows; `unions` says for each of
+    them whether it is a `union all`."""
+
     clauses: tuple[Clause, ...]
     is_distinct: bool
     projections: tuple[Projection, ...]
     order: tuple[Key, ...]
     amounts: tuple[Amount, ...]
     span: Span
+    others: tuple[Read, ...] = ()
+    unions: tuple[bool, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Read, ...]:
+        """The reads that a union joins, without what is said about all of them."""
+        first = msgspec.structs.replace(self, order=(), amounts=(), others=(), unions=())
+        return (first, *self.others)
 
 
 class Insert(msgspec.Struct, frozen=True):

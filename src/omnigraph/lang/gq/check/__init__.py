@@ -13,8 +13,9 @@ from omnigraph.lang.gq import tree
 from omnigraph.lang.gq.check.mutations import check_mutation
 from omnigraph.lang.gq.check.names import Names
 from omnigraph.lang.gq.check.parameters import check_parameters
-from omnigraph.lang.gq.check.returns import check_read
+from omnigraph.lang.gq.check.returns import check_part
 from omnigraph.lang.gq.check.scope import Context
+from omnigraph.lang.gq.check.unions import check_union
 from omnigraph.lang.gq.checked import CheckedQuery
 from omnigraph.model.catalog import Catalog
 
@@ -46,7 +47,8 @@ def check_query(query: tree.Query, catalog: Catalog) -> Checked:
     body: Any = None
     if _is_of_size(query, findings):
         if isinstance(query.body, tree.Read):
-            body = check_read(query.body, context)
+            check = check_union if query.body.others else check_part
+            body = check(query.body, context)
         elif query.body is not None:
             body = tuple([check_mutation(statement, context) for statement in query.body])
     if findings.diagnostics or body is None:
@@ -130,8 +132,8 @@ def _is_of_size(query: tree.Query, findings: Findings) -> bool:
             return False
         return True
     for parts, most, words in (
-        (_clauses(query.body.clauses), MOST_CLAUSES, "clauses"),
-        (len(query.body.projections), MOST_COLUMNS, "result columns"),
+        (sum(_clauses(part.clauses) for part in query.body.parts), MOST_CLAUSES, "clauses"),
+        (max(len(p.projections) for p in query.body.parts), MOST_COLUMNS, "result columns"),
         (len(query.body.order), MOST_COLUMNS, "order keys"),
     ):
         if parts > most:

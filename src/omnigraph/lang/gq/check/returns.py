@@ -55,14 +55,14 @@ _ROWS = (
 """Expressions that have a value in each row, but not in each group."""
 
 
-def check_read(node: tree.Read, context: Context) -> Read | None:
-    """None after an error."""
+def check_part(node: tree.Read, context: Context) -> Read | None:
+    """A read, or a part of a union; None after an error."""
     patterns = Patterns(context)
     match, scope = patterns.check(node.clauses, None)
     return _Return(node, match, scope, patterns, context).check()
 
 
-class _OrderExpressions(Expressions):
+class OrderExpressions(Expressions):
     """In `order`, a name on its own is a result column, except inside a pattern."""
 
     columns: list[tuple[str, Expression | None]]
@@ -87,6 +87,14 @@ def _in_rows(value: Expression, columns: list[tuple[str, Expression | None]]) ->
     )
 
 
+def amounts_of(node: tree.Read, context: Context) -> tuple[Any, Any]:
+    """Limit and offset of a union, which knows no variables."""
+    patterns = Patterns(context)
+    match, scope = Match((), (), (), (), (), ()), Scope()
+    returned = _Return(node, match, scope, patterns, context)
+    return returned.amount("limit"), returned.amount("offset")
+
+
 class _Return:
     def __init__(
         self, node: tree.Read, match: Match, scope: Scope, patterns: Patterns, context: Context
@@ -101,7 +109,7 @@ class _Return:
     def check(self) -> Read | None:
         before = len(self.context.findings.diagnostics)
         columns = self._columns()
-        limits = {kind: self._amount(kind) for kind in ("limit", "offset")}
+        limits = {kind: self.amount(kind) for kind in ("limit", "offset")}
         order = list(self._order(columns))
         self._check_nearest(columns, order)
         if any(value is None for _, value in columns):
@@ -199,7 +207,7 @@ class _Return:
     def _order(
         self, columns: list[tuple[str, Expression | None]]
     ) -> Iterator[tuple[tree.Key, Expression]]:
-        expressions = _OrderExpressions(
+        expressions = OrderExpressions(
             self.context, self.scope, self.patterns, aggregates=True, ranks=True
         )
         expressions.columns = columns
@@ -244,7 +252,7 @@ class _Return:
 
     # Limit and offset.
 
-    def _amount(self, kind: str) -> Any:
+    def amount(self, kind: str) -> Any:
         amounts = [amount for amount in self.node.amounts if amount.kind == kind]
         for repeated in amounts[1:]:
             self.add("Q012", repeated.span, f"`{kind}` is given twice")
