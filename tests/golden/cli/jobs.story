@@ -16,24 +16,24 @@ $ omnigraph jobs list
 {"kind": "shell"}
 @end
 $ omnigraph jobs list
-id-01-xxxxxxxxxxxxxxxxxxxx  verify, queued, ada, 2026-01-01 12:00:00
-id-02-xxxxxxxxxxxxxxxxxxxx  unknown, unreadable, 1970-01-01 00:00:00
-    __job/id-02-xxxxxxxxxxxxxxxxxxxx.json cannot be read: Invalid enum value 'shell' - at `$.kind`
+id-01-xxxxxxxxxxxxxxxxxxxx  unknown, unreadable, 1970-01-01 00:00:00
+    __job/id-01-xxxxxxxxxxxxxxxxxxxx.json cannot be read: Invalid enum value 'shell' - at `$.kind`
+id-02-xxxxxxxxxxxxxxxxxxxx  verify, queued, ada, 2026-01-01 12:00:00
 
 $ omnigraph jobs show 01KDVM0000F3HMPGM5NAKXEY7K
-id-01-xxxxxxxxxxxxxxxxxxxx  verify, queued, ada, 2026-01-01 12:00:00
+id-02-xxxxxxxxxxxxxxxxxxxx  verify, queued, ada, 2026-01-01 12:00:00
 
 $ omnigraph jobs cancel 01KDVM0000F3HMPGM5NAKXEY7K --as bob
 It is cancelled.
 
 $ omnigraph jobs list --json
 [
-  {"id": "id-01-xxxxxxxxxxxxxxxxxxxx", "kind": "verify", "state": "cancelled", "arguments": {"deep": true}, "actor": "ada", "created_at": 1767268800000000, "heartbeat": null, "run": 0, "done": 0, "total": null, "doing": "", "cancelling": true, "result": null, "problem": null},
-  {"id": "id-02-xxxxxxxxxxxxxxxxxxxx", "kind": "unknown", "state": "unreadable", "arguments": {}, "actor": null, "created_at": 0, "heartbeat": null, "run": 0, "done": 0, "total": null, "doing": "", "cancelling": false, "result": null, "problem": {"error": "__job/id-02-xxxxxxxxxxxxxxxxxxxx.json cannot be read: Invalid enum value 'shell' - at `$.kind`"}}
+  {"id": "id-01-xxxxxxxxxxxxxxxxxxxx", "kind": "unknown", "state": "unreadable", "arguments": {}, "actor": null, "created_at": 0, "heartbeat": null, "run": 0, "done": 0, "total": null, "doing": "", "cancelling": false, "result": null, "problem": {"error": "__job/id-01-xxxxxxxxxxxxxxxxxxxx.json cannot be read: Invalid enum value 'shell' - at `$.kind`"}},
+  {"id": "id-02-xxxxxxxxxxxxxxxxxxxx", "kind": "verify", "state": "cancelled", "arguments": {"deep": true}, "actor": "ada", "created_at": 1767268800000000, "heartbeat": null, "run": 0, "done": 0, "total": null, "doing": "", "cancelling": true, "result": null, "problem": null}
 ]
 
 $ omnigraph jobs cancel 01KDVM0000F3HMPGM5NAKXEY7K
-! error: The job id-01-xxxxxxxxxxxxxxxxxxxx has ended: it is cancelled.
+! error: The job id-02-xxxxxxxxxxxxxxxxxxxx has ended: it is cancelled.
 ! help: Look at it with g.jobs.get(id), or `omnigraph jobs show`; submit a new one.
 [exit 4]
 
