@@ -65,16 +65,18 @@ def test_two_writers_far_from_their_store_have_each_their_share(
 
 @pytest.mark.s3
 @pytest.mark.slow
-@pytest.mark.parametrize("writers", [2, 8])
+@pytest.mark.parametrize(("writers", "unfair"), [(2, 1.5), (8, FAIR)])
 def test_with_tickets_no_writer_starves_and_without_them_one_does(
-    writers: int, proxied_root: str, proxy: Proxy
+    writers: int, unfair: float, proxied_root: str, proxy: Proxy
 ) -> None:
+    """Since no write looks at the head first (decision 50), the second of two loses less: 70
+    commits against 171 without tickets."""
     proxy.shape(latency=LATENCY)
     with_tickets = race(f"{proxied_root}/with", writers, seconds=30, tickets=True)
     without = race(f"{proxied_root}/without", writers, seconds=30, tickets=False)
     print(f"commits of each writer: with tickets {with_tickets}, without {without}")
     assert max(with_tickets) <= FAIR * min(with_tickets)
-    assert max(without) > FAIR * min(without)
+    assert max(without) > unfair * min(without)
 
 
 def race(root: str, writers: int, seconds: int, *, tickets: bool) -> list[int]:
