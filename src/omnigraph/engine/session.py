@@ -151,9 +151,11 @@ class Session:
         self.saw_head(version)
         return version
 
-    def met_company(self, branch: str) -> None:
-        """Another process has written to the branch since this one last knew its head."""
-        self._met(branch, others=True)
+    def met_company(self, version: GraphVersion) -> None:
+        """Another process has put this version since this one last knew the head."""
+        self._met(version.branch, others=True)
+        with self._lock:
+            self._remember(version)
 
     def _met(self, branch: str, *, others: bool) -> None:
         with self._lock:
@@ -296,6 +298,10 @@ class Session:
             if (version := self._versions.get((branch, number))) is not None:
                 self._versions.move_to_end((branch, number))
             return version
+
+    def remembered(self, branch: str, number: int) -> GraphVersion | None:
+        """A version that was read before, without a request."""
+        return self._known(branch, number)
 
     def _fetch(self, branch: str, number: int, ledger: Ledger) -> GraphVersion:
         """Below the bottom of the chain the archive counts: an object on the chain there may be the

@@ -151,7 +151,7 @@ def put_version(
                 # leaves the first version of a chain in place when it deletes those after it.
                 session.forget_head(version.branch)
                 return session.head(version.branch, ledger)
-            session.met_company(version.branch)
+            session.met_company(outcome.taken_by)
             newer = versions.read_newer(outcome.taken_by)
             session.saw_head(newer)
             return newer

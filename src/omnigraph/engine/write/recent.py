@@ -1,8 +1,9 @@
-"""Owns what the commits of this handle added lately, row by row, so that a write which looked up
-other values need not run again after them.
+"""Owns what the last commits added, row by row where they were made by this handle, so that a write
+which looked up other values need not run again after them.
 
-What a commit changed is known by its maker alone. A commit of another process, or one that removed
-or replaced rows, counts for every row of the tables that it touched.
+Of a commit of another process it is known whether it only added rows, not which: that is enough for
+who looked up only what was there. A commit that removed or replaced rows counts for every row of
+the tables that it touched.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Protocol
 
 import msgspec
@@ -29,8 +31,18 @@ _ROWS, _BYTES = 64, 64 * 1024
 
 Looked = dict[tuple[str, ...], set[str]]
 """The values that were looked up in a table, by columns. Their canonical texts, as in an id."""
-Added = Mapping[str, pa.Table | None]
+
+
+class More(Enum):
+    """What is known of a commit if its rows are not."""
+
+    ROWS = "it added rows and did nothing else"
+
+
+Added = Mapping[str, pa.Table | More | None]
 """The rows that a commit added to each table that it touched, None if it did anything else."""
+_PLAIN = frozenset({"write", "mutate", "load"})
+"""Kinds of commits whose statistics tell all that they did to a table."""
 
 
 class Additive(Protocol):
@@ -75,24 +87,57 @@ class RecentCommits:
         self._commits: OrderedDict[str, _Commit] = OrderedDict()
 
     def note(self, before: str, after: str, added: Added) -> None:
-        kept = {key: rows if _is_small(rows) else None for key, rows in added.items()}
+        kept = {key: More.ROWS if _is_large(rows) else rows for key, rows in added.items()}
         with self._lock:
             self._commits[after] = _Commit(before, kept)
             while len(self._commits) > KEPT:
                 self._commits.popitem(last=False)
 
-    def between(self, base: GraphVersion, head: GraphVersion) -> list[Added] | None:
-        """What each commit after the base did, up to the head. None if one of them is unknown."""
+    def between(
+        self, session: Session, base: GraphVersion, head: GraphVersion
+    ) -> list[Added] | None:
+        """What each commit after the base did, up to the head. None if one of them is unknown. It
+        takes no request."""
         found: list[Added] = []
-        token = head.token
-        with self._lock:
-            while token != base.token:
-                commit = self._commits.get(token)
-                if commit is None:
-                    return None
-                found.append(commit.added)
-                token = commit.before
+        after = head
+        while after.token != base.token:
+            before: GraphVersion | None = base
+            if after.version - 1 != base.version:
+                before = session.remembered(after.branch, after.version - 1)
+            if before is None or not base.version <= before.version < after.version:
+                return None
+            added = self._of(before, after)
+            if added is None:
+                return None
+            found.append(added)
+            after = before
         return found
+
+    def _of(self, before: GraphVersion, after: GraphVersion) -> Added | None:
+        with self._lock:
+            own = self._commits.get(after.token)
+        if own is not None:
+            return own.added if own.before == before.token else None
+        follows = after.commit.parents[:1] == (before.commit.id,)
+        return _told(before, after) if follows else None
+
+
+def _told(before: GraphVersion, after: GraphVersion) -> Added:
+    """What another process did, as far as its commit tells."""
+    added: dict[str, More | None] = {}
+    for key in before.pins.keys() | after.pins.keys():
+        old, new = before.pins.get(key), after.pins.get(key)
+        if old is not None and new is not None and old.content == new.content:
+            continue
+        done = after.commit.statistics.get(key)
+        only_added = (
+            after.commit.kind in _PLAIN
+            and None not in (old, new)
+            and done is not None
+            and (done.inserted > 0, done.updated, done.deleted) == (True, 0, 0)
+        )
+        added[key] = More.ROWS if only_added else None
+    return added
 
 
 def untouched(table: str, looked: Looked | None, commits: Iterable[Added]) -> bool:
@@ -104,6 +149,10 @@ def untouched(table: str, looked: Looked | None, commits: Iterable[Added]) -> bo
         rows = added[table]
         if rows is None or looked is None:
             return False
+        if rows is More.ROWS:
+            if any(looked.values()):
+                return False
+            continue
         if any(not set(columns) <= set(rows.column_names) for columns in looked):
             return False  # under another schema in between
         if any(not texts.isdisjoint(key_texts(rows, columns)) for columns, texts in looked.items()):
@@ -114,10 +163,10 @@ def untouched(table: str, looked: Looked | None, commits: Iterable[Added]) -> bo
 def commutes(
     session: Session, work: Additive, head: GraphVersion, others: Sequence[Added] = ()
 ) -> bool:
-    """Whether a plan can be bound after the commits of this handle since its base, and `others`
-    on top of the head, as if none of them had been there."""
+    """Whether a plan can be bound after the commits since its base, and `others` on top of the
+    head, as if none of them had been there."""
     plan, base = work.plan, work.base
-    between = RecentCommits.shared_by(session).between(base, head)
+    between = RecentCommits.shared_by(session).between(session, base, head)
     touched = {table for added in others for table in added}
     if not touched.isdisjoint(plan.reads):
         return False
@@ -132,21 +181,25 @@ def commutes(
     return resolve_rebase(same, base, head) == Keep()
 
 
-def changed_rows(plan: PublishPlan, additive: Additive | None) -> dict[str, pa.Table | None]:
+def changed_rows(plan: PublishPlan, additive: Additive | None) -> dict[str, pa.Table | More | None]:
     """What a plan does to each table whose contents it changes."""
-    changed: dict[str, pa.Table | None] = {}
+    changed: dict[str, pa.Table | More | None] = {}
     for action in plan.actions:
         if isinstance(action, Rewrite | Index):
             continue
-        adds = isinstance(action, Append) and additive is not None
-        changed[action.table] = additive.added(action.table) if adds and additive else None
+        done: pa.Table | More | None = None
+        if isinstance(action, Append):
+            done = More.ROWS if additive is None else additive.added(action.table)
+        if action.table in changed:
+            done = None if done is None or changed[action.table] is None else More.ROWS
+        changed[action.table] = done
         if isinstance(action, Rename):
             changed[action.to] = None
     return changed
 
 
-def _is_small(rows: pa.Table | None) -> bool:
-    return rows is not None and rows.num_rows <= _ROWS and rows.nbytes <= _BYTES
+def _is_large(rows: pa.Table | More | None) -> bool:
+    return isinstance(rows, pa.Table) and (rows.num_rows > _ROWS or rows.nbytes > _BYTES)
 
 
 def _recent_commits(_: Session) -> RecentCommits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import is_
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,8 @@ from omnigraph.store.staging import Staged, StagedDeletes, stage_deletes, stage_
 from omnigraph.telemetry import Ledger
 
 _PARALLEL = 8
+_FEW = 64
+"""Up to so many rows are compared by their values."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class StagedAppends:
     attempts."""
 
     def __init__(self) -> None:
-        self._staged: dict[str, tuple[tuple[pa.Table, ...], Staged]] = {}
+        self._staged: dict[str, tuple[tuple[pa.Table, ...], pa.Table, Staged]] = {}
         self.since = 0
 
     def begin(self, now: int) -> None:
@@ -43,15 +46,19 @@ class StagedAppends:
         if not self._staged:
             self.since = now
 
-    def recall(self, table: str, rows: list[pa.Table], fields: dict[int, str]) -> Staged | None:
+    def recall(
+        self, table: str, given: list[pa.Table], rows: pa.Table, fields: dict[int, str]
+    ) -> Staged | None:
+        """What was staged of the same given rows, or of a few that are equal column by column."""
         known = self._staged.get(table)
-        if known is None or len(known[0]) != len(rows):
+        if known is None or known[2].fields != fields:
             return None
-        same = all(a is b for a, b in zip(known[0], rows, strict=True))
-        return known[1] if same and known[1].fields == fields else None
+        same = len(known[0]) == len(given) and all(map(is_, known[0], given))
+        same = same or (rows.num_rows <= _FEW and rows.equals(known[1]))
+        return known[2] if same else None
 
-    def keep(self, table: str, rows: list[pa.Table], staged: Staged) -> None:
-        self._staged[table] = (tuple(rows), staged)
+    def keep(self, table: str, given: list[pa.Table], rows: pa.Table, staged: Staged) -> None:
+        self._staged[table] = (tuple(given), rows, staged)
 
     def clear(self) -> None:
         self._staged.clear()
@@ -86,13 +93,13 @@ def _stage_type(
     view = work.view(kind)
     rows = by_column(kind, overlay.rows)
     appended = work.only_appended.get(kind.table_key)
-    if appended is not None and not overlay.replaced and not len(overlay.hidden):
-        return _stage_append(view, rows, appended, appends, ledger), rows
+    if rows.num_rows and not overlay.replaced and not len(overlay.hidden):
+        # It rests on what was looked up, and on no version of the table.
+        given = [overlay.rows] if appended is None else appended
+        return _stage_append(view, rows, given, appends, ledger), rows
     staged = None
     if rows.num_rows:
         staged = stage_rows(view.table, rows, ledger)
-    if staged is not None and not overlay.replaced and not len(overlay.hidden):
-        return _as_append(kind, staged), rows  # it rests on what was looked up, and on no base
     fragments = staged.fragments if staged else ()
     size = staged.bytes if staged else 0
     if overlay.replaced:
@@ -111,21 +118,17 @@ def _stage_type(
 def _stage_append(
     view: TableView,
     rows: pa.Table,
-    appended: list[pa.Table],
+    given: list[pa.Table],
     appends: StagedAppends,
     ledger: Ledger,
 ) -> Append:
     key = view.kind.table_key
-    staged = appends.recall(key, appended, view.table.fields)
+    staged = appends.recall(key, given, rows, view.table.fields)
     if staged is None:
         staged = stage_rows(view.table, rows, ledger)
-        appends.keep(key, appended, staged)
-    return _as_append(view.kind, staged)
-
-
-def _as_append(kind: GraphType, staged: Staged) -> Append:
+        appends.keep(key, given, rows, staged)
     return Append(
-        table=kind.table_key,
+        table=key,
         fragments=staged.fragments,
         fields=staged.fields,
         rows=staged.rows,

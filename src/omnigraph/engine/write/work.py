@@ -56,7 +56,8 @@ _MANY_CHUNKS = 64
 
 class Work:
     """Pending rows over a pinned snapshot. `checks` collects the tables that decisions depend on,
-    `looked` the values that were looked up in each, None if it was read in any other way.
+    `looked` the values that were looked up in each, None if it was read in any other way. An id
+    that was found is not among them, because no added row can have it.
     `only_appended` holds for each type the rows of its appends, as long as nothing else has touched
     it. `effects` counts how many entities of each table the statements inserted, updated and
     deleted. If it `moves_edges`, a pending edge without a key may have other ends than the one that
@@ -89,10 +90,13 @@ class Work:
         """Rows with these values. A decision will depend on which there are, and on nothing else of
         the table."""
         self.checks.add(kind.table_key)
+        found = self.view(kind).find(columns, texts, self.ledger)
         looked = self.looked.setdefault(kind.table_key, {})
         if looked is not None:
-            looked.setdefault(columns, set()).update(texts)
-        return self.view(kind).find(columns, texts, self.ledger)
+            there = found.positions.tolist() if columns == ("id",) else ()
+            absent = set(texts) - {texts[position] for position in there}
+            looked.setdefault(columns, set()).update(absent)
+        return found
 
     @property
     def touched(self) -> list[GraphType]:
