@@ -141,6 +141,34 @@ def test_rows_that_stay_the_same_are_staged_once(
     assert found["n"] == 2
 
 
+def test_rows_are_staged_again_for_a_type_that_was_made_again(g: Graph, other: Graph) -> None:
+    """Its table has the same columns and is another one."""
+    with g.transaction() as tx:
+        tx.upsert("Person", {"name": "Dan", "n": 1})
+        without = SCHEMA.split("node Person")[0] + "node Place { name: String @key }\n"
+        other.apply_schema(without, allow_data_loss=True)
+        other.apply_schema(SCHEMA, allow_data_loss=True)
+    assert g.entity("Person", "Dan") is not None
+    assert g.count("Person") == 1
+    assert g.verify(deep=True).ok
+
+
+def test_properties_that_swap_their_names_are_staged_again(tmp_path: Path) -> None:
+    schema = "node P { name: String @key  a: I64?  b: I64? }\n"
+    with (
+        omnigraph.init(tmp_path / "swap", schema=schema, settings=SETTINGS) as g,
+        omnigraph.open(tmp_path / "swap", settings=SETTINGS) as other,
+    ):
+        g.mutate('insert P { name: "x" }')
+        with g.transaction() as tx:
+            tx.upsert("P", {"name": "y", "a": 1, "b": 2})
+            other.apply_schema(
+                'node P { name: String @key  b: I64? @rename_from("a")  '
+                'a: I64? @rename_from("b") }\n'
+            )
+        assert g.entity("P", "y") == {"id": "y", "name": "y", "a": 1, "b": 2}
+
+
 def test_a_commit_that_is_unknown_or_does_more_clashes_with_every_look() -> None:
     rows = pa.table({"id": ["a"], "src": ["x"]})
     asked: dict[tuple[str, ...], set[str]] = {("id",): {"b"}, ("src",): {"y"}}

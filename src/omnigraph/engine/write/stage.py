@@ -47,18 +47,19 @@ class StagedAppends:
             self.since = now
 
     def recall(
-        self, table: str, given: list[pa.Table], rows: pa.Table, fields: dict[int, str]
+        self, place: str, given: list[pa.Table], rows: pa.Table, fields: dict[int, str]
     ) -> Staged | None:
-        """What was staged of the same given rows, or of a few that are equal column by column."""
-        known = self._staged.get(table)
+        """What was staged there of the same given rows, or of a few that are equal column by
+        column."""
+        known = self._staged.get(place)
         if known is None or known[2].fields != fields:
             return None
         same = len(known[0]) == len(given) and all(map(is_, known[0], given))
         same = same or (rows.num_rows <= _FEW and rows.equals(known[1]))
         return known[2] if same else None
 
-    def keep(self, table: str, given: list[pa.Table], rows: pa.Table, staged: Staged) -> None:
-        self._staged[table] = (tuple(given), rows, staged)
+    def keep(self, place: str, given: list[pa.Table], rows: pa.Table, staged: Staged) -> None:
+        self._staged[place] = (tuple(given), rows, staged)
 
     def clear(self) -> None:
         self._staged.clear()
@@ -122,13 +123,14 @@ def _stage_append(
     appends: StagedAppends,
     ledger: Ledger,
 ) -> Append:
-    key = view.kind.table_key
-    staged = appends.recall(key, given, rows, view.table.fields)
+    # By its place: a type that was dropped and made again is another table.
+    place = view.table.location
+    staged = appends.recall(place, given, rows, view.table.fields)
     if staged is None:
         staged = stage_rows(view.table, rows, ledger)
-        appends.keep(key, given, rows, staged)
+        appends.keep(place, given, rows, staged)
     return Append(
-        table=key,
+        table=view.kind.table_key,
         fragments=staged.fragments,
         fields=staged.fields,
         rows=staged.rows,
