@@ -1,6 +1,6 @@
 """`make bench`: runs every measurement and prints what `docs/dev/benchmarks.md` holds.
 
-python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search|startup
+python -m benchmarks [storage|branches|maintenance|mutate|keys|queries|load|search|server|startup
                       |writers …]
 """
 
@@ -20,6 +20,7 @@ from benchmarks import (
     mutate,
     queries,
     search,
+    server,
     startup,
     storage,
     writers,
@@ -36,6 +37,7 @@ ALL: dict[str, Callable[[Path], list[Line]]] = {
     "queries": queries.run,
     "load": load.run,
     "search": search.run,
+    "server": server.run,
     "startup": startup.run,
     "writers": writers.run,
 }

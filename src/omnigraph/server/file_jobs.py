@@ -181,8 +181,9 @@ def drop_body(job: GraphJob) -> None:
 def drop_old_bodies() -> None:
     """What processes left that were never followed by another one."""
     for folder in spool_of("x").parent.iterdir():
-        if folder.stat().st_mtime < time.time() - _WEEK:
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):  # its job has just ended
+            if folder.stat().st_mtime < time.time() - _WEEK:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 # The work

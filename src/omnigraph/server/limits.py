@@ -27,7 +27,7 @@ class ServerLimits:
     each pool, and `patience` how long. `memory` is what all queries together may reserve."""
 
     read_threads: int = field(default_factory=_read_threads)
-    write_threads: int = 8
+    write_threads: int = 16
     job_threads: int = 2
     waiting: int = 64
     patience: float = 5.0
