@@ -16,6 +16,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, assert_never
 
+import msgspec
+
 from omnigraph.lang.gq import checked as c
 from omnigraph.model.types import Base, ListType, ScalarType
 from tests.model import query_values as v
@@ -101,7 +103,7 @@ class Oracle:
         if read.distinct:
             frames = v.distinct_by(frames, lambda f: tuple(map(v.order_key, f.outputs)))
         if read.order:
-            frames = self._sorted(replace(read, distinct=True), frames)
+            frames = self._sorted(msgspec.structs.replace(read, distinct=True), frames)
         rows = [frame.outputs for frame in frames]
         offset = self._amount(read.offset) or 0
         return Answer(read.columns, rows, bool(read.order), offset, self._amount(read.limit))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from omnigraph.engine.graph_view import GraphView
 from omnigraph.engine.session import Session
@@ -131,7 +133,7 @@ def _prepare(text: str, name: str | None, catalog: Catalog) -> Prepared:
 
 def _prepared(query: CheckedQuery) -> Prepared:
     parts = query.body.parts if isinstance(query.body, Read) else ()
-    held = tuple(_prepared(replace(query, body=part)) for part in parts)
+    held = tuple(_prepared(msgspec.structs.replace(query, body=part)) for part in parts)
     return Prepared(query, _types(query), parts=held)
 
 

@@ -9,10 +9,11 @@ are filters too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
+
+import msgspec
 
 from omnigraph.model.catalog import EdgeType, NodeType, Property
 from omnigraph.model.schema import Literal as LiteralValue
@@ -21,32 +22,27 @@ from omnigraph.model.types import PropertyType
 # Types.
 
 
-@dataclass(frozen=True, slots=True)
-class NullKind:
+class NullKind(msgspec.Struct, frozen=True):
     """The type of `null`, which fits everywhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodeKind:
+class NodeKind(msgspec.Struct, frozen=True):
     """Any node of these types, in the order of the catalog."""
 
     types: tuple[NodeType, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeKind:
+class EdgeKind(msgspec.Struct, frozen=True):
     types: tuple[EdgeType, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EntityListKind:
+class EntityListKind(msgspec.Struct, frozen=True):
     """The type of `collect($x)`."""
 
     item: NodeKind | EdgeKind
 
 
-@dataclass(frozen=True, slots=True)
-class DurationKind:
+class DurationKind(msgspec.Struct, frozen=True):
     """A length of time, in days or in milliseconds. It moves a Date or DateTime, and is no value
     that could be returned or stored."""
 
@@ -56,8 +52,7 @@ class DurationKind:
 Kind = PropertyType | NullKind | NodeKind | EdgeKind | EntityListKind | DurationKind
 
 
-@dataclass(frozen=True, slots=True)
-class Type:
+class Type(msgspec.Struct, frozen=True):
     kind: Kind
     nullable: bool = False
 
@@ -70,8 +65,7 @@ MOST_STEPS: Final = 10_000
 """So many steps are followed without a bound; then the query fails, because it would not end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(msgspec.Struct, frozen=True):
     """`id` is unique in the query. `name` is None for `$_`. `optional` means null if an optional
     block found nothing."""
 
@@ -89,14 +83,12 @@ class Direction(StrEnum):
     EITHER = "either"
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeStep:
+class EdgeStep(msgspec.Struct, frozen=True):
     edge: EdgeType
     direction: Direction
 
 
-@dataclass(frozen=True, slots=True)
-class Traversal:
+class Traversal(msgspec.Struct, frozen=True):
     """One row per distinct target for each source, by any of the steps; with an edge variable, one
     row per edge. `low` and `high` bound the shortest distance; without bounds both are 1.
     `{m,}` is UNBOUNDED above."""
@@ -109,8 +101,7 @@ class Traversal:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """`variables` are those that this pattern introduces, `outer` the ids of others that it
     uses."""
 
@@ -125,28 +116,24 @@ class Match:
 # Expressions. Each has a `type`.
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True):
     """A Date is a `date`, a DateTime a `datetime` in UTC, a list or vector a tuple."""
 
     value: LiteralValue | date | datetime
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterValue:
+class ParameterValue(msgspec.Struct, frozen=True):
     name: str
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class ListValue:
+class ListValue(msgspec.Struct, frozen=True):
     items: tuple[Expression, ...]
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyValue:
+class PropertyValue(msgspec.Struct, frozen=True):
     """`$x.p`; one property for each type of the variable, in the same order."""
 
     variable: int
@@ -154,8 +141,7 @@ class PropertyValue:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class PathValue:
+class PathValue(msgspec.Struct, frozen=True):
     """`nodes($p)`, `edges($p)` or `length($p)` of a named traversal: of the shortest way whose ids
     of nodes, and then of edges, come first, or of every shortest way together. It depends on both
     ends alone, so it is computed where it is asked for."""
@@ -170,49 +156,42 @@ PathPart = Literal["nodes", "edges", "length"]
 SystemColumn = Literal["id", "src", "dst"]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemValue:
+class SystemValue(msgspec.Struct, frozen=True):
     variable: int
     column: SystemColumn
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class EntityValue:
+class EntityValue(msgspec.Struct, frozen=True):
     """`$x` itself."""
 
     variable: int
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class RowProperty:
+class RowProperty(msgspec.Struct, frozen=True):
     """A property of the entity that a mutation changes."""
 
     property: Property
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class RowSystem:
+class RowSystem(msgspec.Struct, frozen=True):
     column: SystemColumn
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(msgspec.Struct, frozen=True):
     operands: tuple[Expression, ...]
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(msgspec.Struct, frozen=True):
     operands: tuple[Expression, ...]
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(msgspec.Struct, frozen=True):
     operand: Expression
     type: Type
 
@@ -220,8 +199,7 @@ class Not:
 Comparator = Literal["=", "!=", "<", "<=", ">", ">="]
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """Both sides are numbers, texts, Bools, Dates or DateTimes."""
 
     operator: Comparator
@@ -230,8 +208,7 @@ class Comparison:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class SameEntity:
+class SameEntity(msgspec.Struct, frozen=True):
     """`$a = $b`: the same id in the same type."""
 
     left: int
@@ -240,8 +217,7 @@ class SameEntity:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class TypeTest:
+class TypeTest(msgspec.Struct, frozen=True):
     """`$x: T` inside a block, for a variable from outside it: whether it has one of these types."""
 
     variable: int
@@ -249,8 +225,7 @@ class TypeTest:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(msgspec.Struct, frozen=True):
     """`item in list`, which is also `list contains item`."""
 
     item: Expression
@@ -258,29 +233,25 @@ class Membership:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class TextTest:
+class TextTest(msgspec.Struct, frozen=True):
     operator: Literal["contains", "starts_with", "ends_with"]
     text: Expression
     part: Expression
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class NullTest:
+class NullTest(msgspec.Struct, frozen=True):
     operand: Expression
     negated: bool
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Negative:
+class Negative(msgspec.Struct, frozen=True):
     operand: Expression
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Arithmetic:
+class Arithmetic(msgspec.Struct, frozen=True):
     """Computed in the type of the result: I64, U64 or F64."""
 
     operator: Literal["+", "-", "*", "/", "%"]
@@ -289,15 +260,13 @@ class Arithmetic:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Concatenation:
+class Concatenation(msgspec.Struct, frozen=True):
     left: Expression
     right: Expression
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionCall:
+class FunctionCall(msgspec.Struct, frozen=True):
     """`function` is a row of `check.functions.FUNCTIONS`, or `coalesce`."""
 
     function: str
@@ -305,8 +274,7 @@ class FunctionCall:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Conditional:
+class Conditional(msgspec.Struct, frozen=True):
     """The first result whose condition is true, else the last one. Only the branch that is taken is
     evaluated."""
 
@@ -316,8 +284,7 @@ class Conditional:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class ItemValue:
+class ItemValue(msgspec.Struct, frozen=True):
     """One item of the list that a `Quantified` goes through; `item` is its number."""
 
     item: int
@@ -325,8 +292,7 @@ class ItemValue:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Quantified:
+class Quantified(msgspec.Struct, frozen=True):
     """Whether a condition is true of any, all or none of the items of a list. Over no items `any`
     is false; null where that decides, and of a list that is null."""
 
@@ -341,22 +307,19 @@ AggregateFunction: TypeAlias = str
 """A row of `check.functions.AGGREGATES`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(msgspec.Struct, frozen=True):
     function: AggregateFunction
     argument: Expression
     distinct: bool
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(msgspec.Struct, frozen=True):
     match: Match
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class PatternAggregate:
+class PatternAggregate(msgspec.Struct, frozen=True):
     """`count { … }` over the rows of a pattern (no argument), `sum($y.p) { … }` and the like."""
 
     function: AggregateFunction
@@ -365,32 +328,28 @@ class PatternAggregate:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class KeyValue:
+class KeyValue(msgspec.Struct, frozen=True):
     """The value of a key of the group."""
 
     index: int
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateValue:
+class AggregateValue(msgspec.Struct, frozen=True):
     """The value of an aggregate of the group."""
 
     index: int
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class OutputValue:
+class OutputValue(msgspec.Struct, frozen=True):
     """In an order key, the value of a result column."""
 
     index: int
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(msgspec.Struct, frozen=True):
     """Cosine distance; `query` is a vector, or a text that is embedded first."""
 
     target: PropertyValue
@@ -398,22 +357,19 @@ class Nearest:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Bm25:
+class Bm25(msgspec.Struct, frozen=True):
     target: PropertyValue
     words: Expression
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Rrf:
+class Rrf(msgspec.Struct, frozen=True):
     ranks: tuple[Nearest | Bm25, ...]
     k: Expression
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class TextSearch:
+class TextSearch(msgspec.Struct, frozen=True):
     """`edits` is given for `fuzzy` only."""
 
     function: Literal["search", "match_text", "fuzzy"]
@@ -423,8 +379,7 @@ class TextSearch:
     type: Type
 
 
-@dataclass(frozen=True, slots=True)
-class Highlight:
+class Highlight(msgspec.Struct, frozen=True):
     """The passage of a text that contains the words."""
 
     target: PropertyValue
@@ -478,8 +433,7 @@ Expression = (
 # Queries.
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """`default` is a value as `bind_parameters` gives it."""
 
     name: str
@@ -489,8 +443,7 @@ class Parameter:
     default: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     name: str
     value: Expression
 
@@ -499,22 +452,19 @@ class Column:
         return self.value.type
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(msgspec.Struct, frozen=True):
     """Columns of a query with a group refer to these by KeyValue and AggregateValue."""
 
     keys: tuple[Expression, ...]
     aggregates: tuple[Aggregate, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OrderKey:
+class OrderKey(msgspec.Struct, frozen=True):
     value: Expression
     descending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(msgspec.Struct, frozen=True):
     """With `distinct` or a group, each order key is an OutputValue. A union has `parts`, no pattern
     of its own, and columns that stand for theirs."""
 
@@ -528,35 +478,30 @@ class Read:
     parts: tuple[Read, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SetProperty:
+class SetProperty(msgspec.Struct, frozen=True):
     property: Property
     value: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class InsertNode:
+class InsertNode(msgspec.Struct, frozen=True):
     type: NodeType
     values: tuple[SetProperty, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InsertEdge:
+class InsertEdge(msgspec.Struct, frozen=True):
     type: EdgeType
     source: Expression
     target: Expression
     values: tuple[SetProperty, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Update:
+class Update(msgspec.Struct, frozen=True):
     type: NodeType | EdgeType
     values: tuple[SetProperty, ...]
     where: Expression
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     type: NodeType | EdgeType
     where: Expression
 
@@ -564,8 +509,7 @@ class Delete:
 Mutation = InsertNode | InsertEdge | Update | Delete
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedQuery:
+class CheckedQuery(msgspec.Struct, frozen=True):
     """`body` is a read, or the statements of a mutation in order."""
 
     name: str | None

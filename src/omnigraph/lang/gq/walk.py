@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, replace
 from typing import Any, Final, get_args
+
+import msgspec
 
 from omnigraph.lang.gq.checked import (
     Aggregate,
@@ -18,7 +19,7 @@ from omnigraph.lang.gq.checked import (
 
 EXPRESSIONS: Final[Any] = get_args(Expression)
 _PARTS: Final[dict[type, tuple[str, ...]]] = {
-    kind: tuple(f.name for f in fields(kind) if f.name not in {"type", "match"})
+    kind: tuple(name for name in kind.__struct_fields__ if name not in {"type", "match"})
     for kind in EXPRESSIONS
 }
 
@@ -103,4 +104,4 @@ def rewrite(value: Expression, change: Callable[[Expression], Expression | None]
             new[name] = rewrite(part, change)
         elif isinstance(part, tuple) and part and isinstance(part[0], EXPRESSIONS):
             new[name] = tuple(rewrite(item, change) for item in part)
-    return replace(value, **new) if new else value
+    return msgspec.structs.replace(value, **new) if new else value

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import reduce
 from typing import Final
 
+import msgspec
+
 from omnigraph.lang.gq.checked import (
     Comparison,
     Constant,
@@ -143,12 +145,13 @@ def count_rows(query: Query) -> Query:
     if query.group is None:
         return query
     aggregates = tuple(
-        replace(one, argument=_ONE)
+        msgspec.structs.replace(one, argument=_ONE)
         if one.function == "count" and not one.distinct and not one.argument.type.nullable
         else one
         for one in query.group.aggregates
     )
-    return replace(query, group=replace(query.group, aggregates=aggregates))
+    group = msgspec.structs.replace(query.group, aggregates=aggregates)
+    return replace(query, group=group)
 
 
 def mark_needed(query: Query) -> Query:

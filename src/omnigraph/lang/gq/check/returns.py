@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from omnigraph.lang.diagnostics import Span
 from omnigraph.lang.findings import Meant
@@ -300,4 +301,5 @@ def _with_nullability(aggregate: Aggregate, *, grouped: bool) -> Aggregate:
     null."""
     if not grouped or not AGGREGATES[aggregate.function].nullable:
         return aggregate
-    return replace(aggregate, type=Type(aggregate.type.kind, aggregate.argument.type.nullable))
+    kind = Type(aggregate.type.kind, aggregate.argument.type.nullable)
+    return msgspec.structs.replace(aggregate, type=kind)
