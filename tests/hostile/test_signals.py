@@ -235,3 +235,35 @@ main()
         [sys.executable, "-m", "struck"], cwd=tmp_path, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (130, "Interrupted. The graph is as it was.\n")
+
+
+def test_an_interrupt_at_a_terminal_waits_until_a_module_is_imported(tmp_path: Path) -> None:
+    """numpy that is interrupted while it is imported can never be imported again, and the shell
+    would answer nothing any more."""
+    (tmp_path / "slow.py").write_text(
+        "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\n"
+        "time.sleep(0.1)\nready = True"
+    )
+    text = """
+import sys, time
+from omnigraph.cli.shell.terminal import _Interrupts
+
+interrupts = _Interrupts()
+with interrupts.handled():
+    interrupts.wanted = True
+    try:
+        import slow
+        for _ in range(500):
+            time.sleep(0.01)
+    except KeyboardInterrupt:
+        print("interrupted", sys.modules["slow"].ready)
+"""
+    (tmp_path / "struck.py").write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "struck"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "interrupted True\n", done

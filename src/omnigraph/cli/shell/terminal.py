@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import FrameType
 
 from omnigraph.cli.shell.complete import Completer
 from omnigraph.cli.shell.loop import Shell
@@ -28,17 +31,27 @@ def history_path(environment: Mapping[str, str]) -> Path:
     return place / "omnigraph" / "history"
 
 
+_AGAIN = 0.02
+
+
 class _Interrupts:
     """Ctrl-C at the terminal. It is raised while a line is read or a statement runs, once; at any
-    other moment there is nothing to drop, and the shell would end."""
+    other moment there is nothing to drop, and the shell would end. While a module is imported it
+    waits: a library such as numpy that is interrupted then can never be imported again."""
 
     def __init__(self) -> None:
         self.wanted = False
 
-    def _receive(self, number: int, frame: object) -> None:
-        if self.wanted:
-            self.wanted = False
-            raise KeyboardInterrupt
+    def _receive(self, number: int, frame: FrameType | None) -> None:
+        if not self.wanted:
+            return
+        if _is_importing(frame):
+            again = threading.Timer(_AGAIN, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        self.wanted = False
+        raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def handled(self) -> Iterator[None]:
@@ -47,6 +60,14 @@ class _Interrupts:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
 
 
 def run_terminal(shell: Shell) -> int:
