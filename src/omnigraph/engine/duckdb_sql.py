@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.errors import OutOfMemory
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.types import FLOATS, ListType, ScalarType, VectorType
 
@@ -33,6 +35,26 @@ class SqlRows:
         return held
 
 
+_ROOM = 256 << 20
+"""Bytes of addresses without which DuckDB is not begun: it does not look whether it gets them, and
+ends the process."""
+
+
+def connect_duckdb() -> Any:
+    """A connection of its own, to nothing. Where the room for addresses is limited, DuckDB starts
+    no threads: one that finds no room for its stack ends the process, too."""
+    import duckdb  # only when there is a question
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return duckdb.connect(":memory:")
+    with contextlib.suppress(OSError):
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        if limit - pages * resource.getpagesize() < _ROOM:
+            raise OutOfMemory("There is not enough memory.")
+    return duckdb.connect(":memory:", config={"threads": "1"})
+
+
 class Joins:
     """Connects to DuckDB at the first question, so a file that cannot be read fails before that."""
 
@@ -44,9 +66,7 @@ class Joins:
     @property
     def _connection(self) -> Any:
         if self._opened is None:
-            import duckdb  # only when there is a question
-
-            self._opened = duckdb.connect(":memory:")
+            self._opened = connect_duckdb()
             settings = {
                 "memory_limit": f"'{max(self._memory, 64 << 20)}B'",
                 "temp_directory": "'" + str(self._directory).replace("'", "''") + "'",

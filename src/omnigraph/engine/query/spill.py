@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from omnigraph.engine.duckdb_sql import connect_duckdb
 from omnigraph.engine.query.guard import SPILL_MEMORY, Guard
 from omnigraph.plan.values.codes import normal
 
@@ -81,7 +82,7 @@ class Spill:
         import duckdb  # only when there are many rows
 
         with tempfile.TemporaryDirectory(prefix="omnigraph-spill-") as directory:
-            connection = duckdb.connect()
+            connection = connect_duckdb()
             connection.execute("SET temp_directory = $d", {"d": directory})
             room = self._guard.room
             limit = SPILL_MEMORY if room is None else min(room, SPILL_MEMORY)
