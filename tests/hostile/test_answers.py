@@ -16,7 +16,8 @@ import pytest
 
 import omnigraph
 from omnigraph.client import connection
-from omnigraph.client.remote_graph import RemoteGraph
+from omnigraph.client.opening import who_is
+from omnigraph.client.remote_graph import RemoteGraph, branch_rows
 from omnigraph.errors import BadAnswer, OmnigraphError
 from omnigraph.settings import Settings
 from tests.client.served import Served, serving
@@ -117,6 +118,10 @@ READS: dict[str, Callable[[RemoteGraph], Any]] = {
     "follow": lambda g: [*g.changes(follow=True, limit=2)],
     "may": lambda g: g.may("mutate"),
     "branches": lambda g: (g.branches(), g.protected_branches(), g.tags()),
+    "heads of branches": lambda g: [
+        (one["name"].upper(), one["version"] + 1) for one in branch_rows(g)
+    ],
+    "who is it": lambda g: ", ".join(who_is(g.root.rpartition("/graphs/")[0], None)["roles"]),
     "format": lambda g: g.format(),
     "jobs": lambda g: [one.to_dict() for one in g.jobs.list()],
     "recovery": lambda g: g.recovery.list(),

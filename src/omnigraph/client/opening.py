@@ -129,6 +129,11 @@ def find_keyed(root: str, branch: str, ids: Sequence[str]) -> str | None:
     return None
 
 
+class _Holder(msgspec.Struct):
+    actor: str | None
+    roles: list[str]
+
+
 def who_is(server: str, token: str | None) -> dict[str, Any]:
     """Who a server takes the holder of a token for."""
     settings = Settings.from_environment()
@@ -137,6 +142,8 @@ def who_is(server: str, token: str | None) -> dict[str, Any]:
     connection = Connection(address, found, SYSTEM, retry_for=settings.retry_for)
     told = connection.repeat(lambda: connection.once("GET", f"{address.path}/whoami"))
     connection.close()
+    with understanding():
+        msgspec.convert(told.object, _Holder)
     return told.object
 
 

@@ -236,6 +236,15 @@ def _name_of(branch: Any) -> str:
     return branch.name if isinstance(branch, RemoteBranch) else str(branch)
 
 
+class _BranchRow(msgspec.Struct):
+    name: str
+    version: int
+    protected: bool
+
+
+@understanding()
 def branch_rows(graph: Any) -> list[dict[str, Any]]:
     """Every branch with its head, by one request."""
-    return [*graph._served.items("/branches", page=1000)]  # noqa: SLF001
+    rows = [*graph._served.items("/branches", page=1000)]  # noqa: SLF001
+    msgspec.convert(rows, list[_BranchRow])
+    return rows
