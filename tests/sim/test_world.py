@@ -18,7 +18,7 @@ from tests.sim.world import mutants, table
 from tests.sim.world.actors import Troubles
 from tests.sim.world.drawing import run_world
 from tests.sim.world.kept import kept_programs, read_program
-from tests.sim.world.named import write_text
+from tests.sim.world.named import read_text, write_text
 from tests.sim.world.shrink import shrink, shrunk
 from tests.sim.world.steps import Operation, Step
 from tests.sim.world.world import World
@@ -122,8 +122,8 @@ def test_every_operation_calls_what_it_says(
         place = {"branch": "main", "via": "graph"}
         if one.name == "publish":
             world.take(Step(900, "begin", "long", place | {"slot": "p"}))
-        if one.name == "run_mutation":
-            stored = {"w": write_text("w", "Person", "age")}
+        if one.name in ("run_query", "run_mutation"):
+            stored = {"q": read_text("Person", "age", "red"), "w": write_text("w", "Person", "age")}
             world.take(Step(901, "store_queries", "long", place | {"set": stored, "remove": ()}))
         called.clear()
         for _ in range(300):
