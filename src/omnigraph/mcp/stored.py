@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import mcp_types as types
+import msgspec
 
 from omnigraph.engine.protocols import GraphLike
 from omnigraph.errors import InvalidArgument
@@ -119,11 +120,25 @@ def _write_arguments() -> dict[str, Any]:
     }
 
 
+class _Own(msgspec.Struct, frozen=True, kw_only=True):
+    """The types of the arguments beside the parameters."""
+
+    ref: str = "main"
+    limit: int | None = None
+    cursor: str | None = None
+    branch: str | None = None
+    message: str | None = None
+
+
 def run_stored(
     g: GraphLike, query: StoredQuery, given: Mapping[str, Any], seat: Seat
 ) -> RowPage | Written:
     """Runs it. Its parameters are checked by the query itself."""
     own = {name: given[name] for name in OWN if name in given}
+    try:
+        msgspec.convert(own, _Own)
+    except msgspec.ValidationError as error:
+        raise InvalidArgument(f"{PREFIX}{query.name}: {error}.") from None
     names = {argument_of(one.name): one.name for one in query.parameters}
     params = {names.get(name, name): value for name, value in given.items() if name not in own}
     if query.mutation:
