@@ -142,6 +142,8 @@ def run_stored(
     names = {argument_of(one.name): one.name for one in query.parameters}
     params = {names.get(name, name): value for name, value in given.items() if name not in own}
     if query.mutation:
+        if wrong := own.keys() & {"ref", "limit", "cursor"}:
+            raise InvalidArgument(f"A query that writes takes no {min(wrong)}.")
         return _run_mutation(g, query, params, own, seat)
     if wrong := own.keys() & {"branch", "message"}:
         raise InvalidArgument(f"A query that reads takes no {min(wrong)}.")
