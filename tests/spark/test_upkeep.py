@@ -89,3 +89,64 @@ def test_an_export_on_spark_goes_to_a_directory(tmp_path: Path, spark: Any) -> N
     done = g.export(engine="spark", to=tmp_path / "out", format="csv", types=["Person", "Note"])
     assert done.counts == {"Person": 3, "Note": 0}
     assert (tmp_path / "out" / "Note.csv").read_text().startswith('"id"')
+
+
+def test_a_large_index_is_built_by_several_tasks_and_left_so(tmp_path: Path, spark: Any) -> None:
+    from dataclasses import replace
+
+    from omnigraph.engine.upkeep.optimize import optimize
+    from omnigraph.plan.optimize import BY_HAND
+    from omnigraph.spark.upkeep import SparkWorkers
+
+    g = make(tmp_path / "g", parts=4, people=300)
+    before = sorted(map(repr, rows(g, "Person")))
+    limits = replace(BY_HAND, target_rows=250, segment_rows=400, segments=3)
+    workers = SparkWorkers(spark, g._session.root, limits)
+    done = optimize(g._session, "main", ["Person", "Knows"], limits=limits, workers=workers)
+    assert done.types["Person"].indexed
+    for kind in ("Person", "Knows"):
+        table = g.snapshot().view(g.snapshot().type(kind)).table
+        by_name: dict[str, list[frozenset[int]]] = {}
+        for segment in table.segments:
+            by_name.setdefault(segment.name, []).append(segment.fragments)
+        assert {len(parts) for parts in by_name.values()} == {3}
+        every = {frozenset(n for part in parts for n in part) for parts in by_name.values()}
+        assert every == {frozenset(table.marks)}
+    assert sorted(map(repr, rows(g, "Person"))) == before
+    found = g.entity("Person", "p2-17")
+    assert found is not None
+    assert found["age"] == 17
+    text = 'match { $p: Person { name: "p3-9" }  $p knows $f } return { $f.name as name }'
+    assert [row["name"] for row in g.query(text, engine="local").to_pylist()] == ["p3-0"]
+    assert g.verify(deep=True).ok
+    again = optimize(g._session, "main", ["Person", "Knows"], limits=limits, workers=workers)
+    assert not again.types["Person"].indexed
+
+
+def test_a_load_indexes_a_large_table_by_several_tasks(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace
+    from functools import partial
+
+    from omnigraph.engine.load import indexing
+    from omnigraph.plan.optimize import BY_HAND
+    from omnigraph.spark.load import actions, run
+    from omnigraph.spark.load.index import index_tables_on
+
+    limits = replace(BY_HAND, segment_rows=400, segments=4)
+    monkeypatch.setattr(indexing, "INDEXED_ROWS", 100)
+    monkeypatch.setattr(actions, "FRAGMENT_ROWS", 300)
+    monkeypatch.setattr(run, "index_tables_on", partial(index_tables_on, limits=limits))
+    g = new_graph(tmp_path)
+    frame = spark.range(0, 1500, 1, 5).selectExpr(
+        "concat('p', id) as name", "cast(id % 90 as int) as age"
+    )
+    done = g.load(frame, type="Person", engine="spark")
+    assert done.counts["Person"].inserted == 1500
+    table = g.snapshot().view(g.snapshot().type("Person")).table
+    names = [segment.name for segment in table.segments]
+    assert names.count("id_btree") == 3
+    assert frozenset().union(*(s.fragments for s in table.segments)) == frozenset(table.marks)
+    assert g.entity("Person", "p1234") is not None
+    assert g.verify(deep=True).ok

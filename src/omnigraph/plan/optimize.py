@@ -28,7 +28,9 @@ class Limits:
     `target_bytes`: a fragment of this size is left alone, unless `deleted` of its rows are gone.
     `index_rows`: tables with fewer rows, and with `backlog` rows that no segment covers, need no
     index, because reading them is as fast. `vector_rows`: the same for vectors. `versions`: so
-    many old graph versions are folded into the history at a time, and no fewer."""
+    many old graph versions are folded into the history at a time, and no fewer.
+    `segment_rows`: a segment of half this size is left alone, as long as an index has at most
+    `segments`."""
 
     tail: int = 1
     floor: int = 64 * 1024
@@ -39,6 +41,8 @@ class Limits:
     backlog: int = 1
     vector_rows: int = 1000
     versions: int = 1024
+    segment_rows: int = 4 * 1024 * 1024
+    segments: int = 8
 
 
 BY_HAND = Limits(deleted=0.1)
@@ -182,10 +186,12 @@ def plan_index(
         return f"{backlog:,} rows are not covered yet: too few for a segment of their own"
     joined, removed = list(missing), sorted(stale)
     size = max(backlog, limits.index_rows)
+    few = len(live) < limits.segments
     for uuid in sorted(live.keys() - stale, key=lambda u: (_rows(live[u], rows), u)):
-        if _rows(live[uuid], rows) > size:
+        own = _rows(live[uuid], rows)
+        if own > size or (few and _is_full(own, limits)):
             break
-        size += _rows(live[uuid], rows)
+        size += own
         joined += live[uuid]
         removed.append(uuid)
     return IndexWork(spec, tuple(sorted(joined)), tuple(removed))
@@ -210,6 +216,8 @@ def _merged(
 ) -> IndexWork | None:
     """Everything is covered, but by too many segments."""
     order = sorted(live, key=lambda u: (_rows(live[u], rows), u))
+    if len(live) <= limits.segments:
+        order = [u for u in order if not _is_full(_rows(live[u], rows), limits)]
     sizes = [_rows(live[u], rows) for u in order]
     for run in _runs(sizes, limits.index_rows):
         if len(run) > 1:
@@ -221,3 +229,25 @@ def _merged(
 
 def _rows(fragments: Sequence[int], rows: dict[int, int]) -> int:
     return sum(rows[n] for n in fragments)
+
+
+def _is_full(rows: int, limits: Limits) -> bool:
+    """Parts of what was split are of about the same number of bytes, and not of rows."""
+    return 2 * rows >= limits.segment_rows
+
+
+def split_segment(pieces: Sequence[Piece], limits: Limits) -> list[tuple[int, ...]]:
+    """The fragments of a segment, in as many parts as are worth a segment of their own, of about
+    the same number of bytes: each is built by a task, and each costs every lookup a read."""
+    count = min(sum(p.rows for p in pieces) // limits.segment_rows, limits.segments, len(pieces))
+    if count < 2:
+        return [tuple(p.id for p in pieces)]
+    share = sum(p.bytes for p in pieces) / count
+    parts: list[list[int]] = [[]]
+    before = 0
+    for piece in pieces:
+        if parts[-1] and len(parts) < count and before + piece.bytes / 2 > share * len(parts):
+            parts.append([])
+        parts[-1].append(piece.id)
+        before += piece.bytes
+    return [tuple(part) for part in parts]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from omnigraph.engine.upkeep.workers import Written, build_segment
-from omnigraph.plan.optimize import IndexWork
+from omnigraph.engine.upkeep.workers import Written, build_segment, pieces_of
+from omnigraph.plan.optimize import BY_HAND, IndexWork, Limits, split_segment
 from omnigraph.spark.pinned import group_fragments, open_table, root_options
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.indexes import Segment
@@ -43,6 +43,7 @@ class TableTask:
 class SparkWorkers:
     spark: Any
     root: Root
+    limits: Limits = BY_HAND
 
     def compact(
         self, table: Table, groups: Sequence[Sequence[int]], target_rows: int, ledger: Ledger
@@ -60,10 +61,19 @@ class SparkWorkers:
 
     def build(
         self, table: Table, works: Sequence[IndexWork], ledger: Ledger
-    ) -> list[Segment | None]:
-        tasks = [TableTask(table.location, table.version, work=work) for work in works]
-        answers = run_tasks(self.spark, partial(build_one, self.root), tasks, Built)
-        return [answer.segment for _, answer in answers]
+    ) -> list[tuple[Segment, ...]]:
+        """A large segment becomes several, each built by a task."""
+        parts = [
+            (place, replace(work, fragments=part))
+            for place, work in enumerate(works)
+            for part in split_segment(pieces_of(table, work.fragments), self.limits)
+        ]
+        tasks = [TableTask(table.location, table.version, work=part) for _, part in parts]
+        built: list[list[Segment]] = [[] for _ in works]
+        for task, answer in run_tasks(self.spark, partial(build_one, self.root), tasks, Built):
+            if answer.segment is not None:
+                built[parts[task][0]].append(answer.segment)
+        return [tuple(segments) for segments in built]
 
 
 def rewrite_fragments(root: Root, target_rows: int, task: TableTask) -> Iterator[Rewritten]:

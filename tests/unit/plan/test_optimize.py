@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +20,7 @@ from omnigraph.plan.optimize import (
     Piece,
     plan_compaction,
     plan_index,
+    split_segment,
     tail_length,
     wanted_indexes,
 )
@@ -201,3 +203,39 @@ def test_words_are_indexed_anew_when_a_tenth_of_their_rows_is_gone() -> None:
     assert plan_index(WORDS, few, held, BY_ITSELF) is None
     assert plan_index(WORDS, many, held, BY_ITSELF) == IndexWork(WORDS, (1,), ("old",))
     assert plan_index(ID, many, held, BY_ITSELF) is None
+
+
+BIG = replace(BY_HAND, segment_rows=2000, segments=3)
+
+
+def test_a_large_segment_is_split_into_parts_of_equal_bytes() -> None:
+    pieces = [Piece(n, 1000, 0, size) for n, size in enumerate((10, 10, 10, 10, 40, 40, 20, 20))]
+    assert split_segment(pieces, BIG) == [(0, 1, 2, 3), (4, 5), (6, 7)]
+    assert split_segment(pieces, replace(BIG, segments=2)) == [(0, 1, 2, 3, 4), (5, 6, 7)]
+    assert split_segment(pieces[:3], BIG) == [(0, 1, 2)]  # half of it would be too small
+    assert split_segment([Piece(5, 9000, 0, 90)], BIG) == [(5,)]
+    assert split_segment([], BIG) == [()]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_parts_of_a_segment_are_disjoint_and_whole(seed: int) -> None:
+    chance = random.Random(seed)
+    pieces = [
+        Piece(n, chance.randint(1, 5000), 0, chance.randint(1, 9000))
+        for n in range(chance.randint(1, 40))
+    ]
+    parts = split_segment(pieces, BIG)
+    assert [n for part in parts for n in part] == [p.id for p in pieces]
+    assert all(parts)
+    assert len(parts) <= 3
+
+
+def test_full_segments_are_left_alone_as_long_as_they_are_few() -> None:
+    held = [Covered(f"s{n}", frozenset({n})) for n in (1, 2, 3)]
+    three = rows(f1=3000, f2=3000, f3=3000)
+    assert plan_index(ID, three, held, BIG) is None
+    more = plan_index(ID, [*three, *rows(f4=9000)], held[:2], BIG)
+    assert more == IndexWork(ID, (3, 4), ())
+    assert plan_index(ID, three, held, replace(BIG, segments=2)) == IndexWork(
+        ID, (1, 2, 3), ("s1", "s2", "s3")
+    )

@@ -12,8 +12,8 @@ import threading
 from collections.abc import Mapping
 
 from omnigraph.engine.session import Session
-from omnigraph.engine.upkeep.optimization import pieces_of
 from omnigraph.engine.upkeep.optimize import optimize
+from omnigraph.engine.upkeep.workers import pieces_of
 from omnigraph.errors import OmnigraphError
 from omnigraph.model.options import CommitOptions
 from omnigraph.plan.optimize import BY_ITSELF, LAGGING, Limits, tail_length

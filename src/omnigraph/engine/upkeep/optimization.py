@@ -13,14 +13,13 @@ from omnigraph.engine.session import Session
 from omnigraph.engine.upkeep.chain_archive import ChainFold
 from omnigraph.engine.upkeep.heartbeat import Heartbeat
 from omnigraph.engine.upkeep.optimize_report import OnProgress, Progress, TypeReport
-from omnigraph.engine.upkeep.workers import OwnWorkers, Workers
+from omnigraph.engine.upkeep.workers import OwnWorkers, Workers, pieces_of
 from omnigraph.model.catalog import GraphType
 from omnigraph.model.version import GraphVersion, TablePin
 from omnigraph.plan.optimize import (
     Covered,
     IndexWork,
     Limits,
-    Piece,
     plan_compaction,
     plan_index,
     wanted_indexes,
@@ -253,21 +252,21 @@ class Optimization:
                     works.append(work)
                 case str(reason):
                     pending.append(f"{name}: {reason}")
-        segments, built = [], []
+        segments: list[Segment] = []
+        built: list[str] = []
         made = self._build(kind, table, works, place)
         for work in works:
             name = work.spec.name
             if work.fragments and not self._dry_run:
-                segment = made[name]
-                if segment is None:
+                if not made[name]:
                     pending.append(f"{name}: too few vectors that are neither null nor zero")
                     continue
-                segments.append(segment)
+                segments += made[name]
             removed += work.removed
             built += [name] if work.fragments else []
         report = TypeReport(
             fragments=(0, 0),
-            segments=(len(known), len(known) - len(removed) + len(built)),
+            segments=(len(known), len(known) - len(removed) + max(len(built), len(segments))),
             indexed=tuple(built),
             dropped=tuple(dropped),
             pending=tuple(pending),
@@ -286,7 +285,7 @@ class Optimization:
 
     def _build(
         self, kind: GraphType, table: Table, works: Sequence[IndexWork], place: tuple[int, int]
-    ) -> dict[str, Segment | None]:
+    ) -> dict[str, tuple[Segment, ...]]:
         """The segments, by the names of their indexes."""
         wanted = [work for work in works if work.fragments]
         if self._dry_run or not wanted:
@@ -306,13 +305,6 @@ def _still_fits(table: Table, action: TableAction) -> bool:
         return indexes.fits(table, action.files, action.removed)
     assert isinstance(action, Rewrite)
     return commits.fits(table, [(group.old, group.new) for group in action.groups])
-
-
-def pieces_of(table: Table) -> list[Piece]:
-    return [
-        Piece(mark.id, mark.rows, mark.physical - mark.rows, mark.bytes)
-        for mark in table.marks.values()
-    ]
 
 
 def _open_tables(session: Session, pins: Sequence[TablePin], ledger: Ledger) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from omnigraph.plan.optimize import IndexWork
+from omnigraph.plan.optimize import IndexWork, Piece
 from omnigraph.store.indexes import Segment, stage_index
 from omnigraph.store.staging import stage_compaction
 from omnigraph.store.tables import Table
@@ -27,8 +27,9 @@ class Workers(Protocol):
 
     def build(
         self, table: Table, works: Sequence[IndexWork], ledger: Ledger
-    ) -> list[Segment | None]:
-        """A segment for each, or None if too few vectors have a direction to find partitions by."""
+    ) -> list[tuple[Segment, ...]]:
+        """For each its segment, or several that share its fragments; none if too few vectors have a
+        direction to find partitions by."""
 
 
 class OwnWorkers:
@@ -41,9 +42,16 @@ class OwnWorkers:
 
     def build(
         self, table: Table, works: Sequence[IndexWork], ledger: Ledger
-    ) -> list[Segment | None]:
-        return [build_segment(table, work, ledger) for work in works]
+    ) -> list[tuple[Segment, ...]]:
+        built = [build_segment(table, work, ledger) for work in works]
+        return [() if one is None else (one,) for one in built]
 
 
 def build_segment(table: Table, work: IndexWork, ledger: Ledger) -> Segment | None:
     return stage_index(table, work.spec, work.fragments, ledger)
+
+
+def pieces_of(table: Table, fragments: Sequence[int] | None = None) -> list[Piece]:
+    """The sizes of all fragments of a table, or of some."""
+    marks = table.marks.values() if fragments is None else [table.marks[n] for n in fragments]
+    return [Piece(mark.id, mark.rows, mark.physical - mark.rows, mark.bytes) for mark in marks]

@@ -1,4 +1,5 @@
-"""Owns building the index segments of a load on executors: a task for each column of each table."""
+"""Owns building the index segments of a load on executors: a task for each column of each table,
+and several for a column of a large one."""
 
 from __future__ import annotations
 
@@ -9,7 +10,9 @@ from typing import Any
 
 import msgspec
 
+from omnigraph.engine.upkeep.workers import pieces_of
 from omnigraph.model.indexes import IndexSpec
+from omnigraph.plan.optimize import BY_HAND, Limits, split_segment
 from omnigraph.spark.pinned import open_table, root_options
 from omnigraph.spark.tasks import run_tasks
 from omnigraph.store.bulk import IndexTask, segment_tasks
@@ -37,13 +40,15 @@ def index_tables_on(
     root: Root,
     tables: Sequence[IndexTask],
     ledger: Ledger,
+    limits: Limits = BY_HAND,
 ) -> list[Table]:
-    """Like `store.bulk.index_tables`: for each table, a version with a segment of each index over
+    """Like `store.bulk.index_tables`: for each table, a version with segments of each index over
     the fragments. The version on which they are built exists, and nobody else knows it yet."""
     tasks = [
-        SegmentTask(number, table.location, table.version, spec, tuple(fragments))
+        SegmentTask(number, table.location, table.version, spec, part)
         for number, spec, fragments in segment_tasks(tables)
         for table in [tables[number][0]]
+        for part in split_segment(pieces_of(table, fragments), limits)
     ]
     built: dict[int, list[Segment]] = {}
     for task, answer in run_tasks(spark, partial(build_segment, root), tasks, BuiltIndex):
