@@ -29,6 +29,9 @@ CALLS: list[dict[str, Any]] = [
 ]
 LONGER: list[dict[str, Any]] = [
     {"name": "degrees", "edges": "Knows"},
+    {"name": "core_numbers"},
+    {"name": "core_numbers", "edges": "Knows", "where": {"Person": "age < 30"}},
+    {"name": "pagerank", "edges": "Knows", "sources": ["p0", "p7"], "rounds": 12},
     {"name": "pagerank", "rounds": 2},
     {"name": "label_propagation", "rounds": 4},
     {"name": "triangle_count", "edges": "Knows"},

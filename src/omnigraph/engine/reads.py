@@ -336,10 +336,11 @@ class Reads(ABC):
         **options: Any,
     ) -> AlgorithmResult:
         """A value for each node: "pagerank", "connected_components", "label_propagation",
-        "triangle_count", "shortest_paths" (with `sources`), "degrees". `edges` are edge types by
-        name, or each with its direction, or all of them; `where` has conditions by the type of
-        nodes or edges, as texts or Arrow expressions, and entities that do not meet them take no
-        part. "spark" as `engine` gives the same values; "auto" goes there if Spark is a cluster.
+        "triangle_count", "shortest_paths" (with `sources`), "core_numbers", "degrees". `edges` are
+        edge types by name, or each with its direction, or all of them; `where` has conditions by
+        the type of nodes or edges, as texts or Arrow expressions, and entities that do not meet
+        them take no part. "spark" as `engine` gives the same values; "auto" goes there if Spark is
+        a cluster.
 
         >>> g.algorithm("degrees", edges="Knows").to_dict()
         {'Ada': 1, 'Bob': 2, 'Cyd': 1}

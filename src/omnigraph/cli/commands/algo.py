@@ -31,7 +31,7 @@ def algo(
         str,
         Parameter(
             help="pagerank, connected_components, label_propagation, triangle_count, "
-            "shortest_paths or degrees"
+            "shortest_paths, core_numbers or degrees"
         ),
     ],
     /,
@@ -58,7 +58,9 @@ def algo(
     source: Annotated[
         tuple[str, ...],
         Parameter(
-            name=["--source", "-s"], negative=(), help="where paths begin: id or Type:id; repeat"
+            name=["--source", "-s"],
+            negative=(),
+            help="where paths, or the walkers of pagerank, begin: id or Type:id; repeat",
         ),
     ] = (),
     damping: Annotated[float | None, Parameter(help="pagerank: the share of steps along edges")] = (
@@ -81,8 +83,9 @@ def algo(
 ) -> None:
     """Rank, group and measure the nodes: a value for each, the most telling ones first.
 
-    pagerank is how important a node is, degrees how many edges it has, triangle_count how closely
-    knit its neighbours are, shortest_paths how far the nearest source is; connected_components and
+    pagerank is how important a node is, or with --source how near to these nodes; degrees how many
+    edges it has, triangle_count how closely knit its neighbours are, core_numbers how dense the
+    part is that it is in, shortest_paths how far the nearest source is; connected_components and
     label_propagation say which nodes belong together. With --write-to the values become a property
     that the schema has, on the branch, instead of being printed.
 

@@ -22,22 +22,29 @@ def pagerank(
     count: int,
     src: Ints,
     dst: Ints,
+    home: Ints | None = None,
     *,
     damping: float = 0.85,
     tolerance: float = 1e-10,
     rounds: int = 200,
 ) -> tuple[Floats, int]:
     """The share of time that a random walker spends on each node, and the number of rounds. From a
-    node without outgoing edges the walker goes anywhere. The ranks add up to 1."""
+    node without outgoing edges the walker goes anywhere; with `home`, to one of these nodes, and so
+    does one who leaves off following edges. The ranks add up to 1."""
     if not count:
         return np.zeros(0), 0
+    begin = np.full(count, 1.0 / count)
+    if home is not None:
+        chosen = np.unique(home)
+        begin = np.zeros(count)
+        begin[chosen] = 1.0 / len(chosen)
     out = np.bincount(src, minlength=count)
     share = np.divide(1.0, out, out=np.zeros(count), where=out > 0)
     stuck = out == 0
-    rank = np.full(count, 1.0 / count)
+    rank = begin
     for done in range(1, rounds + 1):
         flow = np.bincount(dst, weights=(rank * share)[src], minlength=count)
-        new = damping * (flow + rank[stuck].sum() / count) + (1.0 - damping) / count
+        new = damping * (flow + rank[stuck].sum() * begin) + (1.0 - damping) * begin
         change = float(np.abs(new - rank).sum())
         rank = new
         if change < tolerance:
@@ -121,6 +128,40 @@ def triangle_count(count: int, src: Ints, dst: Ints) -> Ints:
             found += np.bincount(corner[closed], minlength=count)
         begin = stop
     return found
+
+
+def core_numbers(count: int, src: Ints, dst: Ints) -> tuple[Ints, int]:
+    """For each node the largest k for which it is in a part of the graph where each node has k
+    neighbours in that part. Directions, parallel edges and loops do not count. Nodes with too few
+    neighbours are taken away until none is left."""
+    other = src != dst
+    low, high = np.minimum(src, dst)[other], np.maximum(src, dst)[other]
+    pairs = np.unique(low.astype(np.int64) * max(count, 1) + high)
+    low, high = pairs // max(count, 1), pairs % max(count, 1)
+    here, there = np.concatenate([low, high]), np.concatenate([high, low])
+    order = np.argsort(here, kind="stable")
+    ends = there[order]
+    starts = np.searchsorted(here[order], np.arange(count + 1))
+    left = np.diff(starts)
+    core = np.zeros(count, dtype=np.int64)
+    living = np.arange(count)
+    k, rounds = 0, 0
+    while len(living):
+        k = max(k, int(left[living].min()))
+        gone = living[left[living] <= k]
+        while len(gone):
+            rounds += 1
+            core[gone] = k
+            left[gone] = -1
+            counts = starts[gone + 1] - starts[gone]
+            shift = np.repeat(starts[gone] - (np.cumsum(counts) - counts), counts)
+            touched = ends[shift + np.arange(int(counts.sum()))]
+            touched = touched[left[touched] >= 0]
+            np.subtract.at(left, touched, 1)
+            near = np.unique(touched)
+            gone = near[left[near] <= k]
+        living = living[left[living] >= 0]
+    return core, rounds
 
 
 def shortest_paths(count: int, src: Ints, dst: Ints, sources: Ints) -> tuple[Ints, int]:

@@ -33,8 +33,9 @@ class Answer:
     known: Any = None
 
 
-def _pagerank(network: Network, **options: Any) -> Answer:
-    return Answer(*kernels.pagerank(network.count, network.src, network.dst, **options))
+def _pagerank(network: Network, *, sources: list[str | tuple[str, str]], **options: Any) -> Answer:
+    home = network.find(sources) if sources else None
+    return Answer(*kernels.pagerank(network.count, network.src, network.dst, home, **options))
 
 
 def _components(network: Network) -> Answer:
@@ -47,6 +48,10 @@ def _labels(network: Network, **options: int) -> Answer:
 
 def _triangles(network: Network) -> Answer:
     return Answer(kernels.triangle_count(network.count, network.src, network.dst))
+
+
+def _cores(network: Network) -> Answer:
+    return Answer(*kernels.core_numbers(network.count, network.src, network.dst))
 
 
 def _paths(network: Network, *, sources: list[str | tuple[str, str]]) -> Answer:
@@ -65,6 +70,7 @@ _RUNS: Mapping[str, Callable[..., Answer]] = {
     "label_propagation": _labels,
     "triangle_count": _triangles,
     "shortest_paths": _paths,
+    "core_numbers": _cores,
     "degrees": _degrees,
 }
 

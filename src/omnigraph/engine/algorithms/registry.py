@@ -71,6 +71,11 @@ def _sources(_: str, value: Any) -> list[str | tuple[str, str]]:
         pair = isinstance(one, tuple) and len(one) == 2 and all(isinstance(p, str) for p in one)
         if not pair and not isinstance(one, str):
             raise InvalidArgument(f"A source is an id or a pair (type, id), not {one!r}.")
+    return given
+
+
+def _some_sources(name: str, value: Any) -> list[str | tuple[str, str]]:
+    given = _sources(name, value)
     if not given:
         raise InvalidArgument(
             "`shortest_paths` needs `sources`, the ids of one or more nodes.",
@@ -87,14 +92,16 @@ ALGORITHMS: Mapping[str, Algorithm] = {
             "damping": Option(_share, 0.85),
             "tolerance": Option(_small, 1e-10),
             "rounds": Option(_count, 200),
+            "sources": Option(_sources, []),
         },
     ),
     "connected_components": Algorithm("label", "both", undirected=True),
     "label_propagation": Algorithm("label", "both", options={"rounds": Option(_count, 10)}),
     "triangle_count": Algorithm("count", "both", undirected=True),
     "shortest_paths": Algorithm(
-        "count", "out", nullable=True, options={"sources": Option(_sources)}
+        "count", "out", nullable=True, options={"sources": Option(_some_sources)}
     ),
+    "core_numbers": Algorithm("count", "both", undirected=True),
     "degrees": Algorithm("count", "both"),
 }
 

@@ -21,10 +21,16 @@ def degrees(network: FrameNetwork) -> Found:
     return _or_zero(network, counted), 1
 
 
-def pagerank(network: FrameNetwork, *, damping: float, tolerance: float, rounds: int) -> Found:
+def pagerank(
+    network: FrameNetwork,
+    *,
+    damping: float,
+    tolerance: float,
+    rounds: int,
+    sources: list[str | tuple[str, str]],
+) -> Found:
     from pyspark.sql import functions as f
 
-    count = network.count
     ways = network.edges.groupBy("src").agg(f.count("*").alias("ways"))
     links = (
         network.edges.groupBy("src", "dst")
@@ -33,13 +39,14 @@ def pagerank(network: FrameNetwork, *, damping: float, tolerance: float, rounds:
         .select("src", "dst", (f.col("parallel") / f.col("ways")).alias("weight"))
         .localCheckpoint()
     )
+    begun = _begun(network, sources)
     ranks = (
-        network.nodes.select("node")
-        .join(ways, network.nodes["node"] == ways["src"], "left")
+        begun.join(ways, begun["node"] == ways["src"], "left")
         .select(
             "node",
+            "begin",
             f.col("ways").isNull().alias("stuck"),
-            f.lit(1.0 / max(count, 1)).alias("rank"),
+            f.col("begin").alias("rank"),
             f.lit(0.0).alias("moved"),
         )
         .localCheckpoint()
@@ -51,16 +58,32 @@ def pagerank(network: FrameNetwork, *, damping: float, tolerance: float, rounds:
             .groupBy("dst")
             .agg(f.sum(f.col("rank") * f.col("weight")).alias("flow"))
         )
-        everywhere = damping * lost / max(count, 1) + (1.0 - damping) / max(count, 1)
-        new = damping * f.coalesce(f.col("flow"), f.lit(0.0)) + everywhere
+        anew = f.col("begin") * (damping * lost + 1.0 - damping)
+        new = damping * f.coalesce(f.col("flow"), f.lit(0.0)) + anew
         ranks = ranks.join(flow, ranks["node"] == flow["dst"], "left").select(
-            "node", "stuck", new.alias("rank"), f.abs(new - f.col("rank")).alias("moved")
+            "node", "begin", "stuck", new.alias("rank"), f.abs(new - f.col("rank")).alias("moved")
         )
         ranks = ranks.localCheckpoint(eager=False)  # by the sums that come next
         moved, lost = _totals(ranks)
         if moved < tolerance:
             return ranks.select("node", f.col("rank").alias("value")), done
     return ranks.select("node", f.col("rank").alias("value")), rounds
+
+
+def _begun(network: FrameNetwork, sources: list[str | tuple[str, str]]) -> Any:
+    """The share of walkers who begin at each node."""
+    from pyspark.sql import functions as f
+
+    if not sources:
+        share = f.lit(1.0 / max(network.count, 1))
+        return network.nodes.select("node", share.alias("begin"))
+    home = network.find(sources)
+    shares = home.withColumn("share", f.lit(1.0 / home.count()))
+    return (
+        network.nodes.select("node")
+        .join(shares, "node", "left")
+        .select("node", f.coalesce("share", f.lit(0.0)).alias("begin"))
+    )
 
 
 def _totals(ranks: Any) -> tuple[float, float]:
@@ -174,6 +197,49 @@ def triangle_count(network: FrameNetwork) -> Found:
     return _or_zero(network, corners.groupBy("node").agg(f.count("*").alias("value"))), 1
 
 
+def core_numbers(network: FrameNetwork) -> Found:
+    """By rounds (Montresor and others, 2013): each node begins with the number of its neighbours,
+    and takes the largest k for which k of its neighbours have at least k, until nothing moves."""
+    from pyspark.sql import functions as f
+
+    pairs = _pairs(network)
+    both = pairs.select(f.col("high").alias("at"), f.col("low").alias("near")).unionByName(
+        pairs.select(f.col("low").alias("at"), f.col("high").alias("near"))
+    )
+    both = both.localCheckpoint()
+    cores = both.groupBy(f.col("at").alias("node")).agg(f.count("*").alias("value"))
+    cores = cores.withColumn("moved", f.lit(True)).localCheckpoint()
+    done = 0
+    while cores.agg(f.max("moved")).first()[0]:
+        done += 1
+        values = cores.select(f.col("node").alias("near"), "value")
+        votes = both.join(values, "near").groupBy("at", "value").agg(f.count("*").alias("n"))
+        best = (
+            votes.groupBy("at")
+            .agg(f.sort_array(f.collect_list(f.struct("value", "n")), asc=False).alias("votes"))
+            .select("at", f.expr(_MOST).alias("best"))
+        )
+        new = f.least("value", "best")
+        cores = (
+            cores.select("node", "value")
+            .join(best, f.col("node") == f.col("at"))
+            .select("node", new.alias("value"), (new != f.col("value")).alias("moved"))
+            .localCheckpoint(eager=False)
+        )
+    return _or_zero(network, cores.select("node", "value")), done
+
+
+_MOST = """
+aggregate(
+  votes,
+  struct(0L as seen, 0L as best),
+  (a, v) -> struct(a.seen + v.n as seen, greatest(a.best, least(v.value, a.seen + v.n)) as best),
+  a -> a.best
+)
+"""
+"""The largest k for which k neighbours have at least k, of votes from the largest down."""
+
+
 def shortest_paths(network: FrameNetwork, *, sources: list[str | tuple[str, str]]) -> Found:
     from pyspark.sql import functions as f
 
@@ -205,5 +271,6 @@ KERNELS: Mapping[str, Callable[..., Found]] = {
     "label_propagation": label_propagation,
     "triangle_count": triangle_count,
     "shortest_paths": shortest_paths,
+    "core_numbers": core_numbers,
     "degrees": degrees,
 }

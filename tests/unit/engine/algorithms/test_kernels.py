@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from networkx.algorithms.link_analysis.pagerank_alg import _pagerank_python
 
 from omnigraph.engine.algorithms import kernels
 from tests.unit.engine.algorithms.oracle import solve_pagerank
@@ -45,6 +46,44 @@ def test_pagerank_is_what_a_walker_settles_to(
     expected = solve_pagerank(network(count, edges), damping)
     assert ranks.tolist() == pytest.approx([expected[n] for n in range(count)], abs=1e-9)
     assert ranks.sum() == pytest.approx(1)
+
+
+@given(networks(), st.data())
+def test_ranks_near_some_nodes_are_those_of_networkx(
+    drawn: tuple[int, list[tuple[int, int]]], data: st.DataObject
+) -> None:
+    count, edges = drawn
+    node = st.integers(0, count - 1)
+    home = data.draw(st.lists(node, min_size=1, max_size=3))
+    ranks, _ = kernels.pagerank(count, *arrays(edges), np.array(home), tolerance=1e-13, rounds=5000)
+    # networkx has one edge between two nodes, with a weight.
+    weighted = nx.DiGraph()
+    weighted.add_nodes_from(range(count))
+    for (a, b), ways in Counter(edges).items():
+        weighted.add_edge(a, b, weight=ways)
+    expected = _pagerank_python(
+        weighted, personalization=dict.fromkeys(home, 1), tol=1e-13, max_iter=9999
+    )
+    assert ranks.tolist() == pytest.approx([expected[n] for n in range(count)], abs=1e-8)
+
+
+@given(networks())
+def test_core_numbers_are_those_of_networkx(drawn: tuple[int, list[tuple[int, int]]]) -> None:
+    count, edges = drawn
+    plain = nx.Graph(network(count, edges))
+    plain.remove_edges_from(list(nx.selfloop_edges(plain)))
+    cores, _ = kernels.core_numbers(count, *arrays(edges))
+    expected = nx.core_number(plain)
+    assert cores.tolist() == [expected[n] for n in range(count)]
+
+
+def test_core_numbers_of_a_large_graph_are_those_of_networkx() -> None:
+    plain = nx.barabasi_albert_graph(2000, 5, seed=3)
+    plain.add_edges_from((a, b) for a in range(30) for b in range(a))
+    cores, _ = kernels.core_numbers(2000, *arrays(list(plain.edges)))
+    expected = nx.core_number(plain)
+    assert cores.tolist() == [expected[n] for n in range(2000)]
+    assert cores.max() == 29
 
 
 @given(networks())
