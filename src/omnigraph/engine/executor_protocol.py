@@ -35,8 +35,21 @@ class SparkHandle(Protocol):
     ) -> Any:
         """A type as a DataFrame, as it is at a ref now."""
 
-    def tables(self, spark: Any = None, *, ref: str = "main", prefix: str = "") -> list[str]:
-        """Makes a temporary view of every type, all from one snapshot, and returns their names."""
+    def tables(
+        self,
+        spark: Any = None,
+        *,
+        ref: str = "main",
+        prefix: str = "",
+        foreign_keys: bool = False,
+    ) -> list[str]:
+        """Makes a temporary view of every type, all from one snapshot, and returns their names.
+        With `foreign_keys` the ends of an edge are called after what they point to."""
+
+    def frames(
+        self, spark: Any = None, *, ref: str = "main", types: Sequence[str] | None = None
+    ) -> Any:
+        """The graph as `vertices` and `edges`, two DataFrames."""
 
 
 class Executor(Startable, LoadExecutor, QueryExecutor, AlgorithmExecutor, EmbedExecutor, Protocol):

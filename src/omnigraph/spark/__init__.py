@@ -15,9 +15,10 @@ from omnigraph.spark.extension import settings
 from omnigraph.spark.session import session
 
 if TYPE_CHECKING:
+    from omnigraph.spark.frames import as_frame
     from omnigraph.spark.pipeline import Pipeline
 
-__all__ = ["Pipeline", "session", "settings"]
+__all__ = ["Pipeline", "as_frame", "session", "settings"]
 
 
 def __getattr__(name: str) -> Any:
@@ -25,4 +26,8 @@ def __getattr__(name: str) -> Any:
         from omnigraph.spark.pipeline import Pipeline
 
         return Pipeline
+    if name == "as_frame":
+        from omnigraph.spark.frames import as_frame
+
+        return as_frame
     raise AttributeError(f"omnigraph.spark has no {name!r}")

@@ -20,6 +20,7 @@ from omnigraph.engine.load.sources import InputSource
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.options import CommitWords, read_options
 from omnigraph.plan.load.mapping import MappedSource, parse_mapping, read_mapping
+from omnigraph.spark.frames import split_frames
 from omnigraph.spark.load.frame_sources import FrameSource, LoadSource, find_frame_sources, is_frame
 from omnigraph.spark.load.run import load
 from omnigraph.spark.session import session as open_session
@@ -116,6 +117,23 @@ class Pipeline:
                 self._sources.append(_frame(frame, entry.type, entry.columns, entry.file))
             else:
                 self._sources += find_frame_sources(directory or base, None, _one(entry))
+        return self
+
+    def frames(
+        self,
+        vertices: Any,
+        edges: Any,
+        *,
+        node_type: str | None = None,
+        edge_type: str | None = None,
+    ) -> Pipeline:
+        """Adds a graph in the shape of GraphFrames: `vertices` with `id`, `edges` with `src` and
+        `dst`. A column `_type` says of which type a row is, or all are of the types that are
+        named. Columns that the type does not have are left out; a key that is no column is the
+        id."""
+        catalog = self._graph.snapshot().catalog
+        for kind, columns, rows in split_frames(catalog, vertices, edges, node_type, edge_type):
+            self.source(rows, type=kind.name, columns=columns)
         return self
 
     def run(self) -> LoadResult:

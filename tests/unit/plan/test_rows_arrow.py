@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -254,6 +255,20 @@ def test_floats_of_arrow_are_judged_like_those_of_python(values: list[float | No
         by_python.groups[0].table.column("p").to_pylist()
     )
     assert [v.message for v in by_arrow.violations] == [v.message for v in by_python.violations]
+
+
+def test_a_u64_of_spark_is_a_decimal() -> None:
+    def given(numbers: list[Decimal | None], base: Base, digits: int = 20) -> Any:
+        column = pa.array(numbers, pa.decimal128(digits))
+        return shape(one_property(base), pa.table({"p": column}))
+
+    held = given([Decimal(2**64 - 1), None, Decimal(0)], Base.U64)
+    assert held.groups[0].table.column("p").to_pylist() == [2**64 - 1, None, 0]
+    for number in (-1, 2**64):
+        (violation,) = given([Decimal(number)], Base.U64).violations
+        assert f'"{number}" is out of range' in violation.message
+    assert given([Decimal(1)], Base.I64).violations
+    assert given([Decimal(1)], Base.U64, digits=19).violations
 
 
 def test_an_empty_chunk_of_another_type_is_no_violation() -> None:

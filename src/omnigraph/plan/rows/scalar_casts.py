@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ _DAY_MS = 86_400_000
 _PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 _STORAGE = {Base.DATE: pa.int32(), Base.DATETIME: pa.int64()}
 _OUT_OF_RANGE = "is out of range"
+_U64_OF_SPARK = pa.decimal128(20, 0)
 _YEARS = "lies outside the years 0001 to 9999"
 
 
@@ -100,10 +102,25 @@ def _cast_bytes(array: pa.Array, base: Base) -> Converted | None:
 
 
 def _cast_integers(array: pa.Array, base: Base) -> Converted | None:
+    low, high = INTEGER_RANGES[base]
+    if base is Base.U64 and array.type == _U64_OF_SPARK:
+        return _cast_whole_decimals(array, low, high, base)
     if not pa.types.is_integer(array.type):
         return None
-    low, high = INTEGER_RANGES[base]
     return _within(array, low, high, _OUT_OF_RANGE, base)
+
+
+def _cast_whole_decimals(array: pa.Array, low: int, high: int, base: Base) -> Converted:
+    """Integers of Spark, which has no unsigned ones."""
+    bounds = [pa.scalar(Decimal(bound), pa.decimal128(38)) for bound in (low, high)]
+    wrong = pc.or_(pc.less(array, bounds[0]), pc.greater(array, bounds[1])).fill_null(False)
+    return _blame(
+        array,
+        wrong.to_numpy(zero_copy_only=False),
+        _OUT_OF_RANGE,
+        lambda rest: Converted(rest.cast(SCALAR_ARROW[base])),
+        shown=array.cast(pa.string()),
+    )
 
 
 def _cast_whole_floats(array: pa.Array, base: Base) -> Converted | None:
