@@ -61,6 +61,7 @@ READS: dict[str, Call] = {
     "history": lambda s: list(s.history("Person", "Ada")),
     "blame": lambda s: s.blame("Person", "Ada"),
     "describe": lambda s: s.describe(),
+    "schema_graph": lambda s: s.schema_graph(),
     "check": lambda s: s.check(QUERY),
     "commit": lambda s: s.commit,
     "schema": lambda s: s.schema,

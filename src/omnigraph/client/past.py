@@ -14,14 +14,15 @@ import msgspec
 from omnigraph.client.served_graph import ServedGraph
 from omnigraph.client.told import change_of, commit_of, query_changes_of, steps_of
 from omnigraph.client.understanding import understanding
-from omnigraph.engine.history.diff import QueryChange
+from omnigraph.engine.history.diff import QueryChange, ShownChanges
 from omnigraph.engine.history.feed import FeedBlock
 from omnigraph.engine.history.log import LogWords, entry_of, require_limit
 from omnigraph.errors import InvalidArgument
 from omnigraph.model.changes import Change, Op
 from omnigraph.model.version import Commit
-from omnigraph.plan.log_drawing import LaneRow, draw_lanes
+from omnigraph.plan.log_drawing import draw_lanes
 from omnigraph.plan.migrate import MigrationPlan
+from omnigraph.show.history import Lanes
 from omnigraph.telemetry import Ledger
 
 T = TypeVar("T")
@@ -70,10 +71,10 @@ class RemoteLog(Iterator[Commit]):
             labels[commit] = (*labels.get(commit, ()), name)
         return labels
 
-    def lanes(self) -> tuple[LaneRow, ...]:
+    def lanes(self) -> Lanes:
         """Draws the remaining commits as a graph, with the branches that are at them."""
         labels = self.labels()
-        return draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self])
+        return Lanes(draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self]))
 
 
 def _moment(given: str | datetime | None) -> str | None:
@@ -84,7 +85,7 @@ def _moment(given: str | datetime | None) -> str | None:
     return given.isoformat()
 
 
-class RemoteDiff:
+class RemoteDiff(ShownChanges):
     """What leads from one commit to another. The schemas are compared at once, which also checks
     the names; entities come when it is iterated."""
 
@@ -131,7 +132,7 @@ def _check(what: str, given: Sequence[str] | None, known: Sequence[str]) -> None
 
 
 @dataclass(frozen=True)
-class ToldChanges:
+class ToldChanges(ShownChanges):
     """The changes of one commit, which are here."""
 
     changes: tuple[Change, ...]

@@ -51,6 +51,9 @@ from omnigraph.model.arrow import row_schema
 from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
 from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import MigrationPlan
+from omnigraph.show.parts import SubgraphEdge, SubgraphNode
+from omnigraph.show.schema import SchemaGraph, schema_subgraph
+from omnigraph.show.subgraph import Subgraph
 from omnigraph.telemetry import Ledger
 from omnigraph.wire.typed import untyped
 
@@ -132,8 +135,9 @@ class RemoteReads(ABC):
             return str(served.ask("/explain", asked | {"analyze": analyze})["plan"])
 
         @understanding()
-        def network() -> Any:
-            return network_of(served.answer("POST", path, body=pinned | {"shape": "graph"}).json)
+        def network(vectors: bool) -> Subgraph:
+            asked = pinned | {"shape": "graph", "vectors": vectors or None}
+            return subgraph_of(served.answer("POST", path, body=asked).json)
 
         return Result(
             rows.schema,
@@ -329,6 +333,14 @@ class RemoteReads(ABC):
         return str(self._served.get("/schema/summary", query)["text"])
 
     @understanding()
+    def schema_graph(self) -> SchemaGraph:
+        """The schema as a graph, which a notebook shows as a picture."""
+        schema = self._schema_now()
+        told = self._served.get("", {"ref": schema.pin})
+        counts = {one["name"]: int(one["count"]) for one in told["types"]}
+        return schema_subgraph(schema.catalog, counts)
+
+    @understanding()
     def check(self, text: str) -> CheckedText:
         """Every mistake in a text of queries, and what was probably meant. Nothing runs."""
         told = self._served.ask("/check", {"text": text, "ref": self._ref()})
@@ -408,21 +420,17 @@ def substrait_of(schema: SchemaAt, type: str, condition: pc.Expression) -> str:
     return base64.b64encode(bytes(data)).decode()
 
 
-def network_of(told: Mapping[str, Any]) -> Any:
-    """The nodes and edges of an answer, as networkx has them."""
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InvalidArgument(
-            "networkx is not installed.", help="Install it: pip install networkx"
-        ) from None
-    network = nx.MultiDiGraph()
-    for one in told["nodes"]:
-        node = (one["type"], one["id"])
-        network.add_node(node)
-        network.nodes[node].update(untyped(one["data"]))
-    for one in told["edges"]:
-        ends = [(end["type"], end["id"]) for end in (one["from"], one["to"])]
-        key = network.add_edge(*ends, key=one["id"])
-        network.edges[*ends, key].update(untyped(one["data"]) | {"@type": one["type"]})
-    return network
+def subgraph_of(told: Mapping[str, Any]) -> Subgraph:
+    """The nodes and edges of an answer."""
+    nodes = (SubgraphNode(one["type"], one["id"], untyped(one["data"])) for one in told["nodes"])
+    edges = (
+        SubgraphEdge(
+            one["type"],
+            one["id"],
+            (one["from"]["type"], one["from"]["id"]),
+            (one["to"]["type"], one["to"]["id"]),
+            untyped(one["data"]),
+        )
+        for one in told["edges"]
+    )
+    return Subgraph(nodes, edges)

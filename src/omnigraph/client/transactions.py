@@ -33,6 +33,7 @@ from omnigraph.model.options import CommitOptions
 from omnigraph.model.version import Commit
 from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
+from omnigraph.show.subgraph import Subgraph
 from omnigraph.telemetry import Ledger
 from omnigraph.wire.media import ARROW
 from omnigraph.wire.streams import Interrupted, WholeArrow
@@ -252,7 +253,7 @@ class RemoteTransaction:
             body = {"query": text, "name": name, "params": params, "ref": ref}
             return str(served.ask("/explain", body | {"analyze": analyze})["plan"])
 
-        def network() -> Any:
+        def network(_vectors: bool) -> Subgraph:
             raise InvalidArgument("The preview of a transaction gives rows, and no network.")
 
         return Result(

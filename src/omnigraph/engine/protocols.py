@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from omnigraph.model.permission import AskedAction
     from omnigraph.model.version import Commit
     from omnigraph.plan.migrate import MigrationPlan
+    from omnigraph.show.schema import SchemaGraph
     from omnigraph.store.job_files import JobKind
 
 T = TypeVar("T")
@@ -176,6 +177,8 @@ class SnapshotLike(Protocol):
     def blame(self, type: str, id: str) -> list[Origin]: ...
 
     def describe(self, *, types: Sequence[str] | None = None, characters: int = 8_000) -> str: ...
+
+    def schema_graph(self) -> SchemaGraph: ...
 
     def check(self, text: str) -> CheckedText: ...
 

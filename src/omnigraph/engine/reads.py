@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.gq.checking import CheckedText
     from omnigraph.lang.gq.stored import StoredQuery
     from omnigraph.plan.migrate import MigrationPlan
+    from omnigraph.show.schema import SchemaGraph
 
 
 @checked_methods
@@ -475,6 +476,22 @@ class Reads(ABC):
         from omnigraph.engine.describing import describe
 
         return describe(self._pinned(), types, characters)
+
+    def schema_graph(self) -> SchemaGraph:
+        """The schema as a graph: its types with their properties and counts, and what leads where.
+        A notebook shows it as a picture.
+
+        >>> [(edge.type, edge.source[1], edge.target[1]) for edge in g.schema_graph().edges]
+        [('Knows', 'Person', 'Person')]
+        >>> g.schema_graph().nodes[0].data["@count"]
+        3
+        """
+
+        from omnigraph.show.schema import schema_subgraph
+
+        pinned = self._pinned()
+        counts = {kind.name: pinned.count(kind.name) for kind in pinned.catalog.types}
+        return schema_subgraph(pinned.catalog, counts)
 
     def check(self, text: str) -> CheckedText:
         """Every mistake in a text of queries, with its place, and where it can be known the text

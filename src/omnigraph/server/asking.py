@@ -19,6 +19,7 @@ from omnigraph.server.answers import answer, not_modified
 from omnigraph.server.call import GraphCall
 from omnigraph.server.limits import ServerLimits
 from omnigraph.server.rows import Found, RowsWanted, answer_rows, found_by
+from omnigraph.show.subgraph import Subgraph
 from omnigraph.wire.cursors import read_cursor
 from omnigraph.wire.media import Shape, choose_form
 from omnigraph.wire.rows import lineage_of
@@ -39,6 +40,7 @@ class QueryAsked:
     limit: int | None = None
     cursor: str | None = None
     shape: Literal["rows", "graph"] = "rows"
+    vectors: bool = False
 
 
 async def ask(call: GraphCall, asked: QueryAsked) -> Response:
@@ -96,7 +98,7 @@ async def _network(call: GraphCall, asked: QueryAsked) -> Response:
         if call.has_seen(snapshot):
             return snapshot.commit.id, None
         found = asked.find(snapshot, seconds, memory)
-        return snapshot.commit.id, _as_graph(found.to_networkx())
+        return snapshot.commit.id, _as_graph(found.graph(vectors=asked.vectors))
 
     async with call.service.admission.memory(memory):
         commit, told = await call.read(work)
@@ -107,21 +109,18 @@ async def _network(call: GraphCall, asked: QueryAsked) -> Response:
     )
 
 
-def _as_graph(network: Any) -> dict[str, Any]:
+def _as_graph(found: Subgraph) -> dict[str, Any]:
     return {
-        "nodes": [
-            {"type": kind, "id": key, "data": data}
-            for (kind, key), data in network.nodes(data=True)
-        ],
+        "nodes": [{"type": one.type, "id": one.id, "data": one.data} for one in found.nodes],
         "edges": [
             {
-                "type": data["@type"],
-                "id": key,
-                "from": {"type": start[0], "id": start[1]},
-                "to": {"type": end[0], "id": end[1]},
-                "data": {name: value for name, value in data.items() if name != "@type"},
+                "type": one.type,
+                "id": one.id,
+                "from": {"type": one.source[0], "id": one.source[1]},
+                "to": {"type": one.target[0], "id": one.target[1]},
+                "data": one.data,
             }
-            for start, end, key, data in network.edges(keys=True, data=True)
+            for one in found.edges
         ],
     }
 

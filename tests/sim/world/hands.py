@@ -20,7 +20,7 @@ TAGS = ("t", "u")
 
 READS = {
     *("algorithm", "blob", "count", "diff", "entity", "explain", "export", "history", "indexes"),
-    *("blame", "check", "describe"),
+    *("blame", "check", "describe", "schema_graph"),
     *("log", "manifest", "plan_schema", "prepare", "queries", "query", "run_query", "scan"),
     *("search", "types"),
 }

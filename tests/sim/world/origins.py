@@ -78,9 +78,13 @@ def perform_explaining(world: World, g: Graph, record: Record) -> None:
     text = ask(world, g, record, "describe")
     wrong = "match { $x: Persom } retrun { count($x) as n }"
     checked = ask(world, g, record, "check", wrong)
+    drawn = ask(world, g, record, "schema_graph")
     expected = expected_state(world, record.args)
     if expected is None:
         return
+    counts = {one.id: one.data["@count"] for one in (*drawn.nodes, *drawn.edges)}
+    if counts != {kind.name: len(expected.rows[kind.uid]) for kind in expected.types}:
+        raise Fault(f"the drawn schema counts {counts}")
     for kind in expected.types:
         if f" {kind.name}" not in text or f"({len(expected.rows[kind.uid]):,})" not in text:
             raise Fault(f"the short schema does not tell of {kind.name}")
@@ -96,7 +100,7 @@ operation(
     Operation(
         "explaining",
         0.7,
-        ("describe", "check"),
+        ("describe", "check", "schema_graph"),
         draw_at,
         perform_explaining,
         foresee_at,

@@ -134,10 +134,10 @@ READING = {
     Graph: """acting at blame branch branches blob changes check close commit copy count describe
         diff entity explain export format history indexes jobs log manifest maintenance may
         plan_schema prepare protected_branches queries query recovery root run_query scan schema
-        search snapshot spark tags types verify""",
+        schema_graph search snapshot spark tags types verify""",
     Branch: """blame blob changes check commit count describe diff entity explain export history
-        indexes log manifest plan_schema prepare queries query run_query scan schema search
-        snapshot types""",
+        indexes log manifest plan_schema prepare queries query run_query scan schema
+        schema_graph search snapshot types""",
     Recovery: "list",
     SparkGraph: "table tables",
 }

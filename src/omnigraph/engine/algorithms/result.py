@@ -79,6 +79,11 @@ class AlgorithmResult:
             return {row["id"]: row["value"] for row in rows}
         return {(row["type"], row["id"]): row["value"] for row in rows}
 
+    def _repr_html_(self) -> str:
+        from omnigraph.show.rows import rows_view
+
+        return rows_view(self.table)
+
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         return self.table.__arrow_c_stream__(requested_schema)
 

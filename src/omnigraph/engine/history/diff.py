@@ -17,6 +17,7 @@ from omnigraph.model.catalog import GraphType
 from omnigraph.model.changes import Change, Op
 from omnigraph.plan.migrate import MigrationPlan, plan_between
 from omnigraph.plan.schema_merge import align
+from omnigraph.show.markup import counted
 from omnigraph.telemetry import Ledger
 
 _ROWS_AT_ONCE = 1024
@@ -57,8 +58,20 @@ class DiffLike(Protocol):
     def queries(self) -> tuple[QueryChange, ...]: ...
 
 
+class ShownChanges:
+    """How changes show themselves in a notebook."""
+
+    def _repr_html_(self: DiffLike) -> str:
+        from omnigraph.show.changes import changes_view
+
+        others = [f"schema: {counted(len(self.schema.steps), 'step')}"] if self.schema.steps else []
+        if self.queries:
+            others.append(f"stored queries: {', '.join(one.name for one in self.queries)}")
+        return changes_view(self, self.summary(), *others)
+
+
 @dataclass(frozen=True)
-class Diff:
+class Diff(ShownChanges):
     """The changes that lead from one snapshot to another. Iterating yields `Change`s. Nothing is
     read before that, and each type is read when its turn comes."""
 

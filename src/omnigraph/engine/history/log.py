@@ -24,7 +24,8 @@ from omnigraph.store.objects import Absent
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
-    from omnigraph.plan.log_drawing import LaneRow, LogEntry
+    from omnigraph.plan.log_drawing import LogEntry
+    from omnigraph.show.history import Lanes
 
 _PARALLEL = 8
 _DAY = 86_400_000_000
@@ -103,7 +104,7 @@ class LogLike(Protocol):
 
     def labels(self) -> dict[str, tuple[str, ...]]: ...
 
-    def lanes(self) -> tuple[LaneRow, ...]: ...
+    def lanes(self) -> Lanes: ...
 
 
 class Log(Iterator[Commit]):
@@ -133,13 +134,15 @@ class Log(Iterator[Commit]):
         """The names that point at commits: branches, then tags."""
         return read_labels(self._session, self.io)
 
-    def lanes(self) -> tuple[LaneRow, ...]:
-        """Draws the remaining commits as a graph, with the branches that are at them."""
+    def lanes(self) -> Lanes:
+        """Draws the remaining commits as a graph, with the branches that are at them. It prints
+        itself in lines, and a notebook shows it as a picture."""
 
         from omnigraph.plan.log_drawing import draw_lanes
+        from omnigraph.show.history import Lanes
 
         labels = self.labels()
-        return draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self])
+        return Lanes(draw_lanes([entry_of(commit, labels.get(commit.id, ())) for commit in self]))
 
     def _walk(self, starts: list[GraphVersion]) -> Iterator[Commit]:
         """The open commits lead to every commit that was not yielded yet. So an open commit that is

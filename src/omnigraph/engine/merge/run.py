@@ -72,6 +72,12 @@ class Merge:
     """An earlier call with the same idempotency key had done it."""
     io: Ledger = field(default_factory=Ledger, repr=False)
 
+    def _repr_html_(self) -> str:
+        from omnigraph.show.changes import merge_view
+
+        commit = None if self.commit is None else self.commit.id
+        return merge_view(self.outcome, commit, self.changes, self.conflicts)
+
 
 def merge_branches(
     session: Session,

@@ -38,6 +38,7 @@ from omnigraph.model.catalog import GraphType
 from omnigraph.plan.query import Plan
 from omnigraph.plan.query.explain import counted, render_plan
 from omnigraph.plan.query.expressions import all_searches, asks_time
+from omnigraph.show.subgraph import Subgraph
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def search_everywhere(
         given = {"words": words, "limit": limit}
         return "\n".join(one(text, given).explain(analyze=analyze) for text in texts)
 
-    def network() -> Any:
+    def network(_vectors: bool) -> Subgraph:
         raise InvalidArgument("A search over a graph finds entities, and no edges between them.")
 
     return Result(
@@ -373,7 +374,9 @@ class Asked:
                 look(rows, prop).narrowed = target in among
         return ", ".join(f"{name} by {how}" for name, how in sorted(run.searches.used.items()))
 
-    def network(self) -> Any:
+    def network(self, vectors: bool) -> Subgraph:
         return build_network(
-            self._plan, lambda plan: self._run(plan, self._workspace(self._snapshot.io))
+            self._plan,
+            lambda plan: self._run(plan, self._workspace(self._snapshot.io)),
+            vectors=vectors,
         )

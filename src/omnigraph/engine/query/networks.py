@@ -1,64 +1,57 @@
-"""Owns the result as a networkx graph: the nodes and edges that the match bound."""
+"""Owns the subgraph of a result: the nodes and edges that the match bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from omnigraph.engine.query.gather import chosen_frames
 from omnigraph.engine.query.run import Run
-from omnigraph.errors import InvalidArgument
 from omnigraph.lang.gq.checked import EdgeKind, NodeKind, Variable
-from omnigraph.model.catalog import EdgeType
+from omnigraph.model.catalog import EdgeType, NodeType
+from omnigraph.model.types import VectorType
 from omnigraph.plan.query import Plan, plan_listing
 from omnigraph.plan.query.logical import pattern_variables
+from omnigraph.show.parts import SubgraphEdge, SubgraphNode
+from omnigraph.show.subgraph import Subgraph
 
-if TYPE_CHECKING:
-    import networkx as nx
 
-
-def build_network(plan: Plan, start: Callable[[Plan], Run]) -> nx.MultiDiGraph:
-    """Nodes are (type, id) with their properties. Edges are keyed by their id and carry `@type`,
-    which no property can be called. A traversal without an edge variable binds no edge, so it adds
-    none."""
-    network = empty_network()
+def build_network(plan: Plan, start: Callable[[Plan], Run], *, vectors: bool) -> Subgraph:
+    """A traversal without an edge variable binds no edge, so it adds none."""
+    nodes: list[SubgraphNode] = []
+    edges: list[SubgraphEdge] = []
     for variable, numbers, run in _bound_entities(plan, start):
         numbers = np.unique(numbers[numbers >= 0])
         for kind in variable.kind.types:
             mine = numbers[run.entities.of_type(kind, numbers)]
             if isinstance(kind, EdgeType):
-                objects = run.objects(EdgeKind((kind,)), mine).to_pylist()
-                _add_edges(network, kind, objects, run, mine)
+                edges += _edges(kind, run, mine)
             else:
-                for row in run.objects(NodeKind((kind,)), mine).to_pylist():
-                    node = (kind.name, row.pop("@id"))
-                    network.add_node(node)
-                    network.nodes[node].update(row)  # not as keywords: users choose the names
-    return network
+                nodes += _nodes(kind, run, mine, vectors=vectors)
+    return Subgraph(nodes, edges)
 
 
-def empty_network() -> nx.MultiDiGraph:
-    try:
-        import networkx as nx
-    except ImportError:
-        raise InvalidArgument(
-            "networkx is not installed.", help="Install it: pip install networkx"
-        ) from None
-    return nx.MultiDiGraph()
+def _nodes(
+    kind: NodeType, run: Run, numbers: np.ndarray, *, vectors: bool
+) -> Iterator[SubgraphNode]:
+    rows = run.objects(NodeKind((kind,)), numbers).to_pylist()
+    held = [p.name for p in kind.properties if isinstance(p.type, VectorType)] if vectors else []
+    reader = run.entities.rows(kind)
+    for name in held:
+        found = reader.take(name, numbers - reader.base).to_pylist()
+        rows = [row | {name: value} for row, value in zip(rows, found, strict=True)]
+    for row in rows:
+        yield SubgraphNode(kind.name, row.pop("@id"), row)
 
 
-def _add_edges(
-    network: Any, kind: EdgeType, objects: list[dict[str, Any]], run: Run, numbers: np.ndarray
-) -> None:
-    positions = numbers - run.entities.rows(kind).base
-    sources = run.entities.rows(kind).take("src", positions).to_pylist()
-    targets = run.entities.rows(kind).take("dst", positions).to_pylist()
-    for row, source, target in zip(objects, sources, targets, strict=True):
-        ends = ((kind.source, source), (kind.target, target))
-        key = network.add_edge(*ends, key=row.pop("@id"))
-        network.edges[*ends, key].update(row | {"@type": kind.name})
+def _edges(kind: EdgeType, run: Run, numbers: np.ndarray) -> Iterator[SubgraphEdge]:
+    rows = run.objects(EdgeKind((kind,)), numbers).to_pylist()
+    reader = run.entities.rows(kind)
+    ends = (reader.take(name, numbers - reader.base).to_pylist() for name in ("src", "dst"))
+    for row, source, target in zip(rows, *ends, strict=True):
+        key = row.pop("@id")
+        yield SubgraphEdge(kind.name, key, (kind.source, source), (kind.target, target), row)
 
 
 def _bound_entities(

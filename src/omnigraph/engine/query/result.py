@@ -3,23 +3,28 @@ common tools accept."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 
 from omnigraph.arguments import checked_methods
-from omnigraph.errors import InvalidArgument, NotOneRow
+from omnigraph.errors import InvalidArgument, NotOneRow, OmnigraphError
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
 
 if TYPE_CHECKING:
+    import igraph
     import networkx as nx
     import pandas as pd
     import polars as pl
 
-_SHOWN = 20
+    from omnigraph.show.arrays import GraphArrays
+    from omnigraph.show.markup import Markup
+    from omnigraph.show.subgraph import Subgraph
+
+_PICTURED = 1_000
+"""The largest number of rows with which a notebook also shows a picture."""
 
 
 @checked_methods
@@ -43,7 +48,7 @@ class Result:
         io: Ledger,
         cancel: Callable[[], None],
         explain: Callable[[bool], str],
-        graph: Callable[[], nx.MultiDiGraph],
+        graph: Callable[[bool], Subgraph],
         ordered: bool = False,
         timely: bool = False,
     ) -> None:
@@ -165,14 +170,54 @@ class Result:
         assert isinstance(frame, pl.DataFrame)
         return frame
 
+    def graph(self, *, vectors: bool = False) -> Subgraph:
+        """The nodes and edges that the match bound. A notebook shows them as a picture. An edge is
+        bound by its name: `$p $k:knows $f`. With `vectors` nodes hold their vectors, too.
+
+        >>> found = g.query("match { $p: Person $p $k:knows $f } return { $p.name, $f.name }")
+        >>> found.graph()
+        <Subgraph 3 nodes, 2 edges>
+        """
+        return self._graph(vectors)
+
     def to_networkx(self) -> nx.MultiDiGraph:
-        """The nodes and edges that the match bound, as a graph: nodes are (type, id) pairs.
+        """The nodes and edges that the match bound, as networkx has them: nodes are (type, id)
+        pairs.
 
         >>> found = g.query("match { $p: Person $p knows $f } return { $p.name, $f.name }")
         >>> sorted(found.to_networkx().nodes)
         [('Person', 'Ada'), ('Person', 'Bob'), ('Person', 'Cyd')]
         """
-        return self._graph()
+        return self.graph().to_networkx()
+
+    def to_igraph(self) -> igraph.Graph:
+        """The nodes and edges that the match bound, as igraph has them, with `@type` and `@id`.
+        igraph must be installed.
+
+        >>> found = g.query("match { $p: Person $p $k:knows $f } return { $p.name }")
+        >>> sorted(found.to_igraph().es["since"])
+        [2010, 2020]
+        """
+        return self.graph().to_igraph()
+
+    def to_arrays(
+        self,
+        features: Mapping[str, Sequence[str]] | None = None,
+        *,
+        dtype: Literal["float32", "float64"] = "float32",
+    ) -> GraphArrays:
+        """The nodes and edges that the match bound, as arrays for learning on graphs: an edge index
+        for each kind of edge, and numbers for each node and edge. `features` names properties by
+        type; otherwise they are all that hold numbers or vectors. Null is NaN.
+
+        >>> found = g.query("match { $p: Person $p $k:knows $f } return { $p.name }")
+        >>> arrays = found.to_arrays({"Person": ["age"]})
+        >>> arrays.nodes["Person"].ids
+        ('Ada', 'Bob', 'Cyd')
+        >>> arrays.edges["Person", "Knows", "Person"].index.tolist()
+        [[0, 1], [1, 2]]
+        """
+        return self.graph(vectors=True).to_arrays(features, dtype=dtype)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         if self._table is not None or self._begun:
@@ -194,16 +239,25 @@ class Result:
         return f"<Result {rows}{columns}>"
 
     def _repr_html_(self) -> str:
-        table = self.to_arrow()
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in table.schema.names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row.values()) + "</tr>"
-            for row in table.slice(0, _SHOWN).to_pylist()
-        )
-        more = table.num_rows - _SHOWN
-        note = f"<p>{more:,} more rows</p>" if more > 0 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+        """A table, and where whole entities are asked for also the picture of them."""
+        from omnigraph.show.rows import rows_view
+
+        rows = self.to_arrow()
+        return rows_view(rows, *self._pictured(rows))
+
+    def _pictured(self, rows: pa.Table) -> Iterator[Markup]:
+        from omnigraph.show.markup import Markup
+
+        entities = [field for field in self.schema if _is_entity(field.type)]
+        if len(entities) < 2 or not 0 < rows.num_rows <= _PICTURED:
+            return
+        try:
+            found = self.graph()
+        except OmnigraphError:  # the rows are there, whatever became of the picture
+            return
+        if found.edges:
+            yield Markup(found._repr_html_())
 
 
-def _cell(value: object) -> str:
-    return '<i style="opacity:.5">null</i>' if value is None else html.escape(str(value))
+def _is_entity(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_struct(kind) and kind.num_fields and kind.field(0).name == "@id")

@@ -39,6 +39,7 @@ class RunBody(RequestBody):
     limit: int | None = None
     cursor: str | None = None
     shape: Literal["rows", "graph"] | None = None
+    vectors: bool | None = None
     branch: str | None = None
     message: str | None = None
 
@@ -134,7 +135,7 @@ async def run(call: TheCall, query: StoredName, body: RunBody) -> Response:
     """Runs a stored query by its name: one that reads as `/query` does, a mutation as `/mutate`."""
     reads = {
         name
-        for name in ("ref", "timeout", "memory_limit", "limit", "cursor", "shape")
+        for name in ("ref", "timeout", "memory_limit", "limit", "cursor", "shape", "vectors")
         if getattr(body, name) is not None
     }
     writes = body.branch is not None or body.message is not None
@@ -166,6 +167,7 @@ def _asked(name: str, body: RunBody, *, only_reads: bool) -> QueryAsked:
         limit=body.limit,
         cursor=body.cursor,
         shape=body.shape or "rows",
+        vectors=body.vectors or False,
     )
 
 

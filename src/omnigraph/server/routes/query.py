@@ -18,7 +18,8 @@ router = APIRouter(prefix="/graphs/{graph}", tags=["query"], route_class=StrictR
 
 
 class QueryBody(QueryText):
-    """`limit` is how many rows a page has, or a stream at most. `cursor` goes on after a page."""
+    """`limit` is how many rows a page has, or a stream at most. `cursor` goes on after a page. The
+    nodes of a graph hold their vectors if those are asked for."""
 
     ref: str | None = None
     timeout: float | None = None
@@ -26,6 +27,7 @@ class QueryBody(QueryText):
     limit: int | None = None
     cursor: str | None = None
     shape: Literal["rows", "graph"] = "rows"
+    vectors: bool = False
 
 
 @router.post("/query")
@@ -47,5 +49,6 @@ async def query(call: TheCall, body: QueryBody) -> Response:
         limit=body.limit,
         cursor=body.cursor,
         shape=body.shape,
+        vectors=body.vectors,
     )
     return await ask(call, asked)

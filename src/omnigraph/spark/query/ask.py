@@ -22,6 +22,7 @@ from omnigraph.plan.query import Plan, plan_listing
 from omnigraph.plan.query.explain import render_plan
 from omnigraph.plan.query.expressions import all_searches
 from omnigraph.plan.values.rows import Bindings
+from omnigraph.show.subgraph import Subgraph
 from omnigraph.spark.cluster import require_reachable
 from omnigraph.spark.query.context import Compiling
 from omnigraph.spark.query.delivery import decode
@@ -160,8 +161,8 @@ class SparkAsked:
         lines = [f"  {line}" for line in shown.strip().splitlines()]
         return "\n".join([render_plan(self._plan), "spark", *lines, *notes])
 
-    def network(self) -> Any:
+    def network(self, vectors: bool) -> Subgraph:
         listing = plan_listing(self._plan)
         listing = replace(listing, inner=self._plan.inner | listing.inner)
         with self._running(listing) as compiling:
-            return build_network(compiling)
+            return build_network(compiling, vectors=vectors)

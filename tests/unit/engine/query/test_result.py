@@ -149,7 +149,7 @@ def test_a_notebook_shows_values_as_text() -> None:
 def test_a_notebook_shows_the_first_rows_and_how_many_more(people: Graph) -> None:
     shown = people.query(NAMES)._repr_html_()
     assert shown.count("<tr>") == 21
-    assert "30 more rows" in shown
+    assert "20 of 50 rows" in shown
     assert "more" not in people.query(NAMES + " limit 20")._repr_html_()
 
 
