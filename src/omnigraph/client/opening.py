@@ -136,11 +136,20 @@ class _Holder(msgspec.Struct):
 
 def who_is(server: str, token: str | None) -> dict[str, Any]:
     """Who a server takes the holder of a token for."""
+    return _asked(server, token, "/whoami")
+
+
+def what_runs(server: str, token: str | None) -> dict[str, Any]:
+    """What one process of a server does now. Each call may reach another one."""
+    return _asked(server, token, "/activity")
+
+
+def _asked(server: str, token: str | None, path: str) -> dict[str, Any]:
     settings = Settings.from_environment()
     address = read_server(server, allow_http=settings.allow_http)
     found = find_token(address.origin, token)
     connection = Connection(address, found, SYSTEM, retry_for=settings.retry_for)
-    told = connection.repeat(lambda: connection.once("GET", f"{address.path}/whoami"))
+    told = connection.repeat(lambda: connection.once("GET", f"{address.path}{path}"))
     connection.close()
     with understanding():
         msgspec.convert(told.object, _Holder)

@@ -41,11 +41,24 @@ from omnigraph.model.changes import TypeCounts
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 
 T = TypeVar("T")
 _MODES = ("append", "merge", "overwrite")
 
 
+@traced_methods(
+    "mutate",
+    "run_mutation",
+    "store_queries",
+    "load",
+    "embed",
+    "apply_schema",
+    "merge",
+    "restore",
+    "revert",
+    "optimize",
+)
 @checked_methods
 class RemoteBranch(RemoteReads):
     """A branch of a graph on a server, by its `name`. It has the methods of `Branch`. Writes are

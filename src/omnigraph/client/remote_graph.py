@@ -34,10 +34,21 @@ from omnigraph.model.options import CommitWords
 from omnigraph.model.permission import AskedAction
 from omnigraph.model.version import Commit
 from omnigraph.plan.retention import read_duration
+from omnigraph.tracing import traced_methods
 
 MAIN = "main"
 
 
+@traced_methods(
+    "create_branch",
+    "delete_branch",
+    "create_tag",
+    "delete_tag",
+    "protect",
+    "unprotect",
+    "cleanup",
+    "verify",
+)
 @checked_methods
 class RemoteGraph(RemoteBranch):
     """A graph on a server that is open: everything that a `RemoteBranch` can do, for the branch

@@ -55,6 +55,7 @@ from omnigraph.show.parts import SubgraphEdge, SubgraphNode
 from omnigraph.show.schema import SchemaGraph, schema_subgraph
 from omnigraph.show.subgraph import Subgraph
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 from omnigraph.wire.typed import untyped
 
 _TYPE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
@@ -63,12 +64,17 @@ _LIMIT = 30.0
 _AT_ONCE = 1000
 
 
+@traced_methods("algorithm", "export")
 @checked_methods
 class RemoteReads(ABC):
     """Every read. A snapshot answers from its commit; a branch, and a graph for its branch `main`,
     from its head at the time of the call."""
 
     _served: ServedGraph
+
+    @property
+    def _graph_name(self) -> str:
+        return self._served.connection.address.uri
 
     @abstractmethod
     def _ref(self) -> str:

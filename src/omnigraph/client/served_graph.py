@@ -21,6 +21,7 @@ from omnigraph.model.catalog import Catalog
 from omnigraph.model.version import Commit
 from omnigraph.plan.migrate import apply_steps, plan_migration
 from omnigraph.runtime import Runtime
+from omnigraph.tracing import add_context
 from omnigraph.wire.conditions import HOLDING, holding
 from omnigraph.wire.media import LINES
 from omnigraph.wire.streams import read_line
@@ -187,7 +188,9 @@ class ServedGraph:
         self, accept: str, body: Mapping[str, Any] | None, more: Mapping[str, str] | None
     ) -> dict[str, str]:
         kind = {} if body is None else JSON_BODY
-        return {"Accept": accept, **self.holding, **(more or {}), **kind}
+        headers = {"Accept": accept, **self.holding, **(more or {}), **kind}
+        add_context(headers)
+        return headers
 
     def items(self, path: str, query: Query | None = None, *, page: int = 100) -> Iterator[Any]:
         """A list, page by page as it is read."""

@@ -35,6 +35,7 @@ from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
 from omnigraph.show.subgraph import Subgraph
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 from omnigraph.wire.media import ARROW
 from omnigraph.wire.streams import Interrupted, WholeArrow
 
@@ -78,6 +79,7 @@ class RemoteSavepoint:
             self._transaction._release(self)  # noqa: SLF001
 
 
+@traced_methods("publish")
 @checked_methods
 class RemoteTransaction:
     """A block of statements that becomes one commit on the server, or nothing."""

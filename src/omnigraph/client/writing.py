@@ -23,6 +23,7 @@ from omnigraph.client.understanding import WRONG, what_is_wrong
 from omnigraph.errors import NotFound, NotRemote, OmnigraphError, OutcomeUnknown
 from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.version import Commit
+from omnigraph.tracing import add_context
 from omnigraph.wire.conditions import etag_of
 
 _WRITE_SILENCE = 600.0
@@ -111,6 +112,7 @@ def _attempt(
         headers["Content-Type"] = write.content_type
     if options.if_commit is not None:
         headers["If-Match"] = etag_of(options.if_commit)
+    add_context(headers)
     about = write.to_server
     path = served.path(write.path) if about is None else served.server_path(about)
 

@@ -29,6 +29,7 @@ from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 
 if TYPE_CHECKING:
     from omnigraph.engine.algorithms.result import AlgorithmResult
@@ -46,6 +47,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+@traced_methods(
+    "mutate",
+    "run_mutation",
+    "store_queries",
+    "load",
+    "embed",
+    "apply_schema",
+    "merge",
+    "restore",
+    "revert",
+    "optimize",
+)
 @checked_methods
 class Branch(Reads):
     """A branch, by its `name`: every read, of its head at the time of the call, and every write.

@@ -29,6 +29,7 @@ from omnigraph.model.options import CommitOptions, CommitWords, read_options
 from omnigraph.model.permission import AskedAction, AuditEvent, BranchAction
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 
 if TYPE_CHECKING:
     from omnigraph.engine.executor_protocol import Executor, SparkHandle
@@ -43,6 +44,17 @@ if TYPE_CHECKING:
     from omnigraph.store.tables import Table
 
 
+@traced_methods(
+    "create_branch",
+    "delete_branch",
+    "create_tag",
+    "delete_tag",
+    "protect",
+    "unprotect",
+    "cleanup",
+    "verify",
+    "copy",
+)
 @checked_methods
 class Graph(Branch):
     """A graph that is open: everything that a `Branch` can do, for the branch `main`, and what

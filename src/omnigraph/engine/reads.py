@@ -18,6 +18,7 @@ from omnigraph.model.call_types import AlgorithmFilter, Edges, Filter
 from omnigraph.model.permission import BranchAction
 from omnigraph.model.version import Commit, GraphVersion
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,12 +42,17 @@ if TYPE_CHECKING:
     from omnigraph.show.schema import SchemaGraph
 
 
+@traced_methods("algorithm", "export")
 @checked_methods
 class Reads(ABC):
     """Every read. A snapshot always answers from its version. A branch, and a graph for its branch
     `main`, looks up the head once for each call."""
 
     _session: Session
+
+    @property
+    def _graph_name(self) -> str:
+        return self._session.root.uri
 
     @abstractmethod
     def _version(self, ledger: Ledger, action: BranchAction = "read") -> GraphVersion:

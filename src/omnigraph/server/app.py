@@ -67,6 +67,8 @@ def make_api(lifespan: Any = None) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        # Its spans hold the query of the address, which names entities: see omnigraph.tracing.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
     )
     api.router.route_class = StrictRoute
     for name in ROUTES:

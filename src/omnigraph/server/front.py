@@ -48,6 +48,15 @@ class Front:
             await self._long_way(scope, receive, send)
             return
         headers = Headers(scope)
+        self._service.activity.begin(scope)
+        try:
+            await self._answer(scope, headers, receive, send)
+        finally:
+            self._service.activity.end(scope)
+
+    async def _answer(
+        self, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
         request_id = _request_id(headers)
         scope["request_id"] = request_id
         scope["service"] = self._service

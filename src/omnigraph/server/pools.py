@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
@@ -27,6 +28,8 @@ class _Task(Generic[T]):
     future: asyncio.Future[T]
     since: float
     timer: asyncio.TimerHandle | None = None
+    context: Context = field(default_factory=copy_context)
+    """Of whoever asked: what is done in the thread is part of it."""
 
 
 @dataclass(eq=False)
@@ -93,7 +96,7 @@ class Pool:
     def _do(self, task: _Task[Any], loop: asyncio.AbstractEventLoop) -> None:
         result, failed = None, None
         try:
-            result = task.work()
+            result = task.context.run(task.work)
         except BaseException as error:  # noqa: BLE001  whoever waits for it gets it
             failed = error
         try:

@@ -28,6 +28,7 @@ from omnigraph.policy.credentials import BearerCredentials
 from omnigraph.policy.oidc import Oidc
 from omnigraph.policy.roles import Roles
 from omnigraph.policy.tokens import Tokens
+from omnigraph.server.activity import WORKERS
 from omnigraph.server.app import make_app
 from omnigraph.server.config import ServerConfig
 from omnigraph.server.credentials import Credentials, LocalUser
@@ -299,7 +300,8 @@ class WorkerProcesses:
                 time.sleep(_PAUSE)
 
     def _start(self, bind: str) -> subprocess.Popen[bytes]:
-        environment = {**os.environ, WORKER: str(os.getpid())}
+        workers = str(self._config.workers)
+        environment = {**os.environ, WORKER: str(os.getpid()), WORKERS: workers}
         command = [sys.executable, "-m", "omnigraph", "serve", *self._arguments]
         return subprocess.Popen([*command, "--bind", bind, "--workers", "1"], env=environment)
 

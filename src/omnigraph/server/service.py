@@ -11,6 +11,7 @@ from omnigraph.engine.permissions import Authorizer
 from omnigraph.errors import Denied, InvalidArgument
 from omnigraph.model.caller import Caller
 from omnigraph.model.permission import Action, AuditEvent, Request, ServerResource
+from omnigraph.server.activity import Activity
 from omnigraph.server.admission import Admission
 from omnigraph.server.credentials import Credentials, LocalUser
 from omnigraph.server.graphs import Graphs
@@ -59,6 +60,7 @@ class Service:
         self.metrics = Metrics()
         self.pools = Pools.of(self.limits, self.metrics.waited)
         self.admission = Admission(self.limits)
+        self.activity = Activity()
         self.take_policy(self.policy)
         self.jobs = JobRunner(self.limits.job_threads, self.limits.waiting, self.metrics)
 

@@ -120,6 +120,7 @@ SECTIONS: tuple[tuple[str, tuple[Command, ...]], ...] = (
             _command("verify", "Look for damage", "upkeep"),
             _command("copy", "Copy the graph to another place", "copy"),
             _command("delete", "Delete a graph for good", "copy"),
+            _command("top", "Show what happens now", "top"),
             _command("jobs list", "List jobs, wherever they run", "jobs", "list_"),
             _command("jobs show", "Show one job", "jobs"),
             _command("jobs cancel", "Ask a job to stop", "jobs"),

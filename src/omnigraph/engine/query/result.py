@@ -12,6 +12,7 @@ from omnigraph.arguments import checked_methods
 from omnigraph.errors import InvalidArgument, NotOneRow, OmnigraphError
 from omnigraph.model.version import Commit
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_items
 
 if TYPE_CHECKING:
     import igraph
@@ -91,7 +92,7 @@ class Result:
                 help="Ask for to_arrow() first to look at them more than once.",
             )
         self._begun = True
-        yield from self._batches()
+        yield from traced_items("query", self._batches)
 
     def cancel(self) -> None:
         """Stops the query. Code that waits for its rows gets `Cancelled`.

@@ -38,6 +38,7 @@ from omnigraph.model.version import Commit
 from omnigraph.plan.rows.typed import shape_rows
 from omnigraph.plan.validate import check_duplicates, check_rows
 from omnigraph.telemetry import Ledger
+from omnigraph.tracing import traced_methods
 
 
 class Savepoint:
@@ -80,6 +81,7 @@ class Savepoint:
         self._transaction._release(self)  # noqa: SLF001
 
 
+@traced_methods("publish")
 @checked_methods
 class Transaction:
     """A block of statements. Leaving the block publishes one commit; an exception leaves nothing.

@@ -125,6 +125,16 @@ async def metrics(request: Request) -> Response:
     return Response(told, media_type=service.metrics.media_type)
 
 
+@router.get("/activity")
+async def activity(request: Request) -> Response:
+    """What this process does now: requests that are under way, threads, memory. It answers for
+    itself, one of so many `workers`, and only administrators."""
+    service: Service = request.scope["service"]
+    service.require("admin", request.scope["caller"])
+    told = service.activity.told(service.pools, service.admission, request.scope)
+    return answer(told, headers={"Cache-Control": "no-store"})
+
+
 @router.get("/openapi.json")
 async def openapi() -> Response:
     """The description of all routes."""
