@@ -54,9 +54,7 @@ class Front:
         finally:
             self._service.activity.end(scope)
 
-    async def _answer(
-        self, scope: Scope, headers: Headers, receive: Receive, send: Send
-    ) -> None:
+    async def _answer(self, scope: Scope, headers: Headers, receive: Receive, send: Send) -> None:
         request_id = _request_id(headers)
         scope["request_id"] = request_id
         scope["service"] = self._service

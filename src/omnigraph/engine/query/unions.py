@@ -18,6 +18,7 @@ from omnigraph.errors import InvalidArgument
 from omnigraph.lang.gq.checked import OutputValue, Read
 from omnigraph.plan.values.codes import code_values, combine, ranks, sort_rows
 from omnigraph.plan.values.kinds import cast
+from omnigraph.show.subgraph import Subgraph
 
 AskPart = Callable[[Prepared, float | None], Result]
 """Asks one part, with the seconds that are left."""
@@ -135,7 +136,7 @@ def joined_result(
     union = _Union(prepared, values, one, guard, clock, timeout)
     parts = [one(part, timeout) for part in prepared.parts]
 
-    def network() -> Any:
+    def network(_vectors: bool) -> Subgraph:
         raise InvalidArgument(
             "The rows of a union come from several patterns.", help="Ask for each part alone."
         )
