@@ -41,3 +41,20 @@ def test_what_concerns_the_graph_is_asked_like_what_concerns_a_branch(
     assert reading.get(address).json["allowed"] is False
     assert site.get(address).json["allowed"] is True
     assert reading.get("/graphs/people/may?action=read").json["allowed"] is True
+
+
+def test_a_scan_begins_at_any_row(site: Site) -> None:
+    def names(**more: object) -> list[str]:
+        found = site.post("/graphs/people/scan", {"type": "Person", "columns": ["name"], **more})
+        assert found.status == 200, found.body
+        return [row["name"] for row in found.json["rows"]]
+
+    everybody = names()
+    assert len(everybody) == 3
+    assert names(offset=1, limit=1) == everybody[1:2]
+    assert names(offset=2) == everybody[2:]
+    assert names(offset=3) == []
+    page = site.post("/graphs/people/scan", {"type": "Person", "offset": 1, "limit": 1}).json
+    both = {"type": "Person", "cursor": page["cursor"], "offset": 1}
+    assert site.post("/graphs/people/scan", both).code == "invalid_argument"
+    assert site.post("/graphs/people/scan", {"type": "Person", "offset": -1}).status == 400

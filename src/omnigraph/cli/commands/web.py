@@ -36,6 +36,8 @@ def web(root: Root = None, /, *, port: Port = 0, browser: Browser = True, cli: C
         if browser:
             open_browser(address)
         return
+    from omnigraph.engine.opening import open as open_graph
+
     try:
         from omnigraph.server.config import ServerConfig, read_config
         from omnigraph.server.running import serve_here
@@ -44,6 +46,9 @@ def web(root: Root = None, /, *, port: Port = 0, browser: Browser = True, cli: C
             f"The page needs {error.name}, which is not installed.",
             help="Install it: pip install 'omnigraph[server]'",
         ) from None
+
+    with open_graph(shown, mode="r"):
+        pass  # what is wrong with it is said by the command, not by a server
 
     def read() -> ServerConfig:
         return read_config(None, {}, [shown], bind=f"{LOOPBACK}:{port}", workers=1)

@@ -79,14 +79,26 @@ async def commits(
 
 
 @router.get("/commits/lanes")
-async def lanes(call: TheCall, ref: str = "main", limit: int | None = None) -> Response:
-    """The newest commits of a ref, as a drawing: each has a lane, and lines
+async def lanes(
+    call: TheCall,
+    ref: str = "main",
+    limit: int | None = None,
+    actor: str | None = None,
+    kind: str | None = None,
+    since: str | None = None,
+    until: str | None = None,
+    all: bool = False,
+) -> Response:
+    """The newest commits of a ref, or of all branches, as a drawing: each has a lane, and lines
     that lead to its parents. `cut` marks a line to a commit that is not shown."""
     most = _items(call, limit)
 
     def told(graph: Graph) -> tuple[str, list[dict[str, Any]]]:
         start = graph.at(ref)
-        commits = list(start.log(limit=most))
+        log = graph.log if all else start.log
+        shown: dict[str, Any] = {"all": True} if all else {}
+        shown |= {"actor": actor, "kind": kind, "since": since, "until": until}
+        commits = list(log(limit=most, **shown))
         labels = start.log(limit=0).labels()
         drawn = draw_lanes([entry_of(one, labels.get(one.id, ())) for one in commits])
         rows = [
@@ -96,7 +108,7 @@ async def lanes(call: TheCall, ref: str = "main", limit: int | None = None) -> R
         return start.commit.id, rows
 
     commit, rows = await call.read(told)
-    return answer({"items": rows, "cursor": None}, commit)
+    return answer({"items": rows, "cursor": None}, None if all else commit)
 
 
 @router.get("/commits/{commit}")

@@ -26,7 +26,8 @@ router = APIRouter(prefix="/graphs/{graph}", tags=["query"], route_class=StrictR
 
 class ScanBody(RequestBody):
     """`filter` is a condition of the query language; `substrait` one as an expression of Arrow,
-    serialized over the columns of the type, in Base64."""
+    serialized over the columns of the type, in Base64. Rows come from the one at `offset` on, or
+    from where a `cursor` says."""
 
     type: str
     ref: str | None = None
@@ -34,6 +35,7 @@ class ScanBody(RequestBody):
     filter: str | None = None
     substrait: str | None = None
     limit: int | None = None
+    offset: int = 0
     cursor: str | None = None
 
 
@@ -46,8 +48,12 @@ async def scan(call: TheCall, body: ScanBody) -> Response:
         asked = [body.type, body.columns, body.filter, body.substrait]
         return digest_values(["scan", call.name, *asked])
 
-    ref, offset = body.ref or "main", 0
+    ref, offset = body.ref or "main", body.offset
+    if offset < 0:
+        raise InvalidArgument(f"offset is a number from 0 on, not {offset}.")
     if body.cursor is not None:
+        if offset:
+            raise InvalidArgument("A cursor says itself where it goes on; leave offset away.")
         place = read_cursor(body.cursor, of())
         if body.ref is not None:
             raise InvalidArgument("A cursor says itself of which commit it is; leave ref away.")

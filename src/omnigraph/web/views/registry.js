@@ -3,7 +3,17 @@
  * says what it is and opens it. docs/dev/web.md tells how one is added.
  */
 
-const MODULES = ["./overview.js", "./ask.js", "./look.js", "./search.js", "./schema.js"];
+const MODULES = [
+  "./overview.js",
+  "./ask.js",
+  "./look.js",
+  "./history.js",
+  "./compare.js",
+  "./search.js",
+  "./schema.js",
+  "./data.js",
+  "./operations.js",
+];
 
 /** Every view, by name. A module is loaded once. */
 export const views = new Map(
