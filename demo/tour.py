@@ -199,8 +199,10 @@ def where_next() -> None:
     title(11, "Where to go next")
     if KEPT:
         print(f"  cd {KEPT}; omnigraph shell --root papers.graph    this graph, interactively")
+        print(f"  cd {KEPT}; omnigraph web papers.graph             this graph, in a browser")
     else:
         print("  OMNIGRAPH_DEMO_KEEP=papers make demo    keeps this graph, to try things on")
+        print("  omnigraph web papers/papers.graph       then opens it in a browser")
     print("  docs/user/quickstart.md                 a graph of your own in five minutes")
     print("  docs/user/README.md                     the guide: schema, queries, Spark, S3, …")
     print("  omnigraph --help                        all commands; each has examples")
