@@ -125,16 +125,21 @@ def _catalogs(config: ServerConfig) -> dict[str, Catalog | None]:
 
 def require_one(service: Service, config: ServerConfig) -> None:
     """At least one graph opens; the others answer for themselves."""
-    failed: OmnigraphError | None = None
-    for name in config.graphs:
-        try:
-            service.graphs.open(name)
-        except OmnigraphError as error:
-            failed = error.__cause__ if isinstance(error.__cause__, OmnigraphError) else error
-        else:
-            return
-    if failed is not None:
-        raise failed
+    failed: dict[str, OmnigraphError] = {}
+    _LOG.disabled = True  # if none opens, that is told as the error of the command
+    try:
+        for name in config.graphs:
+            try:
+                service.graphs.open(name)
+            except OmnigraphError as error:
+                cause = error.__cause__
+                failed[name] = cause if isinstance(cause, OmnigraphError) else error
+    finally:
+        _LOG.disabled = False
+    if failed and len(failed) == len(config.graphs):
+        raise next(iter(failed.values()))
+    for name, error in failed.items():
+        _LOG.error("graph %s does not open: %s", name, error)
 
 
 class GraphServer(uvicorn.Server):
