@@ -138,8 +138,8 @@ def require_one(service: Service, config: ServerConfig) -> None:
         _LOG.disabled = False
     if failed and len(failed) == len(config.graphs):
         raise next(iter(failed.values()))
-    for name, error in failed.items():
-        _LOG.error("graph %s does not open: %s", name, error)
+    for name, why in failed.items():
+        _LOG.error("graph %s does not open: %s", name, why)
 
 
 class GraphServer(uvicorn.Server):
