@@ -120,7 +120,7 @@ def _write_arguments() -> dict[str, Any]:
     }
 
 
-class _Own(msgspec.Struct, frozen=True, kw_only=True):
+class _OwnWords(msgspec.Struct, frozen=True, kw_only=True):
     """The types of the arguments beside the parameters."""
 
     ref: str = "main"
@@ -136,7 +136,7 @@ def run_stored(
     """Runs it. Its parameters are checked by the query itself."""
     own = {name: given[name] for name in OWN if name in given}
     try:
-        msgspec.convert(own, _Own)
+        msgspec.convert(own, _OwnWords)
     except msgspec.ValidationError as error:
         raise InvalidArgument(f"{PREFIX}{query.name}: {error}.") from None
     names = {argument_of(one.name): one.name for one in query.parameters}

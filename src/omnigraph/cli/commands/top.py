@@ -30,7 +30,7 @@ _CLEAR = "\x1b[H\x1b[2J"
 
 
 @dataclass
-class Meter:
+class RateMeter:
     """Requests a second of the processes of a server, from one look to the next. A look reaches one
     of them; what is known of the others is what they said last."""
 
@@ -67,7 +67,7 @@ def top(
     """
     if not interval >= _SHORTEST:
         raise InvalidArgument(f"The interval is at least {_SHORTEST} seconds, not {interval:g}.")
-    meter = Meter()
+    meter = RateMeter()
     again = not once and cli.out.is_table and cli.out.streams.width is not None
     with cli.reading() as g:
         while True:
@@ -81,7 +81,7 @@ def top(
             time.sleep(interval)
 
 
-def look(g: GraphLike, meter: Meter, cli: Invocation) -> dict[str, Any]:
+def look(g: GraphLike, meter: RateMeter, cli: Invocation) -> dict[str, Any]:
     from omnigraph.runtime import SYSTEM
 
     now = (cli.runtime or SYSTEM).now()
@@ -103,7 +103,7 @@ def _allowed(ask: Any) -> list[Any]:
     return found
 
 
-def _server(root: str, meter: Meter) -> dict[str, Any] | None:
+def _server(root: str, meter: RateMeter) -> dict[str, Any] | None:
     """None if the server does not tell."""
     from omnigraph.client.opening import what_runs
 
