@@ -67,7 +67,7 @@ class RemoteLog(Iterator[Commit]):
         labels: dict[str, tuple[str, ...]] = {}
         named = [(one["name"], one["commit"]) for one in told["branches"]]
         named += [(f"tag: {one['name']}", one["commit"]) for one in told["tags"]]
-        for name, commit in named:
+        for name, commit in msgspec.convert(named, list[tuple[str, str]]):
             labels[commit] = (*labels.get(commit, ()), name)
         return labels
 

@@ -63,13 +63,17 @@ def optimized_of(served: ServedGraph, told: Mapping[str, Any]) -> Optimized:
 @understanding()
 def cleaned_of(told: Mapping[str, Any]) -> Cleaned:
     removed = [msgspec.convert(one, Removal) for one in told["removed"]]
-    return Cleaned(told["dry_run"], removed, dict(told["floors"]), list(told["spared"]))
+    floors = msgspec.convert(told["floors"], dict[str, int])
+    spared = msgspec.convert(told["spared"], list[str])
+    return Cleaned(bool(told["dry_run"]), removed, floors, spared)
 
 
 @understanding()
 def verification_of(told: Mapping[str, Any]) -> Verification:
     findings = [msgspec.convert(one, Finding) for one in told["findings"]]
-    return Verification(told["deep"], findings, Counter(told["looked_at"]))
+    return Verification(
+        told["deep"], findings, Counter(msgspec.convert(told["looked_at"], dict[str, int]))
+    )
 
 
 @checked_methods
