@@ -63,9 +63,11 @@ def chromium() -> Iterator[Browser]:
 
 @dataclass
 class Watch:
-    """What went wrong on a page. `expected` are parts of messages that a test brings about."""
+    """What went wrong on a page. `expected` are parts of messages that a test brings about,
+    `friends` other servers that it visits."""
 
     origin: str
+    friends: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -84,7 +86,7 @@ class Watch:
         parts = urlsplit(request.url)
         self.requests.append(f"{request.method} {parts.path}")
         local = parts.scheme in ("data", "blob")
-        if not local and f"{parts.scheme}://{parts.netloc}" != self.origin:
+        if not local and f"{parts.scheme}://{parts.netloc}" not in (self.origin, *self.friends):
             self.elsewhere.append(request.url)
 
     def check(self) -> None:

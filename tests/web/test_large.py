@@ -12,6 +12,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import omnigraph
+from tests.web.browser import Watch
 from tests.web.served import Site, serving
 
 pytestmark = pytest.mark.slow
@@ -63,8 +64,9 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def test_a_million_rows_are_painted_and_scrolled_like_a_hundred(
-    page: Page, site: Site, small: Site
+    page: Page, site: Site, small: Site, watch: Watch
 ) -> None:
+    watch.friends.append(small.url)
     seen: dict[str, list[Any]] = {}
     for place in (small, site):
         page.goto(place.at("data/Thing"))

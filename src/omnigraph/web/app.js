@@ -15,8 +15,7 @@ import { searchBox } from "./shell/searchbox.js";
 import { signIn } from "./shell/signin.js";
 import { views } from "./views/registry.js";
 
-const body = h("div.page");
-document.body.append(body);
+const body = document.querySelector(".page");
 applyTheme();
 
 let frame = null;
@@ -153,7 +152,9 @@ async function openView(view, graph, at, root, key) {
   const mine = { identity: key, context, stop, handle: null, opened: false, moved: false };
   shown = mine;
   try {
-    const handle = await view.open(context);
+    const { default: module } = await view.load();
+    if (shown !== mine) return;
+    const handle = await module.open(context);
     mine.opened = true;
     if (shown === mine) mine.handle = handle;
     else handle?.close?.();

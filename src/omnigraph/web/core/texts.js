@@ -15,7 +15,6 @@ const texts = {
 
   nav: {
     label: "Views",
-    overview: "Overview",
     more: "More",
   },
   title: { view: "{view} · {graph} · OmniGraph", none: "OmniGraph" },

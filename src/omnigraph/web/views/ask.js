@@ -16,11 +16,6 @@ import { downloads } from "./ask/downloads.js";
 import { parameterForm } from "./ask/parameters.js";
 
 export default {
-  name: "ask",
-  title: t("ask.title"),
-  icon: "ask",
-  actions: ["query"],
-
   async open(context) {
     const asking = new Asking(context);
     await asking.begin();

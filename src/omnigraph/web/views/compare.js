@@ -18,11 +18,6 @@ const DRAWN = 400;
 const AROUND = 12;
 
 export default {
-  name: "compare",
-  title: t("compare.title"),
-  icon: "compare",
-  actions: ["read"],
-
   async open(context) {
     const view = new Comparing(context);
     await view.begin();

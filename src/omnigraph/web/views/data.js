@@ -12,11 +12,6 @@ import { importFile } from "./data/import.js";
 import { countRows, loadRows, TESTS } from "./data/rows.js";
 
 export default {
-  name: "data",
-  title: t("data.title"),
-  icon: "data",
-  actions: ["query"],
-
   async open(context) {
     const view = new DataView(context);
     await view.begin();

@@ -16,11 +16,6 @@ const PAGE = 60;
 const KINDS = ["write", "mutate", "load", "merge", "schema", "queries", "restore", "revert", "init"];
 
 export default {
-  name: "history",
-  title: t("history.title"),
-  icon: "history",
-  actions: ["read"],
-
   async open(context) {
     const view = new HistoryView(context);
     await view.begin();

@@ -19,11 +19,6 @@ const MORE_BY_HOP = 250;
 const UNDONE = 50;
 
 export default {
-  name: "look",
-  title: t("look.title"),
-  icon: "look",
-  actions: ["query"],
-
   async open(context) {
     const looking = new Looking(context);
     await looking.begin();

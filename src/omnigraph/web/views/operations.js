@@ -13,11 +13,6 @@ const STATES = { done: "good", failed: "bad", lost: "bad", cancelled: "warn", ru
 const ENDED = new Set(["done", "failed", "lost", "cancelled", "unreadable"]);
 
 export default {
-  name: "operations",
-  title: t("operations.title"),
-  icon: "operations",
-  actions: ["read"],
-
   async open(context) {
     const view = new Operations(context);
     await view.begin();

@@ -8,11 +8,6 @@ import { shortCommit } from "../core/refs.js";
 import { t } from "../core/texts.js";
 
 export default {
-  name: "overview",
-  title: t("nav.overview"),
-  icon: "home",
-  actions: ["read"],
-
   async open(context) {
     const { graph, ref, root, signal } = context;
     replace(root, waiting());

@@ -14,11 +14,6 @@ import { t } from "../core/texts.js";
 const TIERS = { safe: "good", validated: "warn", destructive: "bad", unsupported: "bad" };
 
 export default {
-  name: "schema",
-  title: t("schema.title"),
-  icon: "schema",
-  actions: ["read"],
-
   async open(context) {
     const view = new SchemaView(context);
     await view.begin();

@@ -11,11 +11,6 @@ import { t } from "../core/texts.js";
 const FOUND = 100;
 
 export default {
-  name: "search",
-  title: t("search.title"),
-  icon: "search",
-  actions: ["query"],
-
   async open(context) {
     const { types } = await context.schema();
     const view = new Searching(context, types);
