@@ -136,7 +136,10 @@ class _Holder(msgspec.Struct):
 
 def who_is(server: str, token: str | None) -> dict[str, Any]:
     """Who a server takes the holder of a token for."""
-    return _asked(server, token, "/whoami")
+    told = _asked(server, token, "/whoami")
+    with understanding():
+        msgspec.convert(told, _Holder)
+    return told
 
 
 def what_runs(server: str, token: str | None) -> dict[str, Any]:
@@ -151,8 +154,6 @@ def _asked(server: str, token: str | None, path: str) -> dict[str, Any]:
     connection = Connection(address, found, SYSTEM, retry_for=settings.retry_for)
     told = connection.repeat(lambda: connection.once("GET", f"{address.path}{path}"))
     connection.close()
-    with understanding():
-        msgspec.convert(told.object, _Holder)
     return told.object
 
 
