@@ -72,10 +72,15 @@ def check_flat(path: Path, commits: int) -> None:
             write = append(g, n)
             assert (write.reads, write.writes) == (few_write.reads, few_write.writes)
             if n in looks:
-                many, many_warm = ask_cold(g, n // 2), ask_warm(g, n // 2)
+                many, first, many_warm = (
+                    ask_cold(g, n // 2),
+                    ask_warm(g, n // 2 + 1),  # opens the file that both rows are in
+                    ask_warm(g, n // 2),
+                )
                 assert many.reads <= 3 * few.reads, (n, many, few)
                 assert many.hops <= 3 * few.hops, (n, many, few)
                 assert many.read_bytes <= 128 * 1024, (n, many)
+                assert first.reads <= many.reads, (n, first, many)
                 assert many_warm.reads <= 3 * few_warm.reads, (n, many_warm, few_warm)
         done = kinds(check_linear(g))
         assert done["write"] == commits
