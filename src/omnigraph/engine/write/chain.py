@@ -128,9 +128,13 @@ def put_version(
     except Gone:
         session.forget_head(version.branch)
         if version.version != version.first:
-            # Cleanup deleted what this writer had staged while it slept. The head says so.
-            return session.head(version.branch, ledger)
-        # A branch begins with a version of another branch, which has moved to the archive
+            head = session.head(version.branch, ledger)
+            if base is None or head.token != base.token or not all(path.exists() for path in after):
+                # Cleanup deleted what this writer had staged while it slept. The head says so.
+                return head
+            # It is still the same graph and the same head, of which cleanup took a table: a branch
+            # that began too late is being taken back.
+        # Or a branch begins with a version of another branch, which has moved to the archive
         # meanwhile.
         outcome = versions.put(version, after=[path for path in after if path.exists()])
     reach("after put")
