@@ -51,6 +51,6 @@ def test_no_page_has_a_block_that_nobody_runs() -> None:
 
 def test_every_page_has_blocks_that_run() -> None:
     for path in WRITTEN:
-        if path.name not in ("README.md", "s3.md"):
+        if path.name not in ("README.md", "s3.md", "billion.md"):
             blocks = list(read_blocks(path.read_text(encoding="utf-8")))
             assert any(block.language in ("console", "python") for block in blocks), path.name

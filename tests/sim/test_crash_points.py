@@ -108,6 +108,7 @@ def test_a_kill_at_any_call_on_storage_leaves_the_graph_before_or_after(
 
 
 ELSEWHERE = {
+    "group made ready",  # tests/unit/engine/test_groups.py
     "graph unnamed",  # tests/unit/engine/test_graph_deletion.py
     "load read",  # tests/load/test_kills.py
     "load checked",

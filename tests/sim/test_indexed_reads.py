@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph
-from omnigraph.engine import branch as branch_module
 from omnigraph.engine import graph as graph_module
 from omnigraph.engine.upkeep import optimize as optimize_module
 from omnigraph.engine.upkeep.folding import Folding
@@ -55,7 +54,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     def by_hand(*args: Any, **options: Any) -> Any:
         return run(*args, **({"limits": HAND} | options))
 
-    monkeypatch.setattr(branch_module, "optimize", by_hand)
+    monkeypatch.setattr(optimize_module, "optimize", by_hand)
     monkeypatch.setattr(graph_module, "Folding", lambda session: Folding(session, ITSELF))
 
 

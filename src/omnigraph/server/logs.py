@@ -78,7 +78,7 @@ def log_request(**told: Any) -> None:
     if _LOG.isEnabledFor(logging.INFO):
         record = logging.LogRecord(_LOG.name, logging.INFO, "", 0, "request", None, None)
         record.told = told
-        _LOG.handle(record)
+        _LOG.callHandlers(record)
 
 
 def log_audit(event: AuditEvent, more: Mapping[str, object]) -> None:

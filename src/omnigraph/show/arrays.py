@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from omnigraph.show.parts import SubgraphEdge, SubgraphNode
 
 EdgeKey = tuple[str, str, str]
 """The type at the source, the edge type, the type at the target."""
+Number = Literal["float32", "float64"]
+"""The width of the numbers in an array."""
 _Item = TypeVar("_Item", SubgraphNode, SubgraphEdge)
 
 
@@ -50,8 +52,10 @@ def make_arrays(
     found_nodes: Sequence[SubgraphNode],
     found_edges: Sequence[SubgraphEdge],
     features: Mapping[str, Sequence[str]] | None,
-    dtype: Literal["float32", "float64"],
+    dtype: Number,
 ) -> GraphArrays:
+    if dtype not in get_args(Number):
+        raise InvalidArgument(f"dtype is 'float32' or 'float64', not {dtype!r}.")
     nodes: dict[str, list[SubgraphNode]] = {}
     for node in found_nodes:
         nodes.setdefault(node.type, []).append(node)

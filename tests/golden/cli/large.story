@@ -16,6 +16,8 @@ g.load([{"name": f"p{n:04}", "version": "1", "tags": "a", "size": n / 10} for n 
 g.create_branch("updates")
 g.branch("updates").mutate('update Package set { version: "2" } where true', message="new versions")
 g.branch("updates").mutate('update Package set { tags: "t" } where size < 30', message="new tags")
+@end
+@python
 g.optimize()
 g.mutate('update Package set { version: "3", tags: "u" } where true', message="by hand")
 g.optimize()
@@ -25,7 +27,7 @@ $ omnigraph query -e 'match { $p: Package } return { $p.name } order { $p.name }
 {"p.name": "p0001"}
 
 $ omnigraph log --format jsonl --limit 2
-{"commit": "id-01-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-02-xxxxxxxxxxxxxxxxxxxx"], "kind": "mutate", "actor": null, "message": "by hand", "created_at": "2026-01-01T12:02:00.000002Z", "labels": ["main"], "statistics": {"Package": {"updated": 1200}}}
+{"commit": "id-01-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-02-xxxxxxxxxxxxxxxxxxxx"], "kind": "mutate", "actor": null, "message": "by hand", "created_at": "2026-01-01T12:03:00.000001Z", "labels": ["main"], "statistics": {"Package": {"updated": 1200}}}
 {"commit": "id-03-xxxxxxxxxxxxxxxxxxxx", "parents": ["id-04-xxxxxxxxxxxxxxxxxxxx"], "kind": "load", "actor": null, "message": "import", "created_at": "2026-01-01T12:02:00Z", "labels": [], "statistics": {"Package": {"inserted": 1200}}}
 
 @terminal 80

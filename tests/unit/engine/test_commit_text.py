@@ -139,7 +139,7 @@ READING = {
         indexes log manifest plan_schema prepare queries query run_query scan schema
         schema_graph search snapshot types""",
     Recovery: "list",
-    SparkGraph: "table tables",
+    SparkGraph: "frames table tables",
 }
 """Methods that write nothing, and take no words."""
 TABLE: dict[str, tuple[Callable[[Graph], Any], Any, dict[str, Call]]] = {

@@ -22,6 +22,7 @@ from omnigraph.errors import InvalidData, OmnigraphError, OutcomeUnknown, Precon
 from omnigraph.runtime import SYSTEM
 from omnigraph.settings import Settings
 from omnigraph.store.queue import _LOCKS, LocalQueue
+from tests.bench.aging import at_point
 
 SCHEMA = """
 node Person { name: String @key  email: String? @unique  n: I64? }
@@ -251,6 +252,20 @@ def test_another_process_may_be_faster_than_a_group(
     done = at_once(g, *[insert(g, f"p{number}") for number in range(4)])
     assert len({one.commit_id for one in done}) == 4
     assert names(g) == ["Ada", "Bob", "Cyd", "p0", "p1", "p2", "p3", "theirs"]
+    check(g)
+
+
+def test_a_process_that_is_killed_with_a_group_made_ready_leaves_nothing_of_it(g: Graph) -> None:
+    """Nothing of the group is visible before its first put, so stopping there is harmless."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with at_point("group made ready", stop) as reached:
+        done = at_once(g, *[insert(g, f"p{number}") for number in range(4)])
+    assert reached
+    assert isinstance(done[1], KeyboardInterrupt)
+    assert names(g) == ["Ada", "Bob", "Cyd", "p0", "p2", "p3"]
     check(g)
 
 
