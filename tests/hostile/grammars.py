@@ -70,6 +70,7 @@ _GQ = _COMMON | {
     "VAR": _VARIABLES,
     "LEAD": _VARIABLES,
     "PATH": _VARIABLES,
+    "QUANTIFIER": ("any", "all", "none"),
     "CALL": _CALLS,
     "ARG": ("k", "limit"),
     "REF": _REFS,
@@ -200,7 +201,7 @@ def _load(text: str, start: str, examples: Mapping[str, tuple[str, ...]]) -> Gra
     from lark import Lark
 
     # Terminals that our own lexers tell apart have no pattern, so lark gets one for each.
-    for name in (*NEVER, "LEAD", "PATH", "NEG", "CALL", "ARG", "REF", "CONSTRAINT"):
+    for name in (*NEVER, "LEAD", "PATH", "QUANTIFIER", "NEG", "CALL", "ARG", "REF", "CONSTRAINT"):
         text += f'\n{name}: "\x01{name}"\n' if f" {name}" in text else ""
     text = "\n".join(line for line in text.splitlines() if not line.startswith("%declare"))
     lark = Lark(text, start=start, parser="lalr", lexer="basic", maybe_placeholders=False)

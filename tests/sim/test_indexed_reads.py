@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph
-from omnigraph.engine import graph as graph_module
+from omnigraph.engine.upkeep import folding as folding_module
 from omnigraph.engine.upkeep import optimize as optimize_module
 from omnigraph.engine.upkeep.folding import Folding
 from omnigraph.errors import MergeFailed
@@ -55,7 +55,7 @@ def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         return run(*args, **({"limits": HAND} | options))
 
     monkeypatch.setattr(optimize_module, "optimize", by_hand)
-    monkeypatch.setattr(graph_module, "Folding", lambda session: Folding(session, ITSELF))
+    monkeypatch.setattr(folding_module, "Folding", lambda session: Folding(session, ITSELF))
 
 
 @dataclass
