@@ -76,7 +76,7 @@ def test_when_the_store_is_gone_from_the_put_on_nobody_can_tell(
     faulty, honest = graphs
     gone = [
         Rule(verb="PUT", key_class="version", times=None, **ONCE[how]),
-        Rule(verb="GET", key_class="version", nth=2, times=None, action="drop_before"),
+        Rule(verb="GET", key_class="version", nth=1, times=None, action="drop_before"),
     ]
     with proxy.rules(*gone):
         error = put(faulty, "second")
