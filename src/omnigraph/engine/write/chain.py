@@ -1,6 +1,6 @@
 """Owns putting: the one loop that makes a chain of graph versions longer, and the one put.
 
-Nothing else puts graph versions.
+Nothing else puts graph versions; `group` calls the put for commits that it made ready together.
 """
 
 from __future__ import annotations
